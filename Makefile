@@ -1,0 +1,68 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+BIN := .venv/bin
+ARGS ?=
+CODE := src tests $(wildcard benchmarks examples docs)
+
+# A stamp is named after what it was made from: when a lock changes, its stamp is missing.
+digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
+	| { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-16)
+SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
+BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
+
+.PHONY: help up test setup check fmt bench docs lock clean
+
+help:  ## print these verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# exec: the server takes the shell's place, so a SIGTERM that make passes on reaches it directly.
+up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port 5888 --data DIR'
+	@exec $(BIN)/windlass up $(ARGS)
+
+test: check  ## run every check and every test; ARGS go to pytest
+	@$(BIN)/python -m pytest --durations=10 $(ARGS)
+
+setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command
+	@:
+
+check: $(SETUP)  ## lint, formatting, types, and imports that go one way
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/mypy --strict $(CODE)
+	@$(BIN)/python -m pytest --quiet tests/house/test_layers.py
+
+fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
+	@$(BIN)/ruff check --fix-only $(CODE)
+	@$(BIN)/ruff format $(CODE)
+
+bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare limits of the same servers
+	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(SETUP)  ## write docs/openapi.json and check every link and every named test
+	@$(BIN)/python docs/openapi.py
+	@$(BIN)/python docs/check.py
+
+lock:  ## resolve requirements/*.lock again; UPGRADE=1 moves every version
+	@test -x $(BIN)/uv || { python3 -m venv .venv && $(BIN)/pip install --quiet uv; }
+	@$(COMPILE) --output-file requirements/run.lock
+	@$(COMPILE) --constraint requirements/run.lock --extra dev --output-file requirements/dev.lock
+	@$(COMPILE) --constraint requirements/dev.lock --extra dev --extra bench \
+		--output-file requirements/bench.lock
+
+clean:  ## remove what make made: the virtualenv, caches, builds; data is kept
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+	$(if $(UPGRADE),--upgrade) pyproject.toml
+
+$(SETUP):
+	@requirements/setup.sh requirements/dev.lock $@
+
+$(BENCH_SETUP): $(SETUP)
+	@requirements/setup.sh requirements/bench.lock $@

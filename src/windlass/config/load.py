@@ -1,0 +1,101 @@
+"""From what was said to Settings, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from windlass.config.problems import Problem, SettingsProblems
+from windlass.config.redaction import shown
+from windlass.config.settings import Settings
+from windlass.config.sources import Given, from_environment, from_file, from_flags, unknown
+from windlass.config.table import RELATIONS, RULES
+
+DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Settings, and for each the place it came from."""
+
+    settings: Settings
+    sources: dict[str, str]
+
+
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Loaded:
+    """Read file, environment and flags. Raises SettingsProblems with all that is wrong."""
+    from_toml, problems = from_file(environ, cwd)
+    layers = (from_toml, from_environment(environ), from_flags(flags))
+
+    values, sources = dict(DEFAULTS), dict.fromkeys(DEFAULTS, "default")
+    wrong: set[str] = set()
+    for layer in layers:
+        chosen, odd = _choose(layer)
+        problems += odd
+        for given in chosen.values():
+            # Judged even when a later layer wins: a bad line in a file is never silently kept.
+            try:
+                values[given.setting] = RULES[given.setting].parse(given.value)
+            except ValueError:
+                wrong.add(given.setting)
+                problems.append(_refused(given))
+            sources[given.setting] = given.source
+
+    problems += _broken_relations(values, sources, wrong)
+    if problems:
+        raise SettingsProblems(problems)
+    return Loaded(settings=Settings(**values), sources=sources)
+
+
+def _choose(layer: list[Given]) -> tuple[dict[str, Given], list[Problem]]:
+    """The known settings of one layer, each once; and what is unknown or said twice."""
+    chosen: dict[str, Given] = {}
+    problems: list[Problem] = []
+    for given in layer:
+        if given.setting not in RULES:
+            problems.append(unknown(given, RULES))
+        elif given.setting in chosen:
+            problems.append(_said_twice(given, chosen[given.setting]))
+        else:
+            chosen[given.setting] = given
+    return chosen, problems
+
+
+def _refused(given: Given) -> Problem:
+    return Problem(
+        setting=given.setting,
+        value=shown(given.setting, given.value),
+        source=given.source,
+        allowed=RULES[given.setting].allowed,
+    )
+
+
+def _said_twice(given: Given, before: Given) -> Problem:
+    return Problem(
+        setting=given.setting,
+        value=shown(given.setting, given.value),
+        source=given.source,
+        allowed=f"to say it once; {before.written_as} says it too",
+    )
+
+
+def _broken_relations(
+    values: Mapping[str, Any], sources: Mapping[str, str], wrong: set[str]
+) -> list[Problem]:
+    """Relations are judged only between values that are fine by themselves."""
+    return [
+        Problem(
+            setting=relation.setting,
+            value=shown(relation.setting, values[relation.setting]),
+            source=sources[relation.setting],
+            allowed=relation.allowed.format(
+                other=f"{relation.other} ({shown(relation.other, values[relation.other])} "
+                f"from {sources[relation.other]})"
+            ),
+        )
+        for relation in RELATIONS
+        if not {relation.setting, relation.other} & wrong
+        and not relation.holds(values[relation.setting], values[relation.other])
+    ]

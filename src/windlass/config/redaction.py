@@ -1,0 +1,38 @@
+"""Show a setting to a person without showing a secret.
+
+A password can stand in any address, and a mistyped name (`SECRET_KEYS`) must not print what the
+right one would have hidden. So names are judged by their words, and addresses are cleaned always.
+"""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "***"
+SHOWN_CHARS_MAX = 80
+
+_SECRET_WORD = re.compile(r"secret|passw|token|credential|(?:^|_)keys?(?:$|_)", re.IGNORECASE)
+# Greedy up to the last @: a password may itself hold `@`, `:` or `/`.
+_USERINFO = re.compile(r"^([a-z0-9+.-]*:?/*).*@", re.IGNORECASE | re.DOTALL)
+_QUERY_SECRET = re.compile(r"([?&][^=&]*(?:passw|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+def shown(setting: str, value: object) -> str:
+    """`value` as an error or `windlass config show` may print it."""
+    if value is None:
+        return "none"
+    if _SECRET_WORD.search(setting):
+        return HIDDEN
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(shown(setting, item) for item in value[:20]) + "]"
+    if isinstance(value, dict):
+        return "{…}"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a huge number"  # Python itself refuses to print one of more than 4,300 digits
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    text = _USERINFO.sub(rf"\g<1>{HIDDEN}@", str(value))
+    text = _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", text)
+    if len(text) > SHOWN_CHARS_MAX:
+        text = text[:SHOWN_CHARS_MAX] + "…"
+    return repr(text)

@@ -1,0 +1,199 @@
+"""How a raw value becomes a checked one.
+
+A rule is a parser that raises ValueError and the words for what it allows. Raw values come as text
+(environment, flags) or typed (TOML, flags); a parser takes both and is as strict with either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from windlass import duration, limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    parse: Callable[[object], object]
+    allowed: str
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
+_HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE | re.ASCII)
+_APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def whole_number(low: int, high: int) -> Rule:
+    def parse(value: object) -> int:
+        if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError
+        return value
+
+    return Rule(parse=parse, allowed=f"a whole number from {low} to {high}")
+
+
+def bound(high: int) -> Rule:
+    """A limit that can be lifted: 0 becomes None."""
+    number = whole_number(0, high)
+    return Rule(
+        parse=lambda value: number.parse(value) or None,
+        allowed=f"{number.allowed}, where 0 means no limit",
+    )
+
+
+def seconds(low: float, high: float) -> Rule:
+    """A duration. Environment and flags are text, so a bare number in quotes is seconds too."""
+
+    def parse(value: object) -> float:
+        if isinstance(value, str):
+            text = value.strip()
+            value = float(text) if _DECIMAL.fullmatch(text) else text
+        length = duration.parse_seconds(value, high)
+        if length < low:
+            raise ValueError
+        return length
+
+    return Rule(parse=parse, allowed=f"{duration.ALLOWED}; from {low:g} to {high:g} seconds")
+
+
+def url(*schemes: str, like: str) -> Rule:
+    def parse(value: object) -> str:
+        text = plain_text(value, chars_max=4096)
+        parts = urlsplit(text)
+        if parts.scheme not in schemes or not text.startswith(f"{parts.scheme}://"):
+            raise ValueError
+        if not (parts.netloc or parts.path.strip("/")) or re.search(r"\s", text):
+            raise ValueError
+        return text
+
+    return Rule(parse=parse, allowed=f"an address like {like}")
+
+
+def one_of(*words: str) -> Rule:
+    def parse(value: object) -> str:
+        text = plain_text(value).lower()
+        if text not in words:
+            raise ValueError
+        return text
+
+    return Rule(parse=parse, allowed=" or ".join(words))
+
+
+def switch() -> Rule:
+    """on or off; TOML's own true and false mean the same."""
+    words = one_of("on", "off")
+
+    def parse(value: object) -> object:
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return words.parse(value)
+
+    return Rule(parse=parse, allowed=words.allowed)
+
+
+def subset(*words: str) -> Rule:
+    """At least one of `words`, in the order of `words`."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        given = text_list(value)
+        if not given or not set(given) <= set(words):
+            raise ValueError
+        return tuple(word for word in words if word in given)
+
+    return Rule(parse=parse, allowed=f"one or more of {', '.join(words)}, separated by commas")
+
+
+def matching(check: Callable[[str], bool], allowed: str, *, chars_min: int = 1) -> Rule:
+    def parse(value: object) -> str:
+        text = plain_text(value)
+        if len(text) < chars_min or not check(text):
+            raise ValueError
+        return text
+
+    return Rule(parse=parse, allowed=allowed)
+
+
+def network_list() -> Rule:
+    def parse(value: object) -> tuple[str, ...]:
+        given = text_list(value)
+        if not all(is_network(item) or is_host(item) for item in given):
+            raise ValueError
+        return tuple(given)
+
+    return Rule(
+        parse=parse,
+        allowed='CIDRs or hosts separated by commas, like "10.0.0.0/8, hooks.internal"',
+    )
+
+
+def folder() -> Rule:
+    def parse(value: object) -> Path:
+        text = plain_text(str(value) if isinstance(value, Path) else value, chars_max=4096)
+        # Only a shell expands ~; taken literally it would make a folder of that name.
+        if text.startswith("~"):
+            raise ValueError
+        return Path(text)
+
+    return Rule(parse=parse, allowed="a folder, absolute or below the current one, without ~")
+
+
+def is_host(text: str) -> bool:
+    """An IP address or a name that can be looked up, without a port."""
+    try:
+        ip_address(text)
+    except ValueError:
+        labels = text.removesuffix(".").split(".")
+        # A name whose last label is all digits is a mistyped address (RFC 3696 §2).
+        return (
+            len(text) <= 253
+            and all(_HOST_LABEL.fullmatch(label) for label in labels)
+            and not labels[-1].isdigit()
+        )
+    return True
+
+
+def is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return "/" in text
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def is_app_path(text: str) -> bool:
+    return _APP.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    return len(text) <= limits.NAME_CHARS_MAX and not re.search(r"\s", text)
+
+
+def plain_text(value: object, *, chars_max: int = 1024) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    text = value.strip()
+    if not text.isprintable() or not 0 < len(text) <= chars_max:
+        raise ValueError
+    return text
+
+
+def text_list(value: object, *, items_max: int = 1000) -> list[str]:
+    """A TOML list, or text separated by commas."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or len(items) > items_max:
+        raise ValueError
+    return [plain_text(item) for item in items]

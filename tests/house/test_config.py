@@ -1,0 +1,346 @@
+"""Settings: where they come from, what they may hold, and how all problems are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from windlass.config import Loaded, Problem, Settings, SettingsProblems, load_settings, shown
+from windlass.config.table import RULES
+
+NAMES = [field.name for field in fields(Settings)]
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path = Path("nowhere"),
+) -> Loaded:
+    return load_settings(flags or {}, environ or {}, cwd)
+
+
+def problems_of(
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path = Path("nowhere"),
+) -> list[Problem]:
+    with pytest.raises(SettingsProblems) as caught:
+        load(flags, environ, cwd)
+    return caught.value.problems
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "windlass.toml").write_text(text)
+    return folder
+
+
+def test_nothing_said_gives_the_defaults_and_says_so() -> None:
+    loaded = load()
+    assert loaded.settings == Settings()
+    assert loaded.sources == dict.fromkeys(NAMES, "default")
+    assert (loaded.settings.host, loaded.settings.port) == ("127.0.0.1", 5777)
+    assert loaded.settings.roles == ("api", "worker", "leader")
+    assert loaded.settings.queue_max_jobs is None
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    cwd = write(tmp_path, "port = 1001\nworkers = 1\nlog_format = 'json'\n")
+    environ = {"WINDLASS_PORT": "1002", "WINDLASS_WORKERS": "2"}
+    loaded = load({"port": 1003}, environ, cwd)
+    assert (loaded.settings.port, loaded.sources["port"]) == (1003, "--port")
+    assert (loaded.settings.workers, loaded.sources["workers"]) == (2, "WINDLASS_WORKERS")
+    assert (loaded.settings.log_format, loaded.sources["log_format"]) == ("json", "windlass.toml")
+    assert loaded.sources["host"] == "default"
+
+
+def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> None:
+    said = {
+        "database_url": "postgresql://u:p@db/windlass",
+        "read_database_url": "postgres://replica/windlass",
+        "redis_url": "rediss://cache:6380/1",
+        "host": "::1",
+        "port": "5888",
+        "workers": "0",
+        "roles": "worker,api",
+        "node_name": "blue-1",
+        "lease_seconds": "1m",
+        "heartbeat_seconds": "5s",
+        "leader_lease_seconds": "4",
+        "queue_max_jobs": "100",
+        "queue_max_bytes": "1000000",
+        "job_timeout_seconds": "2h",
+        "http_timeout_seconds": "2.5",
+        "retry_max_attempts": "7",
+        "drain_timeout_seconds": "0",
+        "refresh_interval_seconds": "10",
+        "stale_coordinator_seconds": "7d",
+        "retention_days": "30",
+        "egress_allow": "127.0.0.0/8, hooks.internal",
+        "auth": "off",
+        "secret_key": "k" * 32,
+        "otel_exporter_otlp_endpoint": "http://collector:4318",
+        "log_format": "json",
+        "data": "some/folder",
+        "app": "shop.tasks:app",
+    }
+    assert set(said) == set(NAMES)
+    cwd = write(tmp_path, "".join(f"{name} = '{value}'\n" for name, value in said.items()))
+    by_file = load(cwd=cwd).settings
+    by_environment = load(environ={f"WINDLASS_{k.upper()}": v for k, v in said.items()}).settings
+    by_flags = load(flags=said).settings
+    assert by_file == by_environment == by_flags
+    default = Settings()
+    assert all(getattr(by_file, name) != getattr(default, name) for name in NAMES)
+    assert by_file.roles == ("api", "worker")
+    assert by_file.stale_coordinator_seconds == 7 * 86400
+    assert by_file.egress_allow == ("127.0.0.0/8", "hooks.internal")
+    assert by_file.data == Path("some/folder")
+
+
+def test_a_nested_name_is_the_same_setting_in_file_and_environment(tmp_path: Path) -> None:
+    cwd = write(tmp_path, "[queue]\nmax_jobs = 5\n[queue.max]\nbytes = 6\n")
+    loaded = load(environ={"WINDLASS_JOB__TIMEOUT_SECONDS": "9"}, cwd=cwd)
+    assert (loaded.settings.queue_max_jobs, loaded.settings.queue_max_bytes) == (5, 6)
+    assert loaded.settings.job_timeout_seconds == 9
+    assert loaded.sources["job_timeout_seconds"] == "WINDLASS_JOB__TIMEOUT_SECONDS"
+
+
+def test_one_layer_may_not_say_a_setting_twice(tmp_path: Path) -> None:
+    [problem] = problems_of(cwd=write(tmp_path, "queue_max_jobs = 4\n[queue]\nmax_jobs = 5\n"))
+    assert (problem.setting, problem.value) == ("queue_max_jobs", "5")
+    assert "queue_max_jobs says it too" in problem.allowed
+
+
+def test_typed_toml_values_are_taken_as_they_are(tmp_path: Path) -> None:
+    text = "roles = ['leader']\nauth = false\nlease_seconds = 20.5\negress_allow = ['10.0.0.0/8']\n"
+    settings = load(cwd=write(tmp_path, text)).settings
+    assert settings.roles == ("leader",)
+    assert settings.auth == "off"
+    assert settings.lease_seconds == 20.5
+    assert settings.egress_allow == ("10.0.0.0/8",)
+
+
+def test_zero_lifts_the_queue_limits() -> None:
+    settings = load(environ={"WINDLASS_QUEUE_MAX_JOBS": "0"}, flags={"queue_max_bytes": 0}).settings
+    assert settings.queue_max_jobs is None
+    assert settings.queue_max_bytes is None
+
+
+def test_empty_variables_and_absent_flags_count_as_not_said() -> None:
+    loaded = load(flags={"port": None}, environ={"WINDLASS_REDIS_URL": "", "WINDLASS_PORT": " "})
+    assert loaded.sources["redis_url"] == loaded.sources["port"] == "default"
+
+
+def test_variables_of_the_command_line_and_of_others_are_left_alone() -> None:
+    environ = {"WINDLASS_URL": "http://x", "WINDLASS_TOKEN": "t", "PORT": "x", "WINDLASSX": "y"}
+    assert load(environ=environ).settings == Settings()
+
+
+def test_all_problems_are_told_at_once_each_with_value_source_and_what_is_allowed(
+    tmp_path: Path,
+) -> None:
+    cwd = write(tmp_path, "prot = 1\nworkers = true\n[queue]\nmax_jobs = -1\n")
+    environ = {
+        "WINDLASS_PORT": "70000",
+        "WINDLASS_ROLES": "api,boss",
+        "WINDLASS_LOG_FROMAT": "json",
+        "WINDLASS_HOST": "0.0.0.0",
+    }
+    with pytest.raises(SettingsProblems) as caught:
+        load({"auth": "off", "heartbeat_seconds": "5s", "app": "shop"}, environ, cwd)
+    error = caught.value
+    found = {problem.setting: problem for problem in error.problems}
+    assert {name: (p.value, p.source) for name, p in found.items()} == {
+        "prot": ("1", "windlass.toml"),
+        "workers": ("True", "windlass.toml"),
+        "queue_max_jobs": ("-1", "windlass.toml"),
+        "port": ("'70000'", "WINDLASS_PORT"),
+        "roles": ("'api,boss'", "WINDLASS_ROLES"),
+        "WINDLASS_LOG_FROMAT": ("'json'", "WINDLASS_LOG_FROMAT"),
+        "app": ("'shop'", "--app"),
+        "auth": ("'off'", "--auth"),
+        "heartbeat_seconds": ("5.0", "--heartbeat-seconds"),
+    }
+    assert len(error.problems) == len(found)
+    assert "1 to 65535" in found["port"].allowed
+    assert "did you mean port?" in found["prot"].allowed
+    assert "did you mean WINDLASS_LOG_FORMAT?" in found["WINDLASS_LOG_FROMAT"].allowed
+    assert "host ('0.0.0.0' from WINDLASS_HOST)" in found["auth"].allowed
+    assert "lease_seconds (15.0 from default)" in found["heartbeat_seconds"].allowed
+    assert str(error).startswith("9 problems")
+    assert all(str(problem) in str(error) for problem in error.problems)
+    assert len(error.facts["problems"]) == 9
+
+
+BAD: dict[str, list[object]] = {
+    "database_url": ["mysql://x/y", "postgresql:", "postgresql://", "postgresql://a b/c", 5],
+    "redis_url": ["localhost:6379", "redis//x", "http://x", "redis://[::1"],
+    "otel_exporter_otlp_endpoint": ["collector:4318", "ftp://x"],
+    "host": ["", "a b", "127.0.0.1:80", "http://x", "300.1.1.1", "-x", "x" * 300, 1],
+    "port": [0, -1, 65536, "5777.0", 5777.0, "\u0665", "1_0", "0x10", True, "9" * 5000, [1]],
+    "workers": [-1, 10_001, "many"],
+    "roles": ["", [], "api;worker", ["api", 1], "boss", 3],
+    "node_name": ["a b", "x" * 129, "a\x00b", 7],
+    "lease_seconds": ["2", 0, "15 s", "1w", "-15", float("nan"), float("inf"), "1e1", 3601, True],
+    "heartbeat_seconds": [0, "0.05", 10**5000],
+    "queue_max_jobs": [-1, "none", 1.5],
+    "queue_max_bytes": ["1MB"],
+    "job_timeout_seconds": [0, "8d"],
+    "retry_max_attempts": [0, 1001],
+    "drain_timeout_seconds": ["-1", "2d"],
+    "retention_days": [0, "14d", 3651],
+    "egress_allow": ["10.0.0.1/8", "10.0.0.0/33", "http://x", "a,,b", [["x"]], "999.9.9.9"],
+    "auth": ["maybe", 0],
+    "secret_key": ["short", 12345678901234567890123456789012],
+    "log_format": ["xml", True],
+    "data": ["~/windlass", "a\x00b", 3],
+    "app": ["shop", "shop:", ":app", "shop:a-b", "1shop:app", "shop/tasks.py:app"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(n, v) for n, values in BAD.items() for v in values],
+    ids=lambda _: "",
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: object) -> None:
+    [problem] = problems_of({name: value})
+    assert problem.setting == name
+    assert problem.source == "--" + name.replace("_", "-")
+    assert problem.allowed == RULES[name].allowed
+    assert len(problem.value) < 200
+
+
+def test_a_bad_line_in_the_file_is_told_even_when_a_flag_overrides_it(tmp_path: Path) -> None:
+    [problem] = problems_of({"port": 5888}, cwd=write(tmp_path, "port = 0\n"))
+    assert problem.source == "windlass.toml"
+
+
+@pytest.mark.parametrize(
+    ("flags", "blamed"),
+    [
+        ({"heartbeat_seconds": 5, "lease_seconds": 15}, "heartbeat_seconds"),
+        ({"stale_coordinator_seconds": 12}, "stale_coordinator_seconds"),
+        ({"auth": "off", "host": "0.0.0.0"}, "auth"),
+        ({"auth": "off", "host": "::"}, "auth"),
+        ({"auth": "off", "host": "example.org"}, "auth"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(
+    flags: dict[str, object], blamed: str
+) -> None:
+    assert [problem.setting for problem in problems_of(flags)] == [blamed]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"])
+def test_auth_may_be_off_on_loopback(host: str) -> None:
+    assert load({"auth": "off", "host": host}).settings.auth == "off"
+
+
+def test_relations_are_not_judged_on_values_that_are_wrong_by_themselves() -> None:
+    assert [p.setting for p in problems_of({"auth": "off", "host": "a b"})] == ["host"]
+
+
+def test_a_file_named_by_windlass_config_is_read_and_is_the_source(tmp_path: Path) -> None:
+    (tmp_path / "blue.toml").write_text("port = 5999\n")
+    loaded = load(environ={"WINDLASS_CONFIG": "blue.toml"}, cwd=tmp_path)
+    assert (loaded.settings.port, loaded.sources["port"]) == (5999, "blue.toml")
+
+
+def test_a_file_named_by_windlass_config_must_be_there(tmp_path: Path) -> None:
+    [problem] = problems_of(environ={"WINDLASS_CONFIG": "gone.toml"}, cwd=tmp_path)
+    assert (problem.setting, problem.source) == ("config", "gone.toml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"port = ",
+        b"\xff\xfe",
+        b"port = 1\nport = 2\n",
+        b"x = " + b"9" * 5000,
+        b"x = " + b"[" * 5000,
+        b"# " + b"x" * (1024 * 1024),
+    ],
+    ids=["syntax", "not utf-8", "twice", "huge number", "deep", "large"],
+)
+def test_an_unreadable_file_is_a_problem_beside_the_others(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "windlass.toml").write_bytes(content)
+    found = problems_of({"port": 0}, cwd=tmp_path)
+    assert [problem.setting for problem in found] == ["config", "port"]
+
+
+def test_a_folder_in_place_of_the_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "windlass.toml").mkdir()
+    [problem] = problems_of(cwd=tmp_path)
+    assert "directory" in problem.allowed.lower()
+
+
+def test_no_secret_is_shown_by_a_problem_or_a_repr(tmp_path: Path) -> None:
+    canary = "hunter2"
+    environ = {
+        "WINDLASS_DATABASE_URL": f"mysql://bob:{canary}@db/x",
+        "WINDLASS_READ_DATABASE_URL": f"postgres:/bob:p@/{canary}@db/x",
+        "WINDLASS_REDIS_URL": f"tcp://cache?password={canary}&db=1",
+        "WINDLASS_SECRET_KEY": canary,
+        "WINDLASS_SECRET_KEYS": canary,
+        "WINDLASS_DATABASE_ULR": f"postgresql://bob:{canary}@db/x",
+        "WINDLASS_API_TOKEN": canary,
+    }
+    cwd = write(tmp_path, f"[admin]\npassword = '{canary}'\n[[vault]]\nvalue = '{canary}'\n")
+    with pytest.raises(SettingsProblems) as caught:
+        load(environ=environ, cwd=cwd)
+    assert len(caught.value.problems) == 9
+    assert canary not in str(caught.value)
+    assert canary not in str(caught.value.facts)
+
+    good = load(
+        {"database_url": f"postgresql://bob:{canary}@db/x", "secret_key": canary * 5}
+    ).settings
+    assert canary not in repr(good)
+    assert shown("database_url", good.database_url) == "'postgresql://***@db/x'"
+    assert shown("secret_key", good.secret_key) == "***"
+    assert shown("secret_key", None) == "none"
+
+
+def test_a_variable_in_lower_case_is_a_mistake_worth_telling() -> None:
+    [problem] = problems_of(environ={"WINDLASS_port": "5888"})
+    assert "did you mean WINDLASS_PORT?" in problem.allowed
+
+
+JUNK = st.one_of(
+    st.text(max_size=40),
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.lists(st.text(max_size=8), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+@given(flags=st.dictionaries(st.sampled_from([*NAMES, "prot", ""]), JUNK, max_size=6))
+@example(flags={"port": "\udc80"})
+def test_whatever_is_given_the_answer_is_settings_or_problems_that_name_what_was_given(
+    flags: dict[str, object],
+) -> None:
+    given_flags = {"--" + name.replace("_", "-") for name in flags}
+    try:
+        sources = set(load(flags).sources.values())
+    except SettingsProblems as error:
+        str(error).encode()  # printable anywhere, lone surrogates included
+        sources = {problem.source for problem in error.problems}
+    assert sources - {"default"} <= given_flags
+    assert sources - {"default"} or not flags
+
+
+@given(name=st.text(alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ_", min_size=1, max_size=20))
+def test_an_unknown_variable_is_never_ignored(name: str) -> None:
+    if name in {"URL", "TOKEN", "CONFIG"} or name.replace("__", "_").lower() in RULES:
+        return
+    [problem] = problems_of(environ={f"WINDLASS_{name}": "1"})
+    assert problem.source == f"WINDLASS_{name}"
