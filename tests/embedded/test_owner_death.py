@@ -1,0 +1,60 @@
+"""kill -9 of the process that owns the servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.embedded.owners import are_gone, running_owner, story_of, until
+
+
+def drafts(data: Path) -> list[Path]:
+    return list(data.glob("postgresql/cluster-draft-*"))
+
+
+async def test_a_row_survives_kill_9_of_its_owner_and_the_servers_do_not(data: Path) -> None:
+    with running_owner(data, "CREATE TABLE kept AS SELECT 42 AS answer") as process:
+        first = story_of(process)
+        process.kill()
+    with running_owner(data, "SELECT answer FROM kept") as process:
+        second = story_of(process)
+        assert second.answers == [42]
+        assert are_gone(first.pids), "nothing of the first owner runs beside the second"
+        assert not are_gone(second.pids)
+
+
+async def test_the_servers_follow_a_killed_owner_by_themselves(data: Path) -> None:
+    with running_owner(data) as process:
+        story = story_of(process)
+        assert not are_gone(story.pids)
+        process.kill()
+    await until(lambda: are_gone(story.pids))
+
+
+async def test_kill_9_while_the_cluster_is_being_made_is_made_good_by_the_next_start(
+    data: Path,
+) -> None:
+    with running_owner(data) as process:
+        await until(lambda: any((draft / "global").exists() for draft in drafts(data)))
+        process.kill()
+    assert not (data / "postgresql" / "cluster").exists()
+    with running_owner(data, "SELECT 1") as process:
+        assert story_of(process).answers == [1]
+    assert drafts(data) == []
+
+
+async def test_a_socket_folder_left_by_a_killed_owner_is_removed_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / ("x" * 130)
+    notes = [data / "postgresql.socket", data / "valkey.socket"]
+    with running_owner(data) as process:
+        story = story_of(process)
+        left_over = [Path(note.read_text()) for note in notes]
+        process.kill()
+    await until(lambda: are_gone(story.pids))
+    assert all(folder.is_dir() for folder in left_over)
+    with running_owner(data) as process:
+        story_of(process)
+        assert not any(folder.exists() for folder in left_over)
+        used = [Path(note.read_text()) for note in notes]
+    assert not any(path.exists() for path in (*used, *notes))
