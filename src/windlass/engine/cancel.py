@@ -1,0 +1,50 @@
+"""Cancel jobs wherever they are.
+
+Promises: a job that is waiting ends `cancelled` at once; a running one is asked to stop and can no
+longer end `succeeded` (G7). Jobs that have ended stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from windlass.engine.advance import advance
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True)
+class Cancelled:
+    ended: dict[UUID, str] = field(default_factory=dict)  # job -> state; children included
+    asked: dict[UUID, UUID] = field(default_factory=dict)  # running job -> the node that runs it
+    ready: list[Record] = field(default_factory=list)
+
+
+async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
+    async def work(connection: Connection[Record]) -> Cancelled:
+        # Locked first: a job cannot slip from running to queued between the two statements.
+        await connection.fetch(statement("job_lock_many"), list(job_ids))
+        count = len(job_ids)
+        ended = await connection.fetch(
+            statement("job_drop_many"),
+            list(job_ids),
+            ["cancelled"] * count,
+            [None] * count,
+            [None] * count,
+        )
+        asked = await connection.fetch(statement("job_request_cancel_many"), list(job_ids))
+        advanced = await advance(connection, ended)
+        return Cancelled(
+            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
+            asked={row["id"]: row["node_id"] for row in asked},
+            ready=advanced.ready,
+        )
+
+    return await database.together(work)
+
+
+async def cancelling(database: Database, node_id: UUID) -> list[UUID]:
+    """What this node must stop."""
+    return [row["id"] for row in await database.run("job_cancelling", node_id)]

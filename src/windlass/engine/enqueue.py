@@ -1,0 +1,230 @@
+"""Accept jobs, many at a time.
+
+Owns: the only statements that create jobs. A plain job into an unlimited queue takes one statement
+for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
+that need them, in one transaction.
+Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
+the ids, which were made here (RELIABILITY §1.7). One refused job never fails its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.admission import Limits, admit
+from windlass.engine.gather import Gather
+from windlass.engine.request import Accepted, Idempotency, Request, arrange
+from windlass.errors import Unavailable
+from windlass.limits import ENQUEUE_BATCH_MAX
+from windlass.model.attempt import Attempt
+from windlass.model.draft import Draft
+from windlass.store.database import Connection, Database, Record, Refused, Unknown
+from windlass.store.statements import statement
+
+# Told after the commit: the lines that have new work and when it is due (None: now).
+OnAccepted = Callable[[dict[tuple[str, int], datetime | float]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Places that a node keeps free for jobs which are about to be inserted."""
+
+    node_id: UUID
+    claim_id: UUID
+    starts: Sequence[bool]  # for each draft: whether the node would begin it at once
+
+
+class Starter(Protocol):
+    """A node that may begin a job the moment it is accepted, instead of claiming it after."""
+
+    def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
+        """None: it has no place, or others were there first."""
+
+    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
+        """Begin what was inserted as running; places that were not used are free again."""
+
+
+class Enqueuer:
+    """The door. Concurrent submissions on a node share commits."""
+
+    def __init__(
+        self, database: Database, *, limits: Limits | None = None, on_accepted: OnAccepted
+    ) -> None:
+        self._database = database
+        self._limits = limits or Limits()
+        self._on_accepted = on_accepted
+        self.starter: Starter | None = None  # None: this process runs nothing
+        self._singles: Gather[Request, Accepted] = Gather(
+            self._perform, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        )
+
+    async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
+        request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
+        return await self._singles.put(request)
+
+    async def submit_batch(
+        self, drafts: Sequence[Draft], idempotency: Idempotency | None = None
+    ) -> Accepted:
+        request = Request(
+            drafts=drafts, job_ids=ids.uuid7_many(len(drafts)), idempotency=idempotency
+        )
+        answer = (await self._perform([request]))[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def _perform(self, requests: list[Request]) -> list[Accepted | Exception]:
+        plain = [request for request in requests if request.is_plain]
+        special = [request for request in requests if not request.is_plain]
+        if plain and self._limits.max_jobs is None and self._limits.max_bytes is None:
+            await self._insert_apart(plain, self._insert_plain)
+            special += [request for request in plain if request.answer is None]
+        else:
+            special += plain
+        if special:
+            await self._insert_apart(special, self._insert_special)
+        self._tell(requests)
+        return [
+            request.answer or Unavailable("the submission was not answered") for request in requests
+        ]
+
+    async def _insert_apart(
+        self, requests: list[Request], insert: Callable[[list[Request]], Awaitable[None]]
+    ) -> None:
+        """Insert together; if PostgreSQL refuses a value of one, insert each alone."""
+        try:
+            await insert(requests)
+        except Refused as trouble:
+            for request in requests:
+                if len(requests) > 1:
+                    await self._insert_apart([request], insert)
+                else:
+                    request.answer = trouble
+
+    async def _insert_plain(self, requests: list[Request]) -> None:
+        """Insert by one statement; what needs the long way (limited, new queues) stays open."""
+        if len(requests) == 1 and len(requests[0].drafts) > 1:
+            # A batch is all or nothing: if part of it is for a limited queue, none may stay.
+            await self._insert_whole(requests[0])
+            return
+        drafts = [request.drafts[0] for request in requests]
+        place = self.starter.reserve(drafts) if self.starter is not None else None
+        started: dict[UUID, Record] = {}
+        try:
+            inserted = await self._database.run(
+                "job_insert_many",
+                *arrange(requests, starts=place.starts if place else None),
+                False,
+                place.node_id if place else None,
+                place.claim_id if place else None,
+            )
+            started = {row["id"]: row for row in inserted if row["started_at"] is not None}
+        except Unknown:
+            # What was inserted as running and is not begun here is found by the node's reconcile.
+            inserted = await self._resolve(requests)
+        finally:
+            if place is not None and self.starter is not None:
+                begun = [
+                    _attempt(request, place, started[request.job_ids[0]])
+                    for request in requests
+                    if request.job_ids[0] in started
+                ]
+                self.starter.begin(place, begun)
+        known = {record["id"] for record in inserted}
+        for request in requests:
+            if request.job_ids[0] in known:
+                request.answer = Accepted(job_ids=request.job_ids)
+                request.is_started = request.job_ids[0] in started
+
+    async def _insert_whole(self, request: Request) -> None:
+        async def work(connection: Connection[Record]) -> int:
+            found = await connection.fetch(
+                statement("job_insert_many"), *arrange([request]), False, None, None
+            )
+            if len(found) < len(request.drafts):
+                raise _TakeTheLongWay
+            return len(found)
+
+        try:
+            await self._database.together(work)
+        except _TakeTheLongWay:
+            return
+        except Unknown:
+            if not await self._resolve([request]):
+                return
+        request.answer = Accepted(job_ids=request.job_ids)
+
+    async def _resolve(self, requests: list[Request]) -> list[Record]:
+        """What became of an insert whose commit is unknown."""
+        wanted = [job_id for request in requests for job_id in request.job_ids]
+        for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
+            try:
+                return await self._database.run("job_known_many", wanted)
+            except Unavailable:
+                await asyncio.sleep(patience)
+        raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
+
+    async def _insert_special(self, requests: list[Request]) -> None:
+        queues = sorted({draft.queue for request in requests for draft in request.drafts})
+        await self._database.run("queue_ensure_many", queues)
+        try:
+            await self._database.together(
+                lambda connection: admit(connection, requests, self._limits)
+            )
+        except Unknown:
+            found = {record["id"] for record in await self._resolve(requests)}
+            for request in requests:
+                if set(request.job_ids) - request.existing <= found:
+                    request.answer = Accepted(
+                        job_ids=request.job_ids, existing=frozenset(request.existing)
+                    )
+                else:
+                    request.answer = Unavailable("the submission was not committed; repeat it")
+
+    def _tell(self, requests: list[Request]) -> None:
+        lines: dict[tuple[str, int], datetime | float] = {}
+        for request in requests:
+            if not isinstance(request.answer, Accepted) or request.answer.is_replayed:
+                continue
+            if request.is_started:
+                continue  # nobody needs to look for it
+            for draft in request.drafts:
+                if not draft.has_parents:
+                    line = (draft.queue, draft.priority)
+                    due = draft.run_at or draft.delay_seconds
+                    if due == 0.0 or line not in lines:
+                        lines[line] = due
+        if lines:
+            self._on_accepted(lines)
+
+
+def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:
+    draft = request.drafts[0]
+    return Attempt(
+        job_id=row["id"],
+        claim_id=place.claim_id,
+        number=1,
+        queue=draft.queue,
+        kind=draft.kind,
+        priority=draft.priority,
+        max_attempts=draft.max_attempts,
+        snoozes=0,
+        crashes=0,
+        created_at=row["started_at"],
+        started_at=row["started_at"],
+        timeout_ms=draft.timeout_ms,
+        retry=draft.retry,
+        correlation_id=draft.correlation_id,
+        trace_id=draft.trace_id,
+        input=draft.input,
+    )
+
+
+class _TakeTheLongWay(Exception):
+    """Part of a batch needs more than the plain statement; roll back and do it whole."""

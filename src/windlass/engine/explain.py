@@ -1,0 +1,181 @@
+"""Why is this job not running? Every gate that can hold a job back says so, since when, until when.
+
+The facts come from one statement (job_why); the words and the estimate are made here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.read_jobs import read_job
+from windlass.limits import CRASHES_MAX, CRASHES_SOLO
+from windlass.store.database import Database, Record
+
+# job_why looks at the ends of so many seconds, and counts so many jobs ahead at most.
+_LATELY_SECONDS: Final = 10
+_AHEAD_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    gate: str
+    reason: str
+    since: datetime | None = None  # None: not known
+    until: datetime | None = None  # None: nobody can say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    state: str
+    summary: str
+    gates: list[Gate]
+    estimated_start: datetime | None  # None: it cannot be said, or the job has started
+
+
+async def explain(database: Database, job_id: UUID) -> Why:
+    """Raises NotFound."""
+    rows = await database.read("job_why", job_id)
+    if not rows:
+        job = await read_job(database, job_id)
+        if job["finished_at"] is None:
+            rows = await database.read("job_why", job_id)  # replayed between the two
+        if not rows:
+            return _ended(job)
+    facts = rows[0]
+    if facts["state"] == "running":
+        return _running(facts)
+    gates = list(_gates(facts))
+    return Why(
+        state=facts["state"],
+        summary=gates[0].reason if gates else "it is due and will be taken at the next claim",
+        gates=gates,
+        estimated_start=_estimate(facts, gates),
+    )
+
+
+def _ended(job: Record) -> Why:
+    cause = f" ({job['cause']})" if job["cause"] else ""
+    reason = f"it has ended as {job['state']}{cause} after {job['attempt']} attempts"
+    gate = Gate(gate="ended", reason=reason, since=job["finished_at"])
+    return Why(state=job["state"], summary=reason, gates=[gate], estimated_start=None)
+
+
+def _running(facts: Record) -> Why:
+    node = ids.show("node", facts["node_id"])
+    reason = f"attempt {facts['attempt']} runs on {node}"
+    gates = [Gate(gate="running", reason=reason, since=facts["started_at"])]
+    if facts["cancel_requested_at"] is not None:
+        asked, since = "it was asked to stop and cannot succeed now", facts["cancel_requested_at"]
+        gates.append(Gate(gate="cancel_requested", reason=asked, since=since))
+    return Why(state="running", summary=reason, gates=gates, estimated_start=None)
+
+
+def _gates(facts: Record) -> Iterator[Gate]:
+    """The gates that are shut, the weightiest first."""
+    yield from _parents(facts)
+    yield from _time(facts)
+    yield from _queue(facts)
+    yield from _places(facts)
+
+
+def _parents(facts: Record) -> Iterator[Gate]:
+    if facts["state"] != "blocked":
+        return
+    named = ", ".join(ids.show("job", parent) for parent in facts["open_parents"][:5])
+    more = facts["waits_for"] - min(5, len(facts["open_parents"]))
+    yield Gate(
+        gate="blocked",
+        reason=f"it waits for {facts['waits_for']} jobs to end: {named}"
+        + (f" and {more} more" if more > 0 else ""),
+        since=facts["created_at"],
+    )
+
+
+def _time(facts: Record) -> Iterator[Gate]:
+    if facts["deadline"] is not None and facts["deadline"] <= facts["now"]:
+        yield Gate(
+            gate="deadline",
+            reason="its deadline has passed; it will end as expired within seconds",
+            since=facts["deadline"],
+        )
+    if facts["state"] != "queued" or facts["run_at"] <= facts["now"]:
+        return
+    if facts["attempt"] > 0:
+        error = json.loads(facts["error"]) if facts["error"] else {}
+        said = f": {error.get('cause')}: {error.get('message')}" if error else ""
+        yield Gate(
+            gate="retry",
+            reason=f"it rests after attempt {facts['attempt']}{said[:500]}",
+            since=facts["started_at"],
+            until=facts["run_at"],
+        )
+    else:
+        yield Gate(
+            gate="not_due",
+            reason="it is not due yet",
+            since=facts["created_at"],
+            until=facts["run_at"],
+        )
+
+
+def _queue(facts: Record) -> Iterator[Gate]:
+    name = facts["queue"]
+    if facts["is_paused"]:
+        yield Gate(
+            gate="paused",
+            reason=f"queue {name!r} is paused; resume it to go on",
+            since=facts["paused_at"],
+        )
+    if facts["max_running"] is not None and facts["running"] >= facts["max_running"]:
+        yield Gate(
+            gate="max_running",
+            reason=f"queue {name!r} runs {facts['running']} of at most {facts['max_running']}",
+        )
+    if facts["rate"] is not None and facts["rate_free_at"] > facts["now"]:
+        yield Gate(
+            gate="rate",
+            reason=f"queue {name!r} starts at most {facts['rate']:g} jobs a second",
+            until=facts["rate_free_at"],
+        )
+
+
+def _places(facts: Record) -> Iterator[Gate]:
+    if facts["crashes"] >= CRASHES_SOLO:
+        yield Gate(
+            gate="quarantine",
+            reason=f"{facts['crashes']} nodes died while running it; it starts only when a node "
+            f"can take it alone, and is dead after {CRASHES_MAX}",
+        )
+    if facts["workers_live"] == 0:
+        yield Gate(gate="no_worker", reason="no living node takes jobs; start one")
+    elif facts["slots"] and facts["running_all"] >= facts["slots"]:
+        yield Gate(
+            gate="slots",
+            reason=f"all {facts['slots']} slots of {facts['workers_live']} nodes are busy",
+        )
+    if facts["state"] == "queued" and facts["ahead"] > 0:
+        count = f"{facts['ahead']}" + (" or more" if facts["ahead"] >= _AHEAD_MAX else "")
+        yield Gate(
+            gate="behind",
+            reason=f"{count} jobs of queue {facts['queue']!r} with its priority are due before it",
+        )
+
+
+def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
+    shut = {gate.gate for gate in gates}
+    if shut & {"blocked", "paused", "no_worker", "deadline"} or facts["ahead"] >= _AHEAD_MAX:
+        return None
+    due: datetime = max(
+        [facts["now"], facts["run_at"], *(gate.until for gate in gates if gate.until is not None)]
+    )
+    if facts["ahead"] == 0:
+        return None if shut & {"slots", "max_running"} else due
+    # What stood before it leaves at the pace of the last seconds, if anything left at all.
+    pace = facts["ended_lately"] / _LATELY_SECONDS
+    return due + timedelta(seconds=facts["ahead"] / pace) if pace else None

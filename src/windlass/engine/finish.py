@@ -1,0 +1,149 @@
+"""Finish attempts, many at a time.
+
+Owns: the only statements that move a job out of `running`.
+Promises: a settlement is applied at most once, and only while its fence (attempt number and claim
+id) is the newest (G2); a job somebody asked to cancel never ends `succeeded` (G7).
+Never: calls the network, reads the clock, or decides a retry (see model.settle).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from windlass.engine.advance import advance
+from windlass.model.settle import Settlement
+from windlass.model.states import is_terminal
+from windlass.store.database import Connection, Database, Record, Refused
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True)
+class Finished:
+    """What a batch of settlements did."""
+
+    ended: dict[UUID, str] = field(default_factory=dict)  # job -> its terminal state
+    requeued: list[Record] = field(default_factory=list)  # id, run_at, queue, priority
+    ready: list[Record] = field(default_factory=list)  # children now due: queue, priority, run_at
+    refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
+
+    def add(self, other: Finished) -> None:
+        self.ended |= other.ended
+        self.requeued += other.requeued
+        self.ready += other.ready
+        self.refused |= other.refused
+
+
+async def finish(database: Database, node_id: UUID, batch: Sequence[Settlement]) -> Finished:
+    """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along: call
+    again, as often as it takes. What has taken effect already is recognised, not done twice.
+    """
+    # One order for everybody, so that two batches never wait for each other.
+    batch = sorted(batch, key=lambda settlement: settlement.job_id)
+    try:
+        return await _finish(database, node_id, batch)
+    except Refused:
+        if len(batch) == 1:
+            return await _finish(database, node_id, [_without_values(batch[0])])
+        finished = Finished()
+        for settlement in batch:  # one bad row never fails its neighbours
+            finished.add(await finish(database, node_id, [settlement]))
+        return finished
+
+
+async def _finish(database: Database, node_id: UUID, batch: Sequence[Settlement]) -> Finished:
+    finished = Finished()
+    again = [settlement for settlement in batch if settlement.state == "queued"]
+    ends = [settlement for settlement in batch if settlement.state != "queued"]
+    if again:
+        finished.requeued = await database.run("job_requeue_many", *requeue_columns(again, node_id))
+        done = {row["id"] for row in finished.requeued}
+        # Somebody asked to cancel in the meantime: then there is no next try.
+        ends += [settlement for settlement in again if settlement.job_id not in done]
+    if not ends:
+        return finished
+    rows = await database.run("job_end_many", *_end_columns(ends), False)
+    finished.ended = {row["id"]: row["state"] for row in rows}
+    left = [settlement for settlement in ends if settlement.job_id not in finished.ended]
+    if left:
+        finished.add(await _end_with_children(database, left))
+    return finished
+
+
+async def _end_with_children(database: Database, left: Sequence[Settlement]) -> Finished:
+    async def work(connection: Connection[Record]) -> Finished:
+        return await end_in(connection, left)
+
+    finished = await database.together(work)
+    unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
+    if unmatched:
+        settled = {row["id"]: row["state"] for row in await _settled(database, unmatched)}
+        finished.ended |= {job: state for job, state in settled.items() if is_terminal(state)}
+        finished.refused |= {row.job_id for row in unmatched if row.job_id not in settled}
+    return finished
+
+
+async def _settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
+    """Which of these had taken effect before: their commit's answer was lost on its way."""
+    return await database.run(
+        "job_settled_many",
+        [settlement.job_id for settlement in batch],
+        [settlement.attempt for settlement in batch],
+        [settlement.claim_id for settlement in batch],
+        [settlement.outcome for settlement in batch],
+    )
+
+
+async def end_in(connection: Connection[Record], ends: Sequence[Settlement]) -> Finished:
+    """End jobs and advance their children in the caller's transaction."""
+    rows = await connection.fetch(statement("job_end_many"), *_end_columns(ends), True)
+    advanced = await advance(connection, rows)
+    finished = Finished(ready=advanced.ready)
+    finished.ended = {row["id"]: row["state"] for row in [*rows, *advanced.ended]}
+    return finished
+
+
+def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> list[list[object]]:
+    return [
+        [settlement.job_id for settlement in again],
+        [settlement.attempt for settlement in again],
+        [settlement.claim_id for settlement in again],
+        [settlement.outcome for settlement in again],
+        [settlement.rest_seconds for settlement in again],
+        [settlement.error for settlement in again],
+        [settlement.crashed for settlement in again],
+        [node_id] * len(again),
+    ]
+
+
+def _end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
+    return [
+        [settlement.job_id for settlement in ends],
+        [settlement.attempt for settlement in ends],
+        [settlement.claim_id for settlement in ends],
+        # A retry that may not happen any more is here only because of a cancel request.
+        ["cancelled" if s.state == "queued" else s.state for s in ends],
+        ["cancelled" if s.state == "queued" else s.outcome for s in ends],
+        [settlement.result for settlement in ends],
+        [settlement.error for settlement in ends],
+        [settlement.cause for settlement in ends],
+    ]
+
+
+def _without_values(settlement: Settlement) -> Settlement:
+    """A result that PostgreSQL refuses must not keep a job running for ever."""
+    return Settlement(
+        job_id=settlement.job_id,
+        attempt=settlement.attempt,
+        claim_id=settlement.claim_id,
+        state=settlement.state,
+        outcome=settlement.outcome,
+        rest_seconds=settlement.rest_seconds,
+        result=None,
+        error='{"cause":"unstorable","message":"the result or error could not be stored"}',
+        cause=settlement.cause,
+        crashed=settlement.crashed,
+        queue=settlement.queue,
+        kind=settlement.kind,
+    )

@@ -1,0 +1,56 @@
+"""Gathering single requests into batches.
+
+There is no timer: while one batch is on its way to the database, whatever arrives gathers for the
+next. An idle node answers one request in one round trip; a busy one commits hundreds at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Gather(Generic[Item, Answer]):
+    """`put` waits for the batch its item is in; `perform` answers one value or error an item."""
+
+    def __init__(
+        self,
+        perform: Callable[[list[Item]], Awaitable[list[Answer | Exception]]],
+        *,
+        batch_max: int,
+        in_flight_max: int = 1,
+    ) -> None:
+        self._perform = perform
+        self._batch_max = batch_max
+        self._in_flight_max = in_flight_max
+        self._waiting: list[tuple[Item, asyncio.Future[Answer]]] = []
+        self._runners: set[asyncio.Task[None]] = set()
+
+    async def put(self, item: Item) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, future))
+        if len(self._runners) < self._in_flight_max:
+            runner = asyncio.create_task(self._run())
+            self._runners.add(runner)
+            runner.add_done_callback(self._runners.discard)
+        return await future
+
+    async def _run(self) -> None:
+        while self._waiting:
+            batch = self._waiting[: self._batch_max]
+            del self._waiting[: self._batch_max]
+            try:
+                answers = await self._perform([item for item, _ in batch])
+            except Exception as trouble:  # every caller must hear of it
+                answers = [trouble] * len(batch)
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if future.done():
+                    continue  # the caller went away; its job stands all the same
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)

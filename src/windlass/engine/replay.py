@@ -1,0 +1,76 @@
+"""Bring finished jobs back, make waiting ones due, and forget finished ones.
+
+Promises: a replay is the only way out of a terminal state, and how the job had ended stays on
+record. Replaying what is not finished changes nothing, so doing it twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+BATCH: Final = 1_000
+SELECT_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFilter:
+    """Which dead letters. None: any."""
+
+    queue: str | None = None
+    kind: str | None = None
+    cause: str | None = None
+    tag: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+async def replay(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
+    """Queue finished jobs again; returns id, queue, priority, run_at of those brought back."""
+    return await _with_verb(database, "replay", "job_replay_many", job_ids)
+
+
+async def delete(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
+    """Forget finished jobs; returns their ids."""
+    return await _with_verb(database, "delete", "job_delete_many", job_ids)
+
+
+async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
+    """Make queued jobs due now; returns id, queue, priority, run_at of those that were not."""
+    return await database.run("job_promote_many", list(job_ids))
+
+
+async def select_dead(database: Database, which: DeadFilter) -> list[UUID]:
+    rows = await database.read(
+        "dead_select",
+        which.queue,
+        which.kind,
+        which.cause,
+        which.tag,
+        which.since,
+        which.until,
+        SELECT_MAX,
+    )
+    return [row["id"] for row in rows]
+
+
+async def _with_verb(
+    database: Database, verb: str, name: str, job_ids: Sequence[UUID]
+) -> list[Record]:
+    """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
+    done: list[Record] = []
+    for start in range(0, len(job_ids), BATCH):
+        batch = sorted(job_ids[start : start + BATCH])
+
+        async def work(connection: Connection[Record], batch: list[UUID] = batch) -> list[Record]:
+            await connection.fetch(statement("verb_set"), verb)
+            return await connection.fetch(statement(name), batch)
+
+        done += await database.together(work)
+    return done

@@ -1,0 +1,98 @@
+"""Recover what lost nodes held, and end what is past its deadline.
+
+Both are idempotent statements that any node may run at any time; the fence makes a node that comes
+back from the dead powerless (G2). A node's death counts as a crash of what it ran: the job that
+keeps killing nodes is quarantined as `dead` with the cause `worker_died`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from windlass.engine.advance import advance
+from windlass.engine.finish import Finished, end_in, requeue_columns
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Crashed
+from windlass.model.settle import Settlement, settle
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+BATCH: Final = 1_000
+
+
+async def rescue(database: Database) -> Finished:
+    """One round; `requeued` and `ended` are empty when there was nothing to do."""
+
+    async def work(connection: Connection[Record]) -> Finished:
+        await connection.fetch(statement("node_mark_lost"))
+        rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
+        finished = Finished()
+        if not rows:
+            return finished
+        settlements = [(row["node_id"], _settle(row)) for row in rows]
+        for node_id in {row["node_id"] for row in rows}:
+            mine = [s for node, s in settlements if node == node_id and s.state == "queued"]
+            if mine:
+                finished.requeued += await connection.fetch(
+                    statement("job_requeue_many"), *requeue_columns(mine, node_id)
+                )
+        done = {row["id"] for row in finished.requeued}
+        # Out of tries, quarantined, or asked to cancel while it ran.
+        ends = [s for _, s in settlements if s.job_id not in done]
+        if ends:
+            finished.add(await end_in(connection, ends))
+        return finished
+
+    return await database.together(work)
+
+
+def _settle(row: Record) -> Settlement:
+    attempt = Attempt(
+        job_id=row["id"],
+        claim_id=row["claim_id"],
+        number=row["attempt"],
+        queue=row["queue"],
+        kind=row["kind"],
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        snoozes=row["snoozes"],
+        crashes=row["crashes"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        timeout_ms=None,
+        retry=row["retry"],
+        correlation_id=None,
+        trace_id=None,
+        input="",
+    )
+    node: UUID = row["node_id"]
+    settlement = settle(
+        attempt, Crashed(f"node_{node.hex} died or was cut off while running it"), 0
+    )
+    settlement.rest_seconds = 0.0  # it waited a whole lease already
+    return settlement
+
+
+async def expire(database: Database) -> Finished:
+    """End waiting jobs whose deadline has passed."""
+
+    async def work(connection: Connection[Record]) -> Finished:
+        due = [row["id"] for row in await connection.fetch(statement("job_expired"), BATCH)]
+        if not due:
+            return Finished()
+        count = len(due)
+        ended = await connection.fetch(
+            statement("job_drop_many"),
+            due,
+            ["expired"] * count,
+            ['{"cause":"deadline","message":"the deadline passed before it could start"}'] * count,
+            ["deadline"] * count,
+        )
+        advanced = await advance(connection, ended)
+        return Finished(
+            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
+            ready=advanced.ready,
+        )
+
+    return await database.together(work)

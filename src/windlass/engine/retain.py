@@ -1,0 +1,56 @@
+"""Keep the house: partitions for the days to come, none past the retention, folded counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True)
+class Retained:
+    made: int = 0
+    dropped: list[str] = field(default_factory=list)
+    forgotten_keys: int = 0
+
+
+async def retain(database: Database, retention_days: int) -> Retained:
+    """Idempotent; any node may run it at any time."""
+    done = Retained()
+    made = await database.read("partition_ensure", PARTITIONS_AHEAD_DAYS)
+    done.made = made[0]["made"]
+    for row in await database.read("partition_list", retention_days):
+        if await _drop(database, row["parent"], row["partition"]):
+            done.dropped.append(row["partition"])
+    forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
+    done.forgotten_keys = forgotten[0]["forgotten"]
+    return done
+
+
+async def _drop(database: Database, parent: str, partition: str) -> bool:
+    """Drop one day. Its jobs leave the counters and free their unique keys in the same transaction.
+
+    The names come from pg_class, are ours, and are quoted; DDL takes no parameters.
+    """
+
+    async def work(connection: Connection[Record]) -> bool:
+        await connection.execute("SET LOCAL lock_timeout = '2s'")
+        if await connection.fetchval("SELECT to_regclass($1)", f"windlass.{partition}") is None:
+            return False  # another node was first
+        await connection.execute(f'LOCK TABLE windlass."{partition}" IN ACCESS EXCLUSIVE MODE')
+        if parent == "job_history":
+            for name in ("partition_uncount", "partition_unkey"):
+                sql = statement(name).replace("{partition}", f'windlass."{partition}"')
+                await connection.execute(sql)
+        await connection.execute(f'DROP TABLE windlass."{partition}"')
+        return True
+
+    return await database.together(work)
+
+
+async def fold_counters(database: Database) -> int:
+    """Add up counter deltas; returns how many there were."""
+    folded: int = (await database.run("counter_fold", 10_000))[0]["folded"]
+    return folded

@@ -1,0 +1,156 @@
+"""The guarded client: a deadline on every call, a breaker, and no call that anybody waits for.
+
+Owns: the connections to Redis. Publishing is fire and forget through a bounded buffer; messages of
+one channel that gather while a call is under way go out in one pipeline. Subscribing survives the
+server's death and says so: `is_up` is what the rest of the node polls by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from redis import asyncio as redis
+from redis.exceptions import RedisError
+
+from windlass.clock import monotonic
+from windlass.fastlane.keys import CHANNELS
+from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
+
+log = structlog.get_logger()
+
+Handler = Callable[[bytes], None]
+
+BUFFER_MAX: Final = 1_000
+# After a failure calls are not tried for this long: a dead Redis costs one deadline, not thousands.
+BREAK_SECONDS: Final = 1.0
+SUBSCRIBE_PING_SECONDS: Final = 5.0
+
+
+class FastLane:
+    """All that the engine knows of Redis."""
+
+    def __init__(self, url: str | None) -> None:
+        self._url = url
+        self._client: redis.Redis | None = None
+        self._handlers: dict[str, list[Handler]] = {channel: [] for channel in CHANNELS}
+        self._outbox: deque[tuple[str, bytes]] = deque(maxlen=BUFFER_MAX)
+        self._has_mail = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._broken_until = 0.0
+        self._on_change: list[Callable[[bool], None]] = []
+        self.is_up = False
+        self.dropped = 0
+
+    def on_message(self, channel: str, handler: Handler) -> None:
+        self._handlers[channel].append(handler)
+
+    def on_change(self, handler: Callable[[bool], None]) -> None:
+        """`handler` hears when the lane comes up or goes down."""
+        self._on_change.append(handler)
+
+    async def open(self) -> None:
+        if self._url is None:
+            return
+        self._client = redis.Redis.from_url(
+            self._url,
+            socket_timeout=FASTLANE_CONNECT_SECONDS,
+            socket_connect_timeout=FASTLANE_CONNECT_SECONDS,
+            max_connections=8,
+        )
+        self._tasks = [
+            asyncio.create_task(self._send_loop(), name="fastlane send"),
+            asyncio.create_task(self._receive_loop(), name="fastlane receive"),
+        ]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._client is not None:
+            with contextlib.suppress(RedisError, OSError, TimeoutError):
+                await asyncio.wait_for(self._client.aclose(), 1)
+
+    def publish(self, channel: str, message: bytes) -> None:
+        """Send when possible; forget when not. Never waits."""
+        if self._client is None or monotonic() < self._broken_until:
+            return
+        if len(self._outbox) == BUFFER_MAX:
+            self.dropped += 1
+        self._outbox.append((channel, message))
+        self._has_mail.set()
+
+    async def ping_seconds(self) -> float | None:
+        """How long a round trip takes now; None when Redis does not answer."""
+        if self._client is None:
+            return None
+        start = monotonic()
+        try:
+            await asyncio.wait_for(self._client.ping(), FASTLANE_CONNECT_SECONDS)
+        except (RedisError, OSError, TimeoutError):
+            return None
+        return monotonic() - start
+
+    async def _send_loop(self) -> None:
+        while True:
+            await self._has_mail.wait()
+            self._has_mail.clear()
+            mail = list(self._outbox)
+            self._outbox.clear()
+            try:
+                await self._send(mail)
+            except (RedisError, OSError, TimeoutError) as trouble:
+                self._broken_until = monotonic() + BREAK_SECONDS
+                log.debug("fastlane_send_failed", error=str(trouble))
+
+    async def _send(self, mail: list[tuple[str, bytes]]) -> None:
+        assert self._client is not None
+        async with self._client.pipeline(transaction=False) as pipeline:
+            for channel, message in mail:
+                pipeline.publish(channel, message)
+            # A cancelled command could leave its reply on the connection for the next caller;
+            # redis-py closes the connection in that case, which is what we want.
+            await asyncio.wait_for(pipeline.execute(), FASTLANE_CALL_SECONDS * 10)
+
+    async def _receive_loop(self) -> None:
+        while True:
+            try:
+                await self._receive()
+            except (RedisError, OSError, TimeoutError) as trouble:
+                self._set_up(False)
+                log.debug("fastlane_receive_failed", error=str(trouble))
+            await asyncio.sleep(BREAK_SECONDS)
+
+    async def _receive(self) -> None:
+        assert self._client is not None
+        async with self._client.pubsub() as pubsub:
+            await pubsub.subscribe(*CHANNELS)
+            self._set_up(True)
+            while True:
+                message = await pubsub.get_message(
+                    ignore_subscribe_messages=True, timeout=SUBSCRIBE_PING_SECONDS
+                )
+                if message is None:
+                    # Silence is either peace or a half-open connection: ask.
+                    await asyncio.wait_for(pubsub.ping(), FASTLANE_CONNECT_SECONDS)
+                    continue
+                if message["type"] == "message":
+                    self._deliver(message["channel"].decode(), message["data"])
+
+    def _deliver(self, channel: str, data: bytes) -> None:
+        for handler in self._handlers.get(channel, ()):
+            try:
+                handler(data)
+            except Exception:  # a malformed message from outside must not end the loop
+                log.warning("fastlane_message_dropped", channel=channel)
+
+    def _set_up(self, is_up: bool) -> None:
+        if is_up != self.is_up:
+            self.is_up = is_up
+            log.info("fastlane_up" if is_up else "fastlane_down")
+            for handler in self._on_change:
+                handler(is_up)

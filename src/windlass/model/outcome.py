@@ -1,0 +1,51 @@
+"""How an attempt ended. Values, not exceptions: "the receiver answered 503" is an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    name: ClassVar[str] = "succeeded"
+    result: bytes | None = None  # JSON; None: no result
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    name: ClassVar[str] = "failed"
+    cause: str  # short and groupable: an exception's class, "http 503"
+    message: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    is_final: bool = False  # True: another try cannot help
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    name: ClassVar[str] = "timed_out"
+    after_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The process that ran it died; the node did not."""
+
+    name: ClassVar[str] = "lost"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """Asked for later; spends no attempt."""
+
+    name: ClassVar[str] = "snoozed"
+    rest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    name: ClassVar[str] = "cancelled"
+
+
+Outcome = Succeeded | Failed | TimedOut | Crashed | Snoozed | Cancelled

@@ -1,0 +1,134 @@
+"""What becomes of a job when an attempt of it ends."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import assert_never
+from uuid import UUID
+
+from windlass.limits import CRASHES_MAX, ERROR_TEXT_MAX
+from windlass.model.attempt import Attempt
+from windlass.model.harmless import harmless_json, harmless_text
+from windlass.model.outcome import (
+    Cancelled,
+    Crashed,
+    Failed,
+    Outcome,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
+from windlass.model.retry import Retry, default_for, read_retry, rest_seconds
+from windlass.model.states import State
+
+
+@dataclass(slots=True, kw_only=True)
+class Settlement:
+    """A decision about one attempt, ready for the finishing statement."""
+
+    job_id: UUID
+    attempt: int
+    claim_id: UUID
+    state: State  # `queued` means: again after `rest_seconds`
+    outcome: str
+    rest_seconds: float = 0.0
+    result: str | None = None
+    error: str | None = None
+    cause: str | None = None
+    crashed: bool = False
+    # What telemetry wants to know.
+    queue: str = ""
+    kind: str = ""
+    duration_seconds: float = 0.0
+
+
+def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
+    """The settlement of `attempt`. `chance` lies in [0, 1) and spreads the rest before a retry."""
+    match outcome:
+        case Succeeded(result):
+            return _settlement(
+                attempt, outcome, "succeeded", result=result.decode() if result else None
+            )
+        case Snoozed(rest):
+            return _settlement(attempt, outcome, "queued", rest_seconds=rest)
+        case Cancelled():
+            return _settlement(attempt, outcome, "cancelled")
+        case Failed() | TimedOut() | Crashed():
+            return _retry_or_bury(attempt, outcome, chance)
+        case _:
+            assert_never(outcome)
+
+
+def _retry_or_bury(
+    attempt: Attempt, outcome: Failed | TimedOut | Crashed, chance: float
+) -> Settlement:
+    cause, error = explain_failure(outcome)
+    rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
+    if isinstance(outcome, Crashed) and attempt.crashes + 1 >= CRASHES_MAX:
+        rest = None
+    if isinstance(outcome, Failed) and outcome.is_final:
+        rest = None
+    return _settlement(
+        attempt,
+        outcome,
+        "dead" if rest is None else "queued",
+        rest_seconds=rest or 0.0,
+        error=error,
+        cause=cause,
+        crashed=isinstance(outcome, Crashed),
+    )
+
+
+def policy_of(attempt: Attempt) -> Retry:
+    if attempt.retry is None:
+        return default_for(attempt.kind, attempt.max_attempts)
+    fallback = default_for(attempt.kind, attempt.max_attempts)
+    return read_retry(json.loads(attempt.retry), fallback)[0]
+
+
+def explain_failure(outcome: Failed | TimedOut | Crashed) -> tuple[str, str]:
+    """The cause for grouping, and the error document as JSON that PostgreSQL takes."""
+    match outcome:
+        case Failed(cause, message, detail):
+            document = {"cause": cause, "message": message, **detail}
+        case TimedOut(after_seconds):
+            cause = "timeout"
+            document = {
+                "cause": cause,
+                "message": f"the attempt was stopped after {after_seconds:g} s",
+            }
+        case Crashed(message):
+            cause = "worker_died"
+            document = {"cause": cause, "message": message}
+        case _:
+            assert_never(outcome)
+    document["message"] = str(document["message"])[:ERROR_TEXT_MAX]
+    return harmless_text(cause)[:200], harmless_json(document)
+
+
+def _settlement(
+    attempt: Attempt,
+    outcome: Outcome,
+    state: State,
+    *,
+    rest_seconds: float = 0.0,
+    result: str | None = None,
+    error: str | None = None,
+    cause: str | None = None,
+    crashed: bool = False,
+) -> Settlement:
+    return Settlement(
+        job_id=attempt.job_id,
+        attempt=attempt.number,
+        claim_id=attempt.claim_id,
+        state=state,
+        outcome=outcome.name,
+        rest_seconds=rest_seconds,
+        result=result,
+        error=error,
+        cause=cause,
+        crashed=crashed,
+        queue=attempt.queue,
+        kind=attempt.kind,
+    )

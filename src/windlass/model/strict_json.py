@@ -1,0 +1,93 @@
+"""JSON at the door: everything that a database or a neighbour could choke on is refused here.
+
+Refused: twin keys, NaN and infinities (also 1e999), nesting deeper than the limit, NUL characters
+and surrogates that stand alone. The common body costs one C-speed parse with a small hook.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final
+
+import msgspec
+
+from windlass.errors import MalformedBody
+from windlass.limits import JSON_DEPTH_MAX
+
+_NUL_TEXT: Final = b"\\u0000"
+# The character, but not the text \u0000, whose backslash is itself escaped.
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the key {name[:60]!r} stands twice in one object")
+            seen.add(name)
+    return made
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_without_twins, parse_float=_finite, parse_constant=_no_constant
+)
+
+
+def parse(body: bytes) -> Any:
+    """The value in `body`, or MalformedBody that says what is wrong with it."""
+    try:
+        return _DECODER.decode(body.decode("utf-8"))
+    except UnicodeDecodeError as problem:
+        raise MalformedBody.at("", f"the body is not UTF-8: {problem.reason}") from None
+    except RecursionError:
+        raise MalformedBody.at("", _too_deep()) from None
+    except ValueError as problem:
+        raise MalformedBody.at("", f"the body is not JSON that can be taken: {problem}") from None
+
+
+def write(value: Any) -> str:
+    """`value` as compact JSON text that PostgreSQL takes. Raises ValueError naming the trouble."""
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair; send whole characters") from None
+    except RecursionError:
+        raise ValueError(_too_deep()) from None
+    if _NUL_TEXT in text and _NUL.search(text):
+        raise ValueError("holds the character U+0000, which cannot be stored")
+    # Counting brackets costs nothing and clears nearly every body; only the rest is walked.
+    if text.count(b"[") + text.count(b"{") > JSON_DEPTH_MAX and _depth(value) > JSON_DEPTH_MAX:
+        raise ValueError(_too_deep())
+    return text.decode()
+
+
+def _too_deep() -> str:
+    return f"is nested deeper than {JSON_DEPTH_MAX} levels"
+
+
+def _depth(value: Any) -> int:
+    """How many lists and objects stand inside one another."""
+    level, depth = [value], 0
+    while holders := [found for found in level if isinstance(found, dict | list)]:
+        depth += 1
+        level = [
+            child
+            for holder in holders
+            for child in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+    return depth

@@ -1,0 +1,1 @@
+"""Loops and lifetimes: what a running node does all day."""

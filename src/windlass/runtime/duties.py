@@ -1,0 +1,76 @@
+"""The periodic duties of a node, as a table. Each is idempotent; any node may do it at any time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from windlass.engine.announce import Announcer
+from windlass.engine.cancel import cancelling
+from windlass.engine.finish import Finished
+from windlass.engine.rescue import BATCH, expire, rescue
+from windlass.engine.retain import fold_counters, retain
+from windlass.limits import COUNTER_FOLD_SECONDS, RESCUE_INTERVAL_SECONDS
+from windlass.runtime.loop import Loop
+from windlass.runtime.worker import Worker
+from windlass.store.database import Database
+
+RETAIN_SECONDS = 3600.0
+CANCEL_POLL_SECONDS = 1.0
+RECONCILE_SECONDS = 15.0
+# A claim whose answer was lost is older than any claim that is still on its way.
+RECONCILE_AGE_SECONDS = 40.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duties:
+    database: Database
+    announcer: Announcer
+    worker: Worker
+    retention_days: int
+
+    def loops(self) -> list[Loop]:
+        table: list[tuple[str, Callable[[], Awaitable[float]]]] = [
+            ("rescue", self.rescue),
+            ("expire", self.expire),
+            ("fold counters", self.fold),
+            ("retain", self.retain),
+            ("stop cancelled", self.stop_cancelled),
+            ("reconcile", self.reconcile),
+        ]
+        return [Loop(name, tick) for name, tick in table]
+
+    async def rescue(self) -> float:
+        return self._tell(await rescue(self.database))
+
+    async def expire(self) -> float:
+        return self._tell(await expire(self.database))
+
+    def _tell(self, finished: Finished) -> float:
+        self.announcer.ends(finished.ended)
+        self.announcer.rows([*finished.requeued, *finished.ready])
+        # A full batch means there is more.
+        if len(finished.ended) + len(finished.requeued) >= BATCH:
+            return 0.0
+        return RESCUE_INTERVAL_SECONDS * (0.9 + random.random() / 5)
+
+    async def fold(self) -> float:
+        folded = await fold_counters(self.database)
+        # Nothing to fold: nothing happens; look more rarely.
+        return COUNTER_FOLD_SECONDS if folded else 5 * COUNTER_FOLD_SECONDS
+
+    async def retain(self) -> float:
+        await retain(self.database, self.retention_days)
+        return RETAIN_SECONDS
+
+    async def stop_cancelled(self) -> float:
+        """The fast lane tells at once; this is for when it does not."""
+        if self.worker.executing:
+            for job_id in await cancelling(self.database, self.worker.node_id):
+                self.worker.cancel(job_id)
+        return CANCEL_POLL_SECONDS
+
+    async def reconcile(self) -> float:
+        await self.worker.reconcile(RECONCILE_AGE_SECONDS)
+        return RECONCILE_SECONDS

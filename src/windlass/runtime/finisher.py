@@ -1,0 +1,106 @@
+"""Gathers settlements and applies them in batches.
+
+While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
+here; nothing is dropped until the node itself has lost its lease, after which its answers are
+powerless anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from uuid import UUID
+
+import structlog
+
+from windlass.clock import monotonic
+from windlass.engine.announce import Announcer
+from windlass.engine.finish import Finished, finish
+from windlass.errors import Unavailable
+from windlass.limits import FINISH_BATCH_MAX
+from windlass.model.settle import Settlement
+from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
+
+
+class Finisher:
+    def __init__(
+        self, database: Database, announcer: Announcer, metrics: Metrics, node_id: UUID
+    ) -> None:
+        self._database = database
+        self._announcer = announcer
+        self._metrics = metrics
+        self._node_id = node_id
+        self._waiting: list[Settlement] = []
+        self._committing = 0
+        self._task: asyncio.Task[None] | None = None
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self.on_room: Callable[[], None] = lambda: None
+
+    @property
+    def unsettled(self) -> int:
+        """Settlements that are not in the database yet."""
+        return len(self._waiting) + self._committing
+
+    def put(self, settlement: Settlement) -> None:
+        self._waiting.append(settlement)
+        if self._task is None:
+            self._quiet.clear()
+            self._task = asyncio.create_task(self._run(), name="finisher")
+
+    async def quiet(self) -> None:
+        """Wait until everything that was put is committed."""
+        await self._quiet.wait()
+
+    def abandon(self) -> None:
+        """Forget what was not committed: this node's answers count no more."""
+        if self._task is not None:
+            self._task.cancel()
+        self._waiting.clear()
+
+    async def _run(self) -> None:
+        try:
+            # Let everything that ends in this turn of the loop gather before the first commit.
+            await asyncio.sleep(0)
+            while self._waiting:
+                batch = self._waiting[:FINISH_BATCH_MAX]
+                del self._waiting[: len(batch)]
+                self._committing = len(batch)
+                await self._commit(batch)
+                self._committing = 0
+                self.on_room()
+        finally:
+            self._task = None
+            self._committing = 0
+            if self._waiting:
+                self.put(self._waiting.pop())
+            else:
+                self._quiet.set()
+
+    async def _commit(self, batch: list[Settlement]) -> None:
+        start = monotonic()
+        finished = await self._finish_somehow(batch)
+        self._metrics.finish.observe(monotonic() - start)
+        self._tell(batch, finished)
+
+    async def _finish_somehow(self, batch: list[Settlement]) -> Finished:
+        rest = 0.05
+        while True:
+            try:
+                return await finish(self._database, self._node_id, batch)
+            except Unavailable as trouble:
+                log.warning("finish_waits", count=len(batch), reason=str(trouble))
+                await asyncio.sleep(rest)
+                rest = min(rest * 2, 2.0)
+
+    def _tell(self, batch: list[Settlement], finished: Finished) -> None:
+        if finished.refused:
+            self._metrics.refused.inc(len(finished.refused))
+            for job_id in finished.refused:
+                log.warning("finish_refused", job=f"job_{job_id.hex}")
+        self._metrics.settled(s for s in batch if s.job_id not in finished.refused)
+        self._announcer.ends(finished.ended)
+        self._announcer.rows([*finished.requeued, *finished.ready])

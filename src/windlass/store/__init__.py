@@ -1,0 +1,1 @@
+"""PostgreSQL, the truth: connections, migrations, and one statement a file in sql/."""

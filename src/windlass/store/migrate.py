@@ -1,0 +1,98 @@
+"""Numbered SQL migrations under an advisory lock.
+
+Each file runs in its own transaction together with the row that records it. Files only add
+(expand), so nodes of the previous release keep working while a new one starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+import asyncpg
+
+from windlass.errors import MigrationMismatch
+
+# Any number will do, as long as it is ours alone.
+_LOCK: Final = 0x57494E444C415353
+_LEDGER: Final = """
+CREATE SCHEMA IF NOT EXISTS windlass;
+CREATE TABLE IF NOT EXISTS windlass.migration (
+    number integer PRIMARY KEY,
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        return sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    folder = files("windlass.store") / "migrations"
+    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [
+        Migration(
+            number=int(name[:4]),
+            name=name.removesuffix(".sql"),
+            sql=(folder / name).read_text(encoding="utf-8"),
+        )
+        for name in found
+    ]
+
+
+async def migrate(url: str) -> list[Migration]:
+    """Apply what is missing; returns what was applied. Safe to call from many nodes at once."""
+    connection = await asyncpg.connect(url, timeout=30, command_timeout=600)
+    try:
+        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
+        try:
+            await connection.execute(_LEDGER)
+            missing = await pending(connection)
+            for migration in missing:
+                await _apply(connection, migration)
+            return missing
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
+    finally:
+        await connection.close()
+
+
+async def pending(connection: asyncpg.Connection[asyncpg.Record]) -> list[Migration]:
+    """What has not been applied. Raises MigrationMismatch when an applied file has changed."""
+    if await connection.fetchval("SELECT to_regclass('windlass.migration')") is None:
+        return migrations()
+    applied = {
+        row["number"]: row["sha256"]
+        for row in await connection.fetch("SELECT number, sha256 FROM windlass.migration")
+    }
+    for migration in migrations():
+        if applied.get(migration.number, migration.sha256) != migration.sha256:
+            raise MigrationMismatch(
+                f"migration {migration.name} was applied in another form than this release has; "
+                "restore the file or start from a database of this release"
+            )
+    return [migration for migration in migrations() if migration.number not in applied]
+
+
+async def _apply(connection: asyncpg.Connection[asyncpg.Record], migration: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute("SET LOCAL lock_timeout = '10s'")
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "INSERT INTO windlass.migration (number, name, sha256) VALUES ($1, $2, $3)",
+            migration.number,
+            migration.name,
+            migration.sha256,
+        )

@@ -1,0 +1,41 @@
+-- job_claim_limited: take due jobs from limited queues whose rows the caller has locked.
+-- params: queue text[], priority int2[] (lines in order), places int4, node_id uuid, claim_id uuid
+-- returns: as job_claim_many
+-- Index: job_line, and job_held for counting what runs: at most `max_running` rows a queue are live there. The count is taken
+-- under the queue's lock by a snapshot newer than it, so two nodes never both see the last free place. `rate` is a leaky
+-- bucket: a queue may start what has dripped in since rate_free_at, at most one second's worth at once.
+WITH room AS MATERIALIZED (
+    SELECT q.name,
+           least(
+               coalesce(q.max_running - (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = q.name), $3),
+               coalesce(floor(extract(epoch FROM now() - greatest(q.rate_free_at, now() - interval '1 second')) * q.rate
+                              + CASE WHEN q.rate_free_at < now() - interval '1 second' THEN 1 ELSE 0 END), $3)
+           )::int AS places
+    FROM windlass.queue q
+    WHERE q.name = ANY ($1::text[])
+), picked AS MATERIALIZED (
+    SELECT due.ctid, due.queue, row_number() OVER (PARTITION BY due.queue ORDER BY line.place, due.run_at) AS nth, room.places
+    FROM unnest($1::text[], $2::int2[]) WITH ORDINALITY AS line(queue, priority, place)
+    JOIN room ON room.name = line.queue AND room.places > 0
+    CROSS JOIN LATERAL (
+        SELECT j.ctid, j.queue, j.run_at FROM windlass.job j
+        WHERE j.queue = line.queue AND j.priority = line.priority AND j.state = 'queued' AND j.crashes < 2
+          AND j.run_at <= clock_timestamp() AND (j.deadline IS NULL OR j.deadline > now())
+          AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $4 AND n.lease_until > now() AND n.state = 'active')
+        ORDER BY j.queue, j.priority, j.run_at
+        LIMIT least(room.places, $3)
+        FOR UPDATE SKIP LOCKED
+    ) due
+), taken AS MATERIALIZED (
+    SELECT ctid, queue FROM picked WHERE nth <= places LIMIT $3
+), dripped AS (
+    UPDATE windlass.queue q
+    SET rate_free_at = greatest(q.rate_free_at, now() - interval '1 second') + (t.n / q.rate) * interval '1 second'
+    FROM (SELECT queue, count(*) AS n FROM taken GROUP BY queue) t
+    WHERE q.name = t.queue AND q.rate IS NOT NULL
+)
+UPDATE windlass.job j
+SET state = 'running', attempt = attempt + 1, node_id = $4, claim_id = $5, started_at = clock_timestamp()
+WHERE j.ctid = ANY (ARRAY(SELECT ctid FROM taken))
+RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
+          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input

@@ -1,0 +1,13 @@
+-- job_delete_many: forget finished jobs and all that was kept about them.
+-- params: id uuid[]     returns: id
+-- Index: job_history primary key. Needs windlass.verb = 'delete' in this transaction.
+WITH gone AS (
+    DELETE FROM windlass.job_history WHERE id = ANY ($1::uuid[]) RETURNING id
+), attempts AS (
+    DELETE FROM windlass.attempt a USING gone WHERE a.job_id = gone.id
+), events AS (
+    DELETE FROM windlass.event e USING gone WHERE e.job_id = gone.id
+), keys AS (
+    DELETE FROM windlass.job_key k USING gone WHERE k.job_id = gone.id
+)
+SELECT id FROM gone

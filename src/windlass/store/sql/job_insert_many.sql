@@ -1,0 +1,41 @@
+-- job_insert_many: insert jobs into queues that have no limit; the rest is left alone and not returned.
+-- params: id uuid[], queue text[], kind text[], priority int2[], state text[], run_at timestamptz[] (NULL: now + delay),
+--         delay float8[] seconds, deadline timestamptz[], timeout_ms int8[], max_attempts int4[], retry text[],
+--         key text[], correlation_id text[], trace_id text[], owner text[], tags text[] (JSON arrays), input text[],
+--         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[],
+--         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts)
+-- returns: id of every row inserted; started_at of those that were claimed as well
+-- Index: job primary key and job_line take the new rows at their right-hand edge. A queue with limits, or not yet known,
+-- is skipped here unless the caller holds its lock and has counted (is_within_limits), so a limit set a moment ago holds.
+-- A node with a free slot may claim what it inserts (`starts`): the claim's own conditions are asked here too, and the job
+-- begins one commit earlier.
+INSERT INTO windlass.job (
+    id, queue, kind, priority, run_at, deadline, timeout_ms, max_attempts, retry,
+    key, correlation_id, trace_id, owner, tags, input, input_bytes, depends_on, waits_for, was_blocked, on_parent_failure,
+    state, attempt, node_id, claim_id, started_at)
+SELECT
+    g.id, g.queue, g.kind, g.priority,
+    coalesce(g.run_at, clock_timestamp() + g.delay * interval '1 second'),
+    g.deadline, g.timeout_ms, g.max_attempts, g.retry::json,
+    g.key, g.correlation_id, g.trace_id, g.owner,
+    CASE WHEN g.tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.tags::json)) END,
+    g.input::json, octet_length(g.input),
+    CASE WHEN g.depends_on IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.depends_on::json)::uuid) END,
+    g.waits_for, g.waits_for > 0, g.on_parent_failure,
+    CASE WHEN may.start THEN 'running' ELSE g.state END,
+    CASE WHEN may.start THEN 1 ELSE 0 END,
+    CASE WHEN may.start THEN $23::uuid END,
+    CASE WHEN may.start THEN $24::uuid END,
+    CASE WHEN may.start THEN clock_timestamp() END
+FROM unnest(
+    $1::uuid[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::timestamptz[], $7::float8[], $8::timestamptz[], $9::int8[],
+    $10::int4[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
+    $19::int4[], $20::text[], $21::bool[])
+    AS g(id, queue, kind, priority, state, run_at, delay, deadline, timeout_ms, max_attempts, retry, key, correlation_id,
+         trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts)
+JOIN windlass.queue q ON q.name = g.queue AND ($22::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
+CROSS JOIN LATERAL (
+    SELECT g.starts AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
+       AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $23::uuid AND n.lease_until > now() AND n.state = 'active') AS start
+) may
+RETURNING id, started_at

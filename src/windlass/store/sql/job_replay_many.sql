@@ -1,0 +1,32 @@
+-- job_replay_many: bring finished jobs back: from the history to the queue, with all their tries again.
+-- params: id uuid[]     returns: id, queue, priority, run_at of every job brought back
+-- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
+-- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
+-- that earlier tries are not held against the job.
+WITH gone AS (
+    DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) RETURNING h.*
+), noted_attempt AS (
+    INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, error, due_at)
+    SELECT id, attempt, node_id, claim_id, started_at, finished_at, outcome, error, run_at FROM gone WHERE outcome IS NOT NULL
+), noted_end AS (
+    INSERT INTO windlass.event (at, noun, subject, job_id, type, data)
+    SELECT finished_at, 'job', replace(id::text, '-', ''), id, 'finished',
+           json_build_object('state', state, 'outcome', outcome, 'attempt', attempt, 'cause', cause)
+    FROM gone
+), back AS (
+    INSERT INTO windlass.job (
+        id, run_at, created_at, started_at, deadline, execution_id, attempt, max_attempts, snoozes, timeout_ms, input_bytes,
+        priority, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key, correlation_id, trace_id, owner,
+        tags, depends_on, retry, error, input)
+    SELECT
+        id, clock_timestamp(), created_at, started_at, NULL, execution_id, attempt, max_attempts, attempt, timeout_ms, input_bytes,
+        priority, replays + 1, false, was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
+        tags, depends_on, retry, error, input
+    FROM gone
+    RETURNING id, queue, priority, run_at, attempt
+), noted_replay AS (
+    INSERT INTO windlass.event (noun, subject, job_id, type, data)
+    SELECT 'job', replace(b.id::text, '-', ''), b.id, 'replayed', json_build_object('run_at', b.run_at, 'attempt', b.attempt, 'from_run_at', gone.run_at)
+    FROM back b JOIN gone ON gone.id = b.id
+)
+SELECT id, queue, priority, run_at FROM back

@@ -1,0 +1,11 @@
+-- node_mark_lost: nodes whose lease has lapsed are lost; their own renewals fail from now on.
+-- params: none     returns: id of each
+-- Index: node_live.
+WITH lost AS (
+    UPDATE windlass.node SET state = 'lost', in_flight = 0
+    WHERE state IN ('active', 'draining') AND lease_until <= now()
+    RETURNING id
+), noted AS (
+    INSERT INTO windlass.event (noun, subject, type) SELECT 'node', replace(id::text, '-', ''), 'lost' FROM lost
+)
+SELECT id FROM lost

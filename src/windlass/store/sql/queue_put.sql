@@ -1,0 +1,11 @@
+-- queue_put: set a queue's limits; NULL takes a limit away. Makes the queue when it is new.
+-- params: name text, max_jobs int8, max_bytes int8, max_running int4, rate float8     returns: name
+WITH put AS (
+    INSERT INTO windlass.queue (name, max_jobs, max_bytes, max_running, rate) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (name) DO UPDATE SET max_jobs = $2, max_bytes = $3, max_running = $4, rate = $5
+    RETURNING name
+), noted AS (
+    INSERT INTO windlass.event (noun, subject, type, data)
+    SELECT 'queue', name, 'limited', json_build_object('max_jobs', $2::int8, 'max_bytes', $3::int8, 'max_running', $4::int4, 'rate', $5::float8) FROM put
+)
+SELECT name FROM put

@@ -1,0 +1,26 @@
+"""What a strategy is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Outcome
+
+
+class Instant(Protocol):
+    """A kind that needs no waiting at all: it runs where it was claimed and takes no slot."""
+
+    def perform_now(self, attempt: Attempt) -> Outcome: ...
+
+
+class Strategy(Protocol):
+    """A kind whose attempt takes a slot.
+
+    `perform` may be cancelled at any await: by a timeout, by a caller, or because the node lost its
+    lease. It then stops the work and lets the cancellation through.
+    """
+
+    async def perform(self, attempt: Attempt) -> Outcome: ...
+
+    async def close(self) -> None: ...

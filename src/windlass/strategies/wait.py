@@ -1,0 +1,48 @@
+"""`wait`: lets time pass. Short waits sleep in a slot; long ones are parked and hold nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from windlass.duration import parse_seconds
+from windlass.limits import WAIT_IN_SLOT_SECONDS_MAX
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Outcome, Snoozed, Succeeded
+from windlass.model.pointer import step
+
+_FIELDS = ("seconds", "duration")
+
+
+def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
+    problems = [
+        (step(name), f"unknown field; known are {' '.join(_FIELDS)}")
+        for name in value
+        if name not in _FIELDS
+    ]
+    given = [name for name in _FIELDS if name in value]
+    if len(given) != 1:
+        return [*problems, ("", 'needs how long: {"seconds": 5} or {"duration": "5s"}')]
+    try:
+        parse_seconds(value[given[0]])
+    except ValueError as trouble:
+        problems.append((f"/{given[0]}", str(trouble)))
+    return problems
+
+
+class Wait:
+    async def perform(self, attempt: Attempt) -> Outcome:
+        given = json.loads(attempt.input)
+        seconds = parse_seconds(given.get("seconds", given.get("duration")))
+        if seconds <= WAIT_IN_SLOT_SECONDS_MAX:
+            await asyncio.sleep(seconds)
+            return Succeeded()
+        # Parked once; when it is due again the time has passed.
+        if attempt.snoozes and (datetime.now(UTC) - attempt.created_at).total_seconds() >= seconds:
+            return Succeeded()
+        return Snoozed(seconds)
+
+    async def close(self) -> None:
+        pass
