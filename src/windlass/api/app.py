@@ -1,0 +1,100 @@
+"""The application: every route of every noun behind one door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Litestar
+from litestar.exceptions import HTTPException
+from litestar.types import ASGIApp
+
+from windlass.api import (
+    dead_letters,
+    docs_page,
+    events,
+    health,
+    history,
+    jobs,
+    metrics,
+    nodes,
+    openapi,
+    queues,
+    schemas,
+    stats,
+    submit,
+)
+from windlass.api.auth import Keys
+from windlass.api.door import Door
+from windlass.api.parts import ApiParts
+from windlass.api.problem import on_exception, on_http_exception
+from windlass.api.reply import JSON, Reply, encode
+from windlass.api.route import Answer, Call, Route, handler_of
+from windlass.api.stream import EventStreams
+from windlass.engine.stats import Counters
+
+
+def build_app(parts: ApiParts) -> Litestar:
+    counters, streams = Counters(parts.database), EventStreams(parts)
+    routes = [
+        *submit.routes(parts),
+        *jobs.routes(parts),
+        *history.routes(parts),
+        *dead_letters.routes(parts),
+        *queues.routes(parts),
+        *events.routes(parts, streams),
+        *stats.routes(parts),
+        *nodes.routes(parts),
+        *metrics.routes(parts, counters),
+        *health.routes(parts, counters),
+    ]
+    routes += _documentation(routes, parts)
+    app = Litestar(
+        [handler_of(route) for route in routes],
+        openapi_config=None,
+        exception_handlers={HTTPException: on_http_exception, Exception: on_exception},
+        logging_config=None,
+        on_shutdown=[streams.close],
+    )
+    # Before the router rather than as its middleware: what finds no route passes the door too.
+    app.asgi_handler = Door(app.asgi_handler, Keys(parts.database) if _needs_key(parts) else None)
+    return app
+
+
+def _needs_key(parts: ApiParts) -> bool:
+    return parts.settings.auth == "on"
+
+
+def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
+    """The routes that describe the others, and themselves."""
+    shown: dict[str, Reply] = {}
+
+    async def document(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return shown["json"]
+
+    async def page(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return shown["html"]
+
+    added = [
+        Route(
+            method="GET",
+            path="/openapi.json",
+            handle=document,
+            summary="This document",
+            tag="System",
+            answers={200: Answer(description="OpenAPI 3.1", schema=schemas.ANY_OBJECT)},
+        ),
+        Route(
+            method="GET",
+            path="/docs",
+            handle=page,
+            summary="This document, to read",
+            tag="System",
+            answers={
+                200: Answer(description="A page", schema=schemas.TEXT, media_type="text/html")
+            },
+        ),
+    ]
+    described = openapi.document([*routes, *added], parts.kinds)
+    shown["json"] = Reply(encode(described), 200, [JSON])
+    shown["html"] = docs_page.reply(described)
+    return added

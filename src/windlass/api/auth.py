@@ -1,0 +1,53 @@
+"""Who may come in: bearers of a key that is known and not revoked.
+
+Promises: a revoked key is refused on every node within CACHE_SECONDS, whatever becomes of Redis.
+Only hashes are kept, in memory as in the database.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+from windlass import ids
+from windlass.clock import monotonic
+from windlass.errors import Unauthorized
+from windlass.store.database import Database
+
+CACHE_SECONDS: Final = 5.0
+# Guesses may fill the cache, but only so far.
+CACHED_MAX: Final = 10_000
+_PREFIX: Final = b"bearer "
+_TOKEN_CHARS: Final = 47  # wlk_ and 43 that hold 256 bits
+
+
+class Keys:
+    """Answers who the bearer of a token is."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # hash -> until when it may be believed (monotonic), and the owner; None: no such key
+        self._known: dict[bytes, tuple[float, str | None]] = {}
+
+    async def owner(self, authorization: bytes | None) -> str:
+        """The id of the key in the header. Raises Unauthorized."""
+        if authorization is None:
+            raise Unauthorized
+        token = authorization[len(_PREFIX) :].strip()
+        if authorization[: len(_PREFIX)].lower() != _PREFIX or len(token) != _TOKEN_CHARS:
+            raise Unauthorized
+        hashed = sha256(token).digest()
+        known = self._known.get(hashed)
+        if known is None or known[0] < monotonic():
+            known = await self._look_up(hashed)
+        if known[1] is None:
+            raise Unauthorized("the key is not known here, or was revoked")
+        return known[1]
+
+    async def _look_up(self, hashed: bytes) -> tuple[float, str | None]:
+        rows = await self._database.read("api_key_find", hashed)
+        if len(self._known) >= CACHED_MAX:
+            self._known.clear()
+        owner = ids.show("key", rows[0]["id"]) if rows else None
+        known = self._known[hashed] = (monotonic() + CACHE_SECONDS, owner)
+        return known

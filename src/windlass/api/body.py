@@ -1,0 +1,83 @@
+"""Reading a body: its size is bounded before it is parsed, and so is its type."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from litestar import Request
+
+from windlass.api.caller import Caller, caller_of
+from windlass.api.problem import NotAcceptable
+from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
+from windlass.limits import BODY_BYTES_MAX
+from windlass.model import strict_json
+
+# Parsing more than this would hold up everybody else on the loop.
+PARSE_HERE_BYTES_MAX: Final = 256 * 1024
+
+
+async def read_bytes(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> bytes:
+    """The body. Raises BodyTooLarge before it has read more than `bytes_max`."""
+    declared = caller_of(request.scope).headers.get(b"content-length")
+    if declared is not None and (not declared.isdigit() or int(declared[:20]) > bytes_max):
+        raise BodyTooLarge(bytes_max)
+    receive = request.receive
+    message = await receive()
+    if not message.get("more_body") and message["type"] == "http.request":
+        body: bytes = message["body"]
+        if len(body) > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        return body
+    pieces, size = [], 0
+    while True:
+        if message["type"] != "http.request":
+            raise Unavailable("the caller went away before its request was complete")
+        pieces.append(message["body"])
+        size += len(message["body"])
+        if size > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        if not message.get("more_body"):
+            return b"".join(pieces)
+        message = await receive()
+
+
+def check_type(caller: Caller) -> None:
+    """A body is JSON. Raises NotAcceptable for a type that says otherwise."""
+    given = caller.headers.get(b"content-type")
+    if given is None or given == b"application/json":
+        return
+    media, _, rest = given.decode("latin-1").partition(";")
+    charset = rest.strip().lower().removeprefix("charset=").strip('"')
+    is_json = media.strip().lower() == "application/json"
+    if not is_json or charset not in ("", "utf-8", "utf8"):
+        raise NotAcceptable("send the body as Content-Type: application/json in UTF-8")
+
+
+async def parse(body: bytes) -> Any:
+    if len(body) > PARSE_HERE_BYTES_MAX:
+        return await asyncio.to_thread(strict_json.parse, body)
+    return strict_json.parse(body)
+
+
+async def read_json(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> Any:
+    """The value in the body. Raises what the caller did wrong."""
+    check_type(caller_of(request.scope))
+    body = await read_bytes(request, bytes_max)
+    if not body:
+        raise MalformedBody.at("", "the body is empty; send a JSON object")
+    return await parse(body)
+
+
+async def read_nothing(request: Request[Any, Any, Any]) -> None:
+    """For verbs that need no words: no body, or an empty object."""
+    body = await read_bytes(request)
+    if not body:
+        return
+    check_type(caller_of(request.scope))
+    value = await parse(body)
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", "must be an object, or no body at all")
+    if value:
+        name = next(iter(value))
+        raise InvalidInput.at(f"/{name[:60]}", "unknown field; this takes no fields")

@@ -1,0 +1,61 @@
+"""Who calls, and what they sent in the head of the request. Made once, at the door."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Final
+
+from windlass.errors import InvalidInput
+
+_SCOPE_KEY: Final = "windlass.caller"
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
+_TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
+
+
+class Caller:
+    __slots__ = ("headers", "owner", "request_id")
+
+    def __init__(self, headers: dict[bytes, bytes]) -> None:
+        self.headers = headers
+        self.owner = "anonymous"
+        given = headers.get(b"x-request-id")
+        self.request_id = (
+            given.decode()
+            if given is not None and _REQUEST_ID.fullmatch(given)
+            else os.urandom(16).hex()
+        )
+
+    def trace_id(self) -> str:
+        """The trace that the caller is in, or a new one."""
+        given = self.headers.get(b"traceparent")
+        if given is not None and (found := _TRACEPARENT.fullmatch(given)):
+            trace, span = found[1], found[2]
+            if given[:2] != b"ff" and trace.strip(b"0") and span.strip(b"0"):
+                return trace.decode()
+        return os.urandom(16).hex()
+
+    def text(self, header: str, chars_max: int) -> str | None:
+        """A header as text; None when it was not sent. Raises InvalidInput for what is no text."""
+        raw = self.headers.get(header.lower().encode())
+        if raw is None:
+            return None
+        try:
+            value = raw.decode()
+        except UnicodeDecodeError:
+            value = ""
+        if not 1 <= len(value) <= chars_max or not value.isprintable():
+            raise InvalidInput.at(header, f"must be 1 to {chars_max} printable characters")
+        return value
+
+
+def enter(scope: Any) -> Caller:
+    """Note the caller of this request in its scope."""
+    caller = Caller(dict(scope["headers"]))
+    scope[_SCOPE_KEY] = caller
+    return caller
+
+
+def caller_of(scope: Any) -> Caller:
+    found: Caller | None = scope.get(_SCOPE_KEY)
+    return found if found is not None else enter(scope)

@@ -1,0 +1,188 @@
+"""Dead letters: seen, grouped by cause, replayed and discarded, one or a hundred thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api import schemas
+from windlass.api.body import read_json
+from windlass.api.jobs import FILTERS, jobs_page
+from windlass.api.paging import id_cursor, page
+from windlass.api.parts import ApiParts
+from windlass.api.query import NAME_SCHEMA, id_schema, limit_param, text_param, text_schema
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.engine.dead import group_dead
+from windlass.engine.read_jobs import JobFilter, list_jobs, read_jobs
+from windlass.engine.replay import DeadFilter, delete, replay, select_dead
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
+from windlass.model.submission import read_instant, read_name, read_text
+
+CAUSE_CHARS_MAX: Final = KEY_CHARS_MAX
+_READERS: Final[dict[str, Callable[[object], Any]]] = {
+    "queue": read_name,
+    "kind": read_name,
+    "cause": lambda value: read_text(value, CAUSE_CHARS_MAX),
+    "tag": lambda value: read_text(value, TAG_CHARS_MAX),
+    "since": read_instant,
+    "until": read_instant,
+}
+
+
+class DeadLetters:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
+        which = JobFilter(states=("dead",), **query)
+        return json_reply(jobs_page(await list_jobs(self._database, which, limit, before), limit))
+
+    async def groups(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
+        rows = await group_dead(self._database)
+        shown = [{**row, "sample_id": ids.show("job", row["sample_id"])} for row in rows]
+        return json_reply(page(shown, None))
+
+    async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        moved = await replay(self._database, await self._chosen(request))
+        self._parts.announcer.rows(moved)
+        return json_reply({"replayed": len(moved)})
+
+    async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        gone = await delete(self._database, await self._chosen(request))
+        return json_reply({"discarded": len(gone)})
+
+    async def _chosen(self, request: Call) -> list[UUID]:
+        """The dead among those asked for: what ended otherwise is not touched from here."""
+        asked = read_choice(await read_json(request))
+        if isinstance(asked, DeadFilter):
+            return await select_dead(self._database, asked)
+        rows = await read_jobs(self._database, asked)
+        return [row["id"] for row in rows if row["state"] == "dead"]
+
+
+def read_choice(value: object) -> list[UUID] | DeadFilter:
+    """`{"ids": […]}` or `{"filter": {…}}`. Raises InvalidInput."""
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("ids", "filter"):
+        raise InvalidInput.at("", 'must be {"ids": ["job_…"]} or {"filter": {"queue": "…"}}')
+    return _read_ids(value["ids"]) if "ids" in value else _read_filter(value["filter"])
+
+
+def _read_ids(value: object) -> list[UUID]:
+    if not isinstance(value, list) or not 1 <= len(value) <= BATCH_JOBS_MAX:
+        raise InvalidInput.at("/ids", f"must be a list of 1 to {BATCH_JOBS_MAX} job ids")
+    found: dict[UUID, None] = {}
+    problems = []
+    for place, text in enumerate(value):
+        try:
+            found[ids.parse("job", text if isinstance(text, str) else "")] = None
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=f"/ids/{place}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return list(found)
+
+
+def _unknown(_value: object) -> None:
+    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
+
+
+def _read_filter(value: object) -> DeadFilter:
+    if not isinstance(value, dict):
+        raise InvalidInput.at("/filter", "must be an object; {} means every dead letter")
+    given: dict[str, Any] = {}
+    problems = []
+    for name, found in value.items():
+        reader = _READERS.get(name, _unknown)
+        try:
+            given[name] = reader(found) if found is not None or reader is _unknown else None
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=f"/filter/{name[:60]}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return DeadFilter(**given)
+
+
+def _choice_schema() -> schemas.Schema:
+    told = {
+        "queue": NAME_SCHEMA,
+        "kind": NAME_SCHEMA,
+        "cause": text_schema(CAUSE_CHARS_MAX),
+        "tag": text_schema(TAG_CHARS_MAX),
+        "since": schemas.INSTANT,
+        "until": schemas.INSTANT,
+    }
+    named = {
+        "type": "array",
+        "items": id_schema("job"),
+        "minItems": 1,
+        "maxItems": BATCH_JOBS_MAX,
+    }
+    which = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: schemas.nullable(schema) for name, schema in told.items()},
+    }
+    return {
+        "oneOf": [
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": [name],
+                "properties": {name: schema},
+            }
+            for name, schema in (("ids", named), ("filter", which))
+        ]
+    }
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    dead = DeadLetters(parts)
+    listed = Route(
+        method="GET",
+        path="/v1/dead-letters",
+        handle=dead.index,
+        summary="List dead letters, newest first",
+        tag="Dead letters",
+        query=(
+            *FILTERS,
+            text_param("cause", "Those with this cause"),
+            limit_param(),
+            id_cursor("job"),
+        ),
+        answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
+    )
+    grouped = Route(
+        method="GET",
+        path="/v1/dead-letters/groups",
+        handle=dead.groups,
+        summary="Dead letters by queue, kind and cause",
+        tag="Dead letters",
+        answers={200: Answer(description="The groups", schema=schemas.page_of("DeadGroup"))},
+    )
+    verbs = [
+        Route(
+            method="POST",
+            path=f"/v1/dead-letters/{verb}",
+            handle=handle,
+            summary=summary,
+            tag="Dead letters",
+            body=_choice_schema(),
+            answers={
+                200: Answer(description="How many", schema=schemas.record(**{word: schemas.COUNT}))
+            },
+            problems=(400, 413, 415),
+        )
+        for verb, handle, summary, word in (
+            ("replay", dead.replay, "Queue dead letters again", "replayed"),
+            ("discard", dead.discard, "Forget dead letters", "discarded"),
+        )
+    ]
+    return [listed, grouped, *verbs]

@@ -1,0 +1,48 @@
+"""The door: every request passes it before it is routed.
+
+Owns: the request's id, which every answer carries, and the question who calls. `/health*` is open;
+everything else needs a key unless the owner switched that off.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from windlass.api.auth import Keys
+from windlass.api.caller import enter
+from windlass.api.problem import problem_reply
+
+_OPEN: Final = "/health"
+
+
+class Door:
+    def __init__(self, app: ASGIApp, keys: Keys | None) -> None:
+        self._app = app
+        self._keys = keys  # None: everybody may come in
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        caller = enter(scope)
+        mark = (b"x-request-id", caller.request_id.encode())
+
+        async def send_marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], mark]
+            await send(message)
+
+        if self._keys is not None and not _is_open(scope["path"]):
+            try:
+                caller.owner = await self._keys.owner(caller.headers.get(b"authorization"))
+            except Exception as trouble:  # whatever it is, the caller hears of it in our form
+                await problem_reply(trouble, caller.request_id)(scope, receive, send_marked)
+                return
+        await self._app(scope, receive, send_marked)
+
+
+def _is_open(path: str) -> bool:
+    return path == _OPEN or path.startswith(_OPEN + "/")

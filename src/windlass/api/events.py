@@ -1,0 +1,106 @@
+"""Events of everything: a list, oldest first, and a stream of what happens now."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass.api import schemas
+from windlass.api.event_view import event_view
+from windlass.api.paging import cursor_param, page, show_cursor
+from windlass.api.parts import ApiParts
+from windlass.api.query import Param, id_param, instant_param, limit_param, name_param
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.stream import EventStreams, Wanted
+from windlass.engine.read_events import database_now, read_events_after
+from windlass.limits import PAGE_DEFAULT
+from windlass.model.event import Event, Place, parse_place, show_place
+from windlass.model.submission import read_name
+
+# Who names no beginning sees the last quarter of an hour.
+LOOK_BACK: Final = timedelta(minutes=15)
+# A page with a filter looks through so many pages of events; the cursor goes on from there.
+PAGES_SEARCHED_MAX: Final = 20
+
+
+FILTERS: Final[tuple[Param, ...]] = (
+    name_param("queue", "Events of this queue and its jobs"),
+    id_param("job_id", "job", "Events of this job"),
+    Param(
+        name="type",
+        read=read_name,
+        description="Events of this type, such as `finished`",
+        schema={"type": "string", "pattern": "^[a-z_]{1,40}$"},
+    ),
+)
+
+
+class Events:
+    def __init__(self, parts: ApiParts) -> None:
+        self._database = parts.database
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.pop("limit", PAGE_DEFAULT)
+        now = await database_now(self._database)
+        since = query.pop("since", now - LOOK_BACK)
+        after = query.pop("cursor", None) or Place(since, UUID(int=0), 0, -1)
+        wanted = Wanted(**query)
+        found: list[Event] = []
+        batch: list[Event] = []
+        for _ in range(PAGES_SEARCHED_MAX):
+            batch = await read_events_after(self._database, after, now, limit)
+            for event in batch:
+                after = event.place
+                if wanted.takes(event):
+                    found.append(event)
+                if len(found) == limit:
+                    break
+            if len(found) == limit or len(batch) < limit:
+                break
+        more = len(found) == limit or len(batch) == limit
+        cursor = show_cursor("event", show_place(after)) if more else None
+        return json_reply(page([event_view(event) for event in found], cursor))
+
+
+def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
+    events = Events(parts)
+    return [
+        Route(
+            method="GET",
+            path="/v1/events",
+            handle=events.index,
+            summary="List what happened, oldest first",
+            tag="Events",
+            query=(
+                *FILTERS,
+                instant_param("since", "From this instant on; without it the last 15 minutes"),
+                limit_param(),
+                cursor_param("event", parse_place),
+            ),
+            answers={200: Answer(description="A page of events", schema=schemas.page_of("Event"))},
+        ),
+        Route(
+            method="GET",
+            path="/v1/events/stream",
+            handle=streams.open,
+            summary="Follow what happens",
+            tag="Events",
+            description=(
+                "Server-sent events: `id` is the event's id and `data` the event as in the list. "
+                "After a break go on with `Last-Event-ID`. A comment is sent every 15 seconds."
+            ),
+            query=FILTERS,
+            headers={"Last-Event-ID": "Go on after this event"},
+            answers={
+                200: Answer(
+                    description="A stream without end",
+                    schema=schemas.TEXT,
+                    media_type="text/event-stream",
+                )
+            },
+        ),
+    ]

@@ -1,0 +1,88 @@
+"""What became of one job: its attempts, its events, and why it is where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api import schemas
+from windlass.api.event_view import event_view
+from windlass.api.jobs import job_id_of
+from windlass.api.paging import page
+from windlass.api.parts import ApiParts
+from windlass.api.query import id_schema
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.view import raw, shown
+from windlass.engine.explain import explain
+from windlass.engine.read_attempts import Tried, read_attempts
+from windlass.engine.read_events import read_events_of
+from windlass.errors import NotFound
+from windlass.store.database import Database
+
+
+class History:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def attempts(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        tried = await read_attempts(self._database, job_id_of(request))
+        return json_reply(page([_attempt_view(attempt) for attempt in tried], None))
+
+    async def events(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        found = (await read_events_of(self._database, [job_id])).get(job_id)
+        if found is None:
+            raise NotFound("job", ids.show("job", job_id))
+        row, events = found
+        return json_reply(page([event_view(event, row["queue"]) for event in events], None))
+
+    async def why(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        why = await explain(self._database, job_id)
+        return json_reply(
+            {
+                "job_id": ids.show("job", job_id),
+                "state": why.state,
+                "summary": why.summary,
+                "gates": why.gates,
+                "estimated_start": why.estimated_start,
+            }
+        )
+
+
+def _attempt_view(tried: Tried) -> dict[str, Any]:
+    took = None if tried.ended_at is None else tried.ended_at - tried.started_at
+    return {
+        "attempt": tried.attempt,
+        "node_id": shown("node", tried.node_id),
+        "started_at": tried.started_at,
+        "ended_at": tried.ended_at,
+        "duration_ms": None if took is None else round(took.total_seconds() * 1000, 3),
+        "outcome": tried.outcome,
+        "next_run_at": tried.next_run_at,
+        "error": raw(tried.error),
+    }
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    history = History(parts.database)
+    return [
+        Route(
+            method="GET",
+            path="/v1/jobs/{job_id:str}/" + word,
+            handle=handle,
+            summary=summary,
+            tag="Jobs",
+            path_schemas={"job_id": id_schema("job")},
+            answers={200: Answer(description=summary, schema=schema)},
+            problems=(404,),
+        )
+        for word, handle, summary, schema in (
+            ("attempts", history.attempts, "The attempts of a job", schemas.page_of("Attempt")),
+            ("events", history.events, "What happened to a job", schemas.page_of("Event")),
+            ("why", history.why, "What holds a job back", schemas.ref("Why")),
+        )
+    ]

@@ -1,0 +1,202 @@
+"""Jobs: read, list, wait for, and the verbs on one job."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api import schemas
+from windlass.api.body import read_nothing
+from windlass.api.paging import id_cursor, page, show_cursor
+from windlass.api.parts import ApiParts
+from windlass.api.query import (
+    choices_param,
+    id_param,
+    id_schema,
+    instant_param,
+    limit_param,
+    name_param,
+    tag_param,
+    text_param,
+    wait_param,
+)
+from windlass.api.reply import empty_reply, json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.view import job_view
+from windlass.engine.cancel import cancel
+from windlass.engine.job_at import job_at
+from windlass.engine.read_jobs import JobFilter, list_jobs, read_job
+from windlass.engine.replay import delete, promote, replay
+from windlass.errors import Conflict, InvalidInput
+from windlass.limits import PAGE_DEFAULT
+from windlass.model.states import STATES, is_terminal
+from windlass.store.database import Record
+
+
+def job_id_of(request: Call) -> UUID:
+    """The id in the path. Raises InvalidInput for what is no job id."""
+    try:
+        return ids.parse("job", request.path_params["job_id"])
+    except ValueError as trouble:
+        raise InvalidInput.at("{job_id}", str(trouble)) from None
+
+
+class Jobs:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+
+    async def index(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.pop("limit", PAGE_DEFAULT)
+        before = query.pop("cursor", None)
+        which = JobFilter(states=query.pop("state", ()), **query)
+        rows = await list_jobs(self._database, which, limit, before)
+        return json_reply(jobs_page(rows, limit))
+
+    async def get(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        if "at" in query:
+            if "wait" in query:
+                raise InvalidInput.at("?wait", "has no meaning beside at")
+            return json_reply(job_view(await job_at(self._database, job_id, query["at"])))
+        row = await read_job(self._database, job_id)
+        if "wait" in query and not is_terminal(row["state"]):
+            await self._parts.waiters.ended(job_id, query["wait"])
+            row = await read_job(self._database, job_id)
+        return json_reply(job_view(row))
+
+    async def cancel(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        await read_nothing(request)
+        done = await cancel(self._database, [job_id])
+        self._parts.announcer.ends(done.ended)
+        self._parts.announcer.cancels(done.asked)
+        self._parts.announcer.rows(done.ready)
+        row = await read_job(self._database, job_id)
+        if is_terminal(row["state"]) and row["state"] != "cancelled" and job_id not in done.asked:
+            raise Conflict(f"{ids.show('job', job_id)} has ended already as {row['state']}")
+        # A running job is asked to stop, which takes its time.
+        return json_reply(job_view(row), 200 if is_terminal(row["state"]) else 202)
+
+    async def retry(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        await read_nothing(request)
+        row = await read_job(self._database, job_id)
+        if is_terminal(row["state"]):
+            moved = await replay(self._database, [job_id])
+        elif row["state"] == "queued" and row["attempt"] > 0:
+            moved = await promote(self._database, [job_id])
+        else:
+            raise Conflict(
+                f"{ids.show('job', job_id)} is {row['state']}; what has ended, or waits for its "
+                "next try, can be retried"
+            )
+        return await self._moved(job_id, moved)
+
+    async def promote(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        await read_nothing(request)
+        moved = await promote(self._database, [job_id])
+        if not moved:
+            row = await read_job(self._database, job_id)
+            if row["state"] != "queued":
+                raise Conflict(
+                    f"{ids.show('job', job_id)} is {row['state']}; only queued jobs are promoted"
+                )
+        return await self._moved(job_id, moved)
+
+    async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        job_id = job_id_of(request)
+        await read_nothing(request)
+        if not await delete(self._database, [job_id]):
+            row = await read_job(self._database, job_id)
+            raise Conflict(
+                f"{ids.show('job', job_id)} is {row['state']}; only what has ended can be deleted"
+            )
+        return empty_reply()
+
+    async def _moved(self, job_id: UUID, moved: list[Record]) -> ASGIApp:
+        self._parts.announcer.rows(moved)
+        return json_reply(job_view(await read_job(self._database, job_id)))
+
+
+def jobs_page(rows: list[Record], limit: int) -> dict[str, Any]:
+    cursor = show_cursor("job", rows[-1]["id"].hex) if len(rows) == limit else None
+    return page([job_view(row) for row in rows], cursor)
+
+
+FILTERS = (
+    name_param("queue", "Jobs of this queue"),
+    name_param("kind", "Jobs of this kind"),
+    tag_param(),
+)
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    jobs = Jobs(parts)
+    one = "/v1/jobs/{job_id:str}"
+    shown = Answer(description="The job", schema=schemas.ref("Job"))
+    its_id = {"job_id": id_schema("job")}
+    listed = Route(
+        method="GET",
+        path="/v1/jobs",
+        handle=jobs.index,
+        summary="List jobs, newest first",
+        tag="Jobs",
+        query=(
+            choices_param("state", STATES, "Jobs in one of these states"),
+            *FILTERS,
+            id_param("execution_id", "execution", "Jobs of this execution"),
+            text_param("correlation_id", "Jobs with this correlation id"),
+            text_param("key", "The job with this unique key"),
+            instant_param("created_after", "Jobs made after this instant"),
+            instant_param("created_before", "Jobs made before this instant"),
+            limit_param(),
+            id_cursor("job"),
+        ),
+        answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
+    )
+    read = Route(
+        method="GET",
+        path=one,
+        handle=jobs.get,
+        summary="Read a job",
+        tag="Jobs",
+        description="With `wait` the answer comes as soon as the job has ended, or as it is then.",
+        query=(wait_param(), instant_param("at", "The job as it was at this instant")),
+        path_schemas=its_id,
+        answers={200: shown},
+        problems=(404,),
+    )
+    deleted = Route(
+        method="DELETE",
+        path=one,
+        handle=jobs.delete,
+        summary="Forget a job that has ended",
+        tag="Jobs",
+        path_schemas=its_id,
+        answers={204: Answer(description="It is forgotten")},
+        problems=(404, 409),
+    )
+    asked = Answer(description="It runs, and is asked to stop", schema=schemas.ref("Job"))
+    verbs = [
+        Route(
+            method="POST",
+            path=f"{one}/{verb}",
+            handle=handle,
+            summary=summary,
+            tag="Jobs",
+            path_schemas=its_id,
+            answers=answers,
+            problems=(404, 409),
+        )
+        for verb, handle, summary, answers in (
+            ("cancel", jobs.cancel, "Cancel a job, wherever it is", {200: shown, 202: asked}),
+            ("retry", jobs.retry, "Try again what has ended or waits for a retry", {200: shown}),
+            ("promote", jobs.promote, "Make a waiting job due now", {200: shown}),
+        )
+    ]
+    return [listed, read, deleted, *verbs]

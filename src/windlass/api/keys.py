@@ -1,0 +1,26 @@
+"""Making keys. The plain key is shown once and kept nowhere."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import sha256
+from typing import Final
+
+from windlass import ids
+from windlass.store.database import Database
+
+PREFIX: Final = "wlk_"
+RANDOM_BYTES: Final = 32
+
+
+def make_key() -> tuple[str, bytes]:
+    """A fresh key and the hash to keep of it."""
+    key = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+    return key, sha256(key.encode()).digest()
+
+
+async def ensure_admin_key(database: Database) -> str | None:
+    """The first admin key, when it was made just now; None when there is a key already."""
+    key, hashed = make_key()
+    rows = await database.run("api_key_first", ids.uuid7(), hashed)
+    return key if rows else None

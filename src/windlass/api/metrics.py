@@ -1,0 +1,67 @@
+"""/metrics: the node's own numbers, and how full the queues are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from litestar.types import ASGIApp
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from windlass.api import schemas
+from windlass.api.parts import ApiParts
+from windlass.api.reply import Reply
+from windlass.api.route import Answer, Call, Route
+from windlass.engine.stats import Counters, QueueCounts
+from windlass.model.states import UNFINISHED
+
+
+class Metrics:
+    def __init__(self, parts: ApiParts, counters: Counters) -> None:
+        self._parts = parts
+        self._counters = counters
+
+    async def show(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
+        depth = _depth(await self._counters.read())
+        text = generate_latest(self._parts.registry) + generate_latest(_Fixed([depth]))
+        return Reply(text, 200, [(b"content-type", CONTENT_TYPE_LATEST.encode())])
+
+
+class _Fixed:
+    """Something to collect from that was collected already."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def _depth(queues: Mapping[str, QueueCounts]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "windlass_queue_depth", "Unfinished jobs by queue and state", labels=["queue", "state"]
+    )
+    for name, queue in queues.items():
+        for state in UNFINISHED:
+            family.add_metric([name, state], queue.counts[state])
+    return family
+
+
+def routes(parts: ApiParts, counters: Counters) -> list[Route]:
+    return [
+        Route(
+            method="GET",
+            path="/metrics",
+            handle=Metrics(parts, counters).show,
+            summary="Metrics for Prometheus",
+            tag="System",
+            answers={
+                200: Answer(
+                    description="The exposition format",
+                    schema=schemas.TEXT,
+                    media_type="text/plain",
+                )
+            },
+        )
+    ]

@@ -1,0 +1,71 @@
+"""Nodes: who is in the cluster and how they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api import schemas
+from windlass.api.paging import page
+from windlass.api.parts import ApiParts
+from windlass.api.query import id_schema
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.engine.nodes import list_nodes, read_node
+from windlass.errors import InvalidInput
+from windlass.store.database import Record
+
+_SHOWN = (
+    "name",
+    "host",
+    "pid",
+    "version",
+    "roles",
+    "workers",
+    "in_flight",
+    "state",
+    "started_at",
+    "beat_at",
+    "beat_age_seconds",
+    "lease_until",
+)
+
+
+def node_view(row: Record) -> dict[str, Any]:
+    return {"id": ids.show("node", row["id"]), **{name: row[name] for name in _SHOWN}}
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    async def index(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        rows = await list_nodes(parts.database)
+        return json_reply(page([node_view(row) for row in rows], None))
+
+    async def get(request: Call, _query: dict[str, Any]) -> ASGIApp:
+        try:
+            node_id = ids.parse("node", request.path_params["node_id"])
+        except ValueError as trouble:
+            raise InvalidInput.at("{node_id}", str(trouble)) from None
+        return json_reply(node_view(await read_node(parts.database, node_id)))
+
+    return [
+        Route(
+            method="GET",
+            path="/v1/nodes",
+            handle=index,
+            summary="List nodes, living ones first",
+            tag="Nodes",
+            answers={200: Answer(description="The nodes", schema=schemas.page_of("Node"))},
+        ),
+        Route(
+            method="GET",
+            path="/v1/nodes/{node_id:str}",
+            handle=get,
+            summary="Read a node",
+            tag="Nodes",
+            path_schemas={"node_id": id_schema("node")},
+            answers={200: Answer(description="The node", schema=schemas.ref("Node"))},
+            problems=(404,),
+        ),
+    ]

@@ -1,0 +1,53 @@
+"""What the API is put together from; the composition root makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry
+
+from windlass.config import Settings
+from windlass.engine.announce import Announcer
+from windlass.engine.enqueue import Enqueuer
+from windlass.engine.waiters import Waiters
+from windlass.fastlane.lane import FastLane
+from windlass.model.submission import InputCheck
+from windlass.store.database import Database
+
+
+class NodeFacts(Protocol):
+    """What the process that serves the API knows of itself."""
+
+    @property
+    def node_id(self) -> UUID: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def executing(self) -> int: ...
+    @property
+    def last_execution_at(self) -> datetime | None: ...
+    @property
+    def is_draining(self) -> bool: ...
+
+
+def _uncounted(_queue: str, _reason: str) -> None:
+    """For whoever keeps no count of refusals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiParts:
+    database: Database
+    enqueuer: Enqueuer
+    announcer: Announcer
+    waiters: Waiters
+    lane: FastLane
+    settings: Settings
+    kinds: Mapping[str, InputCheck]
+    node: NodeFacts
+    registry: CollectorRegistry
+    # Hears of each submission refused by a limit: the queue and the reason.
+    on_rejected: Callable[[str, str], None] = _uncounted

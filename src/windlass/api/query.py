@@ -1,0 +1,193 @@
+"""Query parameters: declared once, checked and documented from the same table.
+
+An unknown parameter is refused: a misspelt filter must not quietly answer something else.
+Pointers to query parameters are written `?name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from litestar.types import Scope
+
+from windlass import ids
+from windlass.duration import parse_seconds
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import (
+    KEY_CHARS_MAX,
+    NAME_CHARS_MAX,
+    PAGE_DEFAULT,
+    PAGE_MAX,
+    TAG_CHARS_MAX,
+    WAIT_SECONDS_MAX,
+)
+from windlass.model.submission import read_instant, read_name, read_text
+
+FIELDS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter: how it is read (ValueError says what is allowed) and how it is described."""
+
+    name: str
+    read: Callable[[str], Any]
+    description: str
+    schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})
+    is_list: bool = False  # may stand several times; the value is a tuple
+
+
+def read_query(scope: Scope, params: Sequence[Param]) -> dict[str, Any]:
+    """The given values by name. Raises InvalidInput with every problem."""
+    text = scope["query_string"]
+    if not text:
+        return {}
+    known = {param.name: param for param in params}
+    values: dict[str, Any] = {}
+    problems: list[FieldProblem] = []
+    for name, raw in _pairs(text):
+        param = known.get(name)
+        if param is None:
+            offered = f"known are {' '.join(known)}" if known else "none is taken here"
+            problems.append(_problem(name, f"unknown parameter; {offered}"))
+            continue
+        try:
+            value = param.read(raw)
+        except ValueError as trouble:
+            problems.append(_problem(name, str(trouble)))
+            continue
+        if param.is_list:
+            values[name] = (*values.get(name, ()), *value)
+        elif name in values:
+            problems.append(_problem(name, "is given more than once"))
+        else:
+            values[name] = value
+    if problems:
+        raise InvalidInput(*problems)
+    return values
+
+
+def _pairs(text: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            text.decode("ascii"),
+            keep_blank_values=True,
+            encoding="utf-8",
+            errors="strict",
+            max_num_fields=FIELDS_MAX,
+        )
+    except UnicodeError:
+        raise InvalidInput.at("?", "the query is not percent-encoded UTF-8") from None
+    except ValueError:
+        raise InvalidInput.at("?", f"more than {FIELDS_MAX} parameters") from None
+
+
+def _problem(name: str, detail: str) -> FieldProblem:
+    return FieldProblem(pointer=f"?{name[:60]}", detail=detail)
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= PAGE_MAX):
+        raise ValueError(f"must be a whole number from 1 to {PAGE_MAX}")
+    return int(text)
+
+
+def limit_param() -> Param:
+    return Param(
+        name="limit",
+        read=_limit,
+        description="How many at most",
+        schema={"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE_DEFAULT},
+    )
+
+
+def id_param(name: str, noun: str, description: str) -> Param:
+    return Param(
+        name=name,
+        read=lambda text: ids.parse(noun, text),
+        description=description,
+        schema=id_schema(noun),
+    )
+
+
+def name_param(name: str, description: str) -> Param:
+    return Param(name=name, read=read_name, description=description, schema=NAME_SCHEMA)
+
+
+def text_param(name: str, description: str, chars_max: int = KEY_CHARS_MAX) -> Param:
+    return Param(
+        name=name,
+        read=lambda text: read_text(text, chars_max),
+        description=description,
+        schema=text_schema(chars_max),
+    )
+
+
+def tag_param() -> Param:
+    return text_param("tag", "Jobs that carry this tag", TAG_CHARS_MAX)
+
+
+def instant_param(name: str, description: str) -> Param:
+    return Param(
+        name=name,
+        # A plus that was not encoded has become a space; nothing else could stand there.
+        read=lambda text: read_instant(text.replace(" ", "+")),
+        description=description,
+        schema={"type": "string", "format": "date-time"},
+    )
+
+
+def _wait(text: str) -> float:
+    plain = text.replace(".", "", 1)
+    if plain.isascii() and plain.isdigit() and len(plain) <= 9:
+        return parse_seconds(float(text), WAIT_SECONDS_MAX)
+    return parse_seconds(text, WAIT_SECONDS_MAX)
+
+
+def wait_param() -> Param:
+    return Param(
+        name="wait",
+        read=_wait,
+        description=f"Hold the answer until the job has ended, at most {WAIT_SECONDS_MAX:.0f} s",
+        # Narrower than what is read, so that every text of this form is taken.
+        schema={"type": "string", "pattern": "^[0-5]?[0-9]s$", "examples": ["20s"]},
+    )
+
+
+def choices_param(name: str, choices: Sequence[str], description: str) -> Param:
+    """One or several of `choices`: separated by commas, or by repeating the parameter."""
+
+    def read(text: str) -> tuple[str, ...]:
+        given = tuple(text.split(","))
+        for word in given:
+            if word not in choices:
+                raise ValueError(f"{word[:60]!r} is not one of: {' '.join(choices)}")
+        return given
+
+    return Param(
+        name=name,
+        read=read,
+        description=description,
+        schema={"type": "array", "items": {"type": "string", "enum": list(choices)}, "minItems": 1},
+        is_list=True,
+    )
+
+
+# Letters and digits of ASCII, as read_name takes them.
+NAME_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
+    "minLength": 1,
+    "maxLength": NAME_CHARS_MAX,
+}
+
+
+def id_schema(noun: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": f"^{ids.PREFIXES[noun]}[0-9a-f]{{32}}$"}
+
+
+def text_schema(chars_max: int) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "maxLength": chars_max}

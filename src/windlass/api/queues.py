@@ -1,0 +1,192 @@
+"""Queues: what they hold, their limits, pause and resume."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from litestar.types import ASGIApp
+
+from windlass.api import schemas
+from windlass.api.body import read_json, read_nothing
+from windlass.api.paging import name_cursor, page, show_cursor
+from windlass.api.parts import ApiParts
+from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.engine.queues import (
+    Queue,
+    QueueLimits,
+    list_queues,
+    pause_queue,
+    put_queue,
+    read_queue,
+    resume_queue,
+)
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import PAGE_DEFAULT
+from windlass.model.submission import read_name
+
+# What the columns hold.
+_WHOLE_MAX: Final = {"max_jobs": 2**53 - 1, "max_bytes": 2**53 - 1, "max_running": 2**31 - 1}
+_RATE_MIN, _RATE_MAX = 0.001, 1_000_000.0
+
+
+class Queues:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        queues = await list_queues(self._database, limit, query.get("cursor", ""))
+        cursor = show_cursor("queue", queues[-1].name) if len(queues) == limit else None
+        return json_reply(page([queue_view(queue) for queue in queues], cursor))
+
+    async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply(queue_view(await read_queue(self._database, _name_of(request))))
+
+    async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        limits = read_limits(await read_json(request))
+        queue = await put_queue(self._database, name, limits)
+        self._parts.announcer.happened()
+        return json_reply(queue_view(queue))
+
+    async def pause(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        await read_nothing(request)
+        queue = await pause_queue(self._database, name)
+        self._parts.announcer.happened()
+        return json_reply(queue_view(queue))
+
+    async def resume(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        await read_nothing(request)
+        queue = await resume_queue(self._database, name)
+        # Whatever gathered meanwhile may start: every line of the queue is woken.
+        self._parts.announcer.lines({(name, priority): 0.0 for priority in range(4)})
+        return json_reply(queue_view(queue))
+
+
+def _name_of(request: Call) -> str:
+    try:
+        return read_name(request.path_params["name"])
+    except ValueError as trouble:
+        raise InvalidInput.at("{name}", str(trouble)) from None
+
+
+def read_limits(value: object) -> QueueLimits:
+    """The limits in a PUT. What is absent or null is no limit. Raises InvalidInput."""
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", "must be an object of limits")
+    problems: list[FieldProblem] = []
+    given: dict[str, Any] = {}
+    for name, found in value.items():
+        if name not in (*_WHOLE_MAX, "rate"):
+            detail = f"unknown field; known are {' '.join(_WHOLE_MAX)} rate"
+            problems.append(FieldProblem(pointer=f"/{name[:60]}", detail=detail))
+        elif found is not None and not _is_number(name, found):
+            problems.append(FieldProblem(pointer=f"/{name}", detail=_allowed(name)))
+        else:
+            given[name] = found if found is None or name != "rate" else float(found)
+    if problems:
+        raise InvalidInput(*problems)
+    return QueueLimits(**given)
+
+
+def _is_number(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    if name == "rate":
+        return isinstance(value, int | float) and _RATE_MIN <= value <= _RATE_MAX
+    return isinstance(value, int) and 0 <= value <= _WHOLE_MAX[name]
+
+
+def _allowed(name: str) -> str:
+    if name == "rate":
+        return f"must be starts a second from {_RATE_MIN} to {_RATE_MAX:.0f}, or null"
+    return f"must be a whole number from 0 to {_WHOLE_MAX[name]}, or null"
+
+
+def queue_view(queue: Queue) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "max_jobs": queue.limits.max_jobs,
+        "max_bytes": queue.limits.max_bytes,
+        "max_running": queue.limits.max_running,
+        "rate": queue.limits.rate,
+        "is_paused": queue.is_paused,
+        "paused_at": queue.paused_at,
+        "created_at": queue.created_at,
+        "counts": queue.held.counts,
+        "bytes": queue.held.bytes,
+    }
+
+
+def _limits_schema() -> schemas.Schema:
+    whole = {
+        name: schemas.nullable({"type": "integer", "minimum": 0, "maximum": most})
+        for name, most in _WHOLE_MAX.items()
+    }
+    rate = schemas.nullable({"type": "number", "minimum": _RATE_MIN, "maximum": _RATE_MAX})
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "description": "What is left out or null is no limit",
+        "properties": {**whole, "rate": rate},
+    }
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    queues = Queues(parts)
+    one = "/v1/queues/{name:str}"
+    shown = {200: Answer(description="The queue", schema=schemas.ref("Queue"))}
+    its_name = {"name": NAME_SCHEMA}
+    return [
+        Route(
+            method="GET",
+            path="/v1/queues",
+            handle=queues.index,
+            summary="List queues by name",
+            tag="Queues",
+            query=(limit_param(), name_cursor("queue")),
+            answers={200: Answer(description="A page of queues", schema=schemas.page_of("Queue"))},
+        ),
+        Route(
+            method="GET",
+            path=one,
+            handle=queues.get,
+            summary="Read a queue",
+            tag="Queues",
+            path_schemas=its_name,
+            answers=shown,
+            problems=(404,),
+        ),
+        Route(
+            method="PUT",
+            path=one,
+            handle=queues.put,
+            summary="Set the limits of a queue, which is made if need be",
+            tag="Queues",
+            path_schemas=its_name,
+            body=_limits_schema(),
+            answers=shown,
+            problems=(400, 413, 415),
+        ),
+        *(
+            Route(
+                method="POST",
+                path=f"{one}/{verb}",
+                handle=handle,
+                summary=summary,
+                tag="Queues",
+                path_schemas=its_name,
+                answers=shown,
+                problems=(404,),
+            )
+            for verb, handle, summary in (
+                ("pause", queues.pause, "Start nothing more of a queue"),
+                ("resume", queues.resume, "Go on with a queue"),
+            )
+        ),
+    ]

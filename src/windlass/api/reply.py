@@ -1,0 +1,44 @@
+"""Answers: bytes, a status and headers, sent without ado."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+Header = tuple[bytes, bytes]
+JSON: Final[Header] = (b"content-type", b"application/json")
+# Answers hold somebody's work: they are not for caches, and not for guessing what they are.
+_ALWAYS: Final[tuple[Header, ...]] = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+)
+encode: Final = msgspec.json.Encoder().encode
+
+
+class Reply:
+    """An ASGI application that sends one prepared answer."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(
+        self, body: bytes = b"", status: int = 200, headers: Iterable[Header] = (JSON,)
+    ) -> None:
+        self.body = body
+        self.status = status
+        self.headers = [*headers, *_ALWAYS, (b"content-length", b"%d" % len(body))]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+def json_reply(value: Any, status: int = 200, *headers: Header) -> Reply:
+    return Reply(encode(value), status, (JSON, *headers))
+
+
+def empty_reply() -> Reply:
+    """204: done, and there is nothing to say."""
+    return Reply(b"", 204, ())

@@ -1,0 +1,180 @@
+"""The stream of events (SSE): bounded in clients and in what waits for a slow one.
+
+A client that cannot keep up is cut off rather than kept in memory; it comes back with the id of the
+last event it saw and misses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from windlass.api.caller import caller_of
+from windlass.api.event_view import event_view
+from windlass.api.parts import ApiParts
+from windlass.api.reply import encode
+from windlass.api.route import Call
+from windlass.engine.read_events import database_now, read_events_after
+from windlass.engine.tail_events import EventTail
+from windlass.errors import InvalidInput, Unavailable
+from windlass.limits import STREAM_CLIENTS_MAX
+from windlass.model.event import Event, parse_place
+
+HEARTBEAT_SECONDS: Final = 15.0
+# How soon a stream notices that its node drains.
+LOOK_UP_SECONDS: Final = 1.0
+WAITING_MAX: Final = 10_000
+CATCH_UP_PAGE: Final = 500
+_HEAD: Final = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events. None: any."""
+
+    queue: str | None = None
+    job_id: UUID | None = None
+    type: str | None = None
+
+    def takes(self, event: Event) -> bool:
+        return (
+            (self.queue is None or event.queue == self.queue)
+            and (self.job_id is None or event.job_id == self.job_id)
+            and (self.type is None or event.type == self.type)
+        )
+
+
+class EventStreams:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._tail = EventTail(parts.database, parts.announcer)
+        self._clients = 0
+
+    async def open(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        if self._clients >= STREAM_CLIENTS_MAX:
+            raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
+        return _Stream(self, Wanted(**query), _last_event(request))
+
+    async def close(self) -> None:
+        await self._tail.close()
+
+    async def serve(self, wanted: Wanted, last: str | None, receive: Receive, send: Send) -> None:
+        self._clients += 1
+        gone = asyncio.create_task(_until_gone(receive))
+        try:
+            await send(_HEAD)  # type: ignore[arg-type]
+            async for piece in self._pieces(wanted, last, gone):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            gone.cancel()
+            self._clients -= 1
+
+    async def _pieces(
+        self, wanted: Wanted, last: str | None, gone: asyncio.Task[None]
+    ) -> AsyncIterator[bytes]:
+        inbox = _Inbox()
+        told: set[str] = set()
+        since = await self._tail.listen(inbox.put)
+        try:
+            yield b": windlass\n\n"
+            async for event in self._missed(last, since):
+                told.add(event.id)
+                if wanted.takes(event):
+                    yield _shown(event)
+            silent = 0.0
+            while not (gone.done() or inbox.is_over or self._parts.node.is_draining):
+                try:
+                    event = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
+                except TimeoutError:
+                    silent += LOOK_UP_SECONDS
+                    if silent >= HEARTBEAT_SECONDS:
+                        silent = 0.0
+                        yield b": still here\n\n"
+                    continue
+                if event.id in told:
+                    told.discard(event.id)
+                elif wanted.takes(event):
+                    silent = 0.0
+                    yield _shown(event)
+        finally:
+            self._tail.leave(inbox.put)
+
+    async def _missed(self, last: str | None, since: datetime) -> AsyncIterator[Event]:
+        """What happened between the last event the client saw and the tail's first look."""
+        if last is None:
+            return
+        remembered = self._tail.told_after(last)
+        if remembered is not None:
+            for event in remembered:
+                yield event
+            return
+        after = parse_place(last)
+        until = max(since, await database_now(self._parts.database))
+        while True:
+            page = await read_events_after(self._parts.database, after, until, CATCH_UP_PAGE)
+            for event in page:
+                yield event
+            if len(page) < CATCH_UP_PAGE:
+                return
+            after = page[-1].place
+
+
+class _Inbox:
+    """What one client has yet to be sent."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[Event] = asyncio.Queue(WAITING_MAX)
+        self.is_over = False  # True: it could not keep up and lacks something
+
+    def put(self, event: Event) -> None:
+        try:
+            self._waiting.put_nowait(event)
+        except asyncio.QueueFull:
+            self.is_over = True
+
+    async def get(self) -> Event:
+        return await self._waiting.get()
+
+
+class _Stream:
+    """The reply: serves until the client goes away or the node drains."""
+
+    def __init__(self, streams: EventStreams, wanted: Wanted, last: str | None) -> None:
+        self._streams, self._wanted, self._last = streams, wanted, last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._streams.serve(self._wanted, self._last, receive, send)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _last_event(request: Call) -> str | None:
+    last = caller_of(request.scope).text("Last-Event-ID", 100)
+    if last is not None:
+        try:
+            parse_place(last)
+        except ValueError as trouble:
+            raise InvalidInput.at("Last-Event-ID", str(trouble)) from None
+    return last
+
+
+def _shown(event: Event) -> bytes:
+    return b"id: %s\ndata: %s\n\n" % (event.id.encode(), encode(event_view(event)))

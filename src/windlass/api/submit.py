@@ -1,0 +1,164 @@
+"""Submitting jobs: POST /v1/jobs and /v1/jobs/batch.
+
+The busiest route of all. A new plain job is answered from its draft, without a second look at the
+database; whatever was there before is read and shown as it is now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass import clock, ids
+from windlass.api import body as bodies
+from windlass.api import schemas
+from windlass.api.caller import Caller, caller_of
+from windlass.api.idempotency import HEADER, idempotency_of, told_headers
+from windlass.api.parts import ApiParts
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.view import job_view, new_job_view
+from windlass.engine.read_jobs import read_job
+from windlass.engine.request import Idempotency
+from windlass.errors import MalformedBody, QueueFull
+from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX
+from windlass.model.draft import Draft
+from windlass.model.submission import Rules
+from windlass.model.submission import read_batch as read_batch_of
+from windlass.model.submission import read_job as read_job_of
+
+_HEADERS = {
+    HEADER: "The same key with the same body is answered with the same jobs and makes no new ones",
+    "traceparent": "W3C trace context; its trace id becomes the job's trace_id",
+}
+_TOLD = {
+    "Idempotent-Replayed": "`true` when this Idempotency-Key was answered before",
+    "Windlass-Existing": "`true` when a job had the unique key already; it is the one shown",
+}
+
+
+class Submit:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._rules: dict[str, Rules] = {}
+
+    async def one(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        caller = caller_of(request.scope)
+        body, idempotency = await self._read(request, caller)
+        now = clock.wall()
+        draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
+        draft.trace_id = caller.trace_id()
+        try:
+            accepted = await self._parts.enqueuer.submit(draft, idempotency)
+        except QueueFull as full:
+            self._rejected(full)
+            raise
+        is_new = not (accepted.is_replayed or accepted.existing)
+        if is_new and not draft.has_parents:
+            view = new_job_view(accepted.job_ids[0], draft, now, _due(draft, now))
+        else:
+            view = job_view(await read_job(self._parts.database, accepted.job_ids[0]))
+        return json_reply(view, 201 if is_new else 200, *told_headers(accepted))
+
+    async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        caller = caller_of(request.scope)
+        body, idempotency = await self._read(request, caller, BATCH_BODY_BYTES_MAX)
+        rules, now = self._rules_for(caller), clock.wall()
+        drafts = await self._drafts(body, rules, now)
+        trace_id = caller.trace_id()
+        for draft in drafts:
+            draft.trace_id = trace_id
+        try:
+            accepted = await self._parts.enqueuer.submit_batch(drafts, idempotency)
+        except QueueFull as full:
+            self._rejected(full)
+            raise
+        return json_reply(
+            {"ids": [ids.show("job", job_id) for job_id in accepted.job_ids]},
+            200 if accepted.is_replayed else 201,
+            *told_headers(accepted),
+        )
+
+    async def _drafts(self, body: bytes, rules: Rules, now: datetime) -> list[Draft]:
+        value = await bodies.parse(body)
+        if len(body) > bodies.PARSE_HERE_BYTES_MAX:
+            return await asyncio.to_thread(read_batch_of, value, rules, now)
+        return read_batch_of(value, rules, now)
+
+    async def _read(
+        self, request: Call, caller: Caller, bytes_max: int = BODY_BYTES_MAX
+    ) -> tuple[bytes, Idempotency | None]:
+        bodies.check_type(caller)
+        body = await bodies.read_bytes(request, bytes_max)
+        if not body:
+            raise MalformedBody.at("", "the body is empty; send a JSON object")
+        return body, idempotency_of(caller, "POST", request.scope["path"], body)
+
+    def _rules_for(self, caller: Caller) -> Rules:
+        rules = self._rules.get(caller.owner)
+        if rules is None:
+            rules = self._rules[caller.owner] = Rules(
+                kinds=self._parts.kinds,
+                max_attempts=self._parts.settings.retry_max_attempts,
+                owner=caller.owner,
+            )
+        return rules
+
+    def _rejected(self, full: QueueFull) -> None:
+        self._parts.on_rejected(full.queue, full.code)
+
+
+def _due(draft: Draft, now: datetime) -> datetime:
+    if draft.run_at is not None:
+        return draft.run_at
+    return now + timedelta(seconds=draft.delay_seconds) if draft.delay_seconds else now
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    submit = Submit(parts)
+    return [
+        Route(
+            method="POST",
+            path="/v1/jobs",
+            handle=submit.one,
+            summary="Submit a job",
+            tag="Jobs",
+            headers=_HEADERS,
+            body=schemas.submission(parts.kinds),
+            answers={
+                201: Answer(description="Accepted: it will not be lost", schema=schemas.ref("Job")),
+                200: Answer(
+                    description="It was there before", schema=schemas.ref("Job"), headers=_TOLD
+                ),
+            },
+            problems=(400, 413, 415, 429),
+        ),
+        Route(
+            method="POST",
+            path="/v1/jobs/batch",
+            handle=submit.batch,
+            summary="Submit many jobs, all or none",
+            tag="Jobs",
+            description=(
+                'Jobs of a batch may depend on each other: `"#0"` in `depends_on` is its first job.'
+            ),
+            headers=_HEADERS,
+            body=schemas.batch(),
+            answers={
+                201: Answer(
+                    description="Accepted, in the order given",
+                    schema=schemas.ref("Ids"),
+                    headers=_TOLD,
+                ),
+                200: Answer(
+                    description="This Idempotency-Key was answered before",
+                    schema=schemas.ref("Ids"),
+                    headers=_TOLD,
+                ),
+            },
+            problems=(400, 413, 415, 429),
+        ),
+    ]
