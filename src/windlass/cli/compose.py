@@ -1,0 +1,194 @@
+"""Putting a node together from its parts: the composition root.
+
+database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) and API
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+import uvicorn
+
+from windlass.config import Settings
+from windlass.engine.admission import Limits
+from windlass.engine.announce import Announcer
+from windlass.engine.enqueue import Enqueuer
+from windlass.engine.waiters import Waiters
+from windlass.errors import WindlassError
+from windlass.fastlane.lane import FastLane
+from windlass.runtime.node import Node
+from windlass.runtime.worker import Kinds
+from windlass.store.database import Database
+from windlass.store.migrate import migrate
+from windlass.strategies.http import Http
+from windlass.strategies.noop import Noop
+from windlass.strategies.python import Python
+from windlass.strategies.task import load_tasks
+from windlass.strategies.wait import Wait
+from windlass.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
+
+
+class PortBusy(WindlassError):
+    code = "port_busy"
+
+
+@dataclass(slots=True, kw_only=True)
+class Windlass:
+    """A running node with its API."""
+
+    settings: Settings
+    database: Database
+    lane: FastLane
+    announcer: Announcer
+    node: Node
+    server: uvicorn.Server | None
+    serving: asyncio.Task[None] | None
+    admin_key: str | None  # only when it was made by this start
+    url: str | None
+
+    async def drain(self) -> int:
+        """Stop in order: finish the work, then the API, then the connections."""
+        left = await self.node.drain(self.settings.drain_timeout_seconds)
+        await self._close()
+        return left
+
+    async def stop_now(self) -> None:
+        await self.node.stop_now()
+        await self._close()
+
+    async def _close(self) -> None:
+        if self.server is not None and self.serving is not None:
+            self.server.should_exit = True
+            self.server.force_exit = True
+            with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+                await asyncio.wait_for(self.serving, 5)
+        await self.lane.close()
+        await self.database.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The API's socket, bound before anything else starts: a busy port is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+    except OSError as trouble:
+        taken.close()
+        raise PortBusy(
+            f"cannot listen on {host}:{port}: {trouble.strerror}; "
+            "stop what uses it or choose another with --port"
+        ) from trouble
+    taken.listen(2048)
+    taken.setblocking(False)
+    return taken
+
+
+def build_kinds(settings: Settings, app: str | None) -> Kinds:
+    tasks = load_tasks(app) if app else {}
+    return Kinds(
+        instant={"noop": Noop()},
+        slotted={
+            "wait": Wait(),
+            "http": Http(settings.workers + 1),
+            "python": Python(tasks, app),
+        },
+        # A wait decides itself how long it takes.
+        timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
+        default_timeout_seconds=settings.job_timeout_seconds,
+    )
+
+
+async def start(
+    settings: Settings, *, database_url: str, redis_url: str | None, taken: socket.socket | None
+) -> Windlass:
+    """Everything up to `ready`. `taken` is the API's socket; None: no API on this node."""
+    kinds = build_kinds(settings, settings.app)
+    await migrate(database_url)
+    database = Database(database_url)
+    await database.open()
+    lane = FastLane(redis_url)
+    announcer = Announcer(lane)
+    metrics = Metrics()
+    lane.on_change(lambda is_up: metrics.fastlane.set(int(is_up)))
+    enqueuer = Enqueuer(
+        database,
+        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        on_accepted=announcer.lines,
+    )
+    node = Node(
+        settings=settings,
+        database=database,
+        database_url=database_url,
+        announcer=announcer,
+        metrics=metrics,
+        kinds=kinds,
+    )
+    enqueuer.starter = node
+    await lane.open()
+    admin_key = None
+    server, serving = None, None
+    await node.start()
+    if taken is not None:
+        from windlass.api.app import build_app
+        from windlass.api.keys import ensure_admin_key
+        from windlass.api.parts import ApiParts
+        from windlass.strategies.checks import INPUT_CHECKS
+
+        admin_key = await ensure_admin_key(database)
+        parts = ApiParts(
+            database=database,
+            enqueuer=enqueuer,
+            announcer=announcer,
+            waiters=Waiters(database, announcer),
+            lane=lane,
+            settings=settings,
+            kinds=INPUT_CHECKS,
+            node=node,
+            registry=metrics.registry,
+            on_rejected=metrics.rejected,
+        )
+        server, serving = serve(build_app(parts), taken)
+    return Windlass(
+        settings=settings,
+        database=database,
+        lane=lane,
+        announcer=announcer,
+        node=node,
+        server=server,
+        serving=serving,
+        admin_key=admin_key,
+        url=f"http://{settings.host}:{settings.port}" if taken is not None else None,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that leaves signals alone: they drain the node first."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(app: Any, taken: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
+    """The API in our own loop."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=75,
+        server_header=False,
+        http="httptools",
+        ws="none",
+    )
+    server = _Server(config)
+    return server, asyncio.create_task(server.serve(sockets=[taken]), name="api")

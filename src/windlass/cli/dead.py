@@ -1,0 +1,113 @@
+"""`windlass dead …`: jobs that failed for good, and what to do with them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from windlass.cli.client import Query
+from windlass.cli.exits import BadUsage
+from windlass.cli.job_view import error_text
+from windlass.cli.limits import BATCH_CALL_SECONDS
+from windlass.cli.listing import show_list, show_whole
+from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.output import show_line
+from windlass.cli.table import Column, columns
+from windlass.limits import PAGE_DEFAULT
+
+ROW = (
+    *columns("id", "kind", "queue", "attempt", "finished_at"),
+    Column(title="error", take=lambda job: error_text(job.get("error"))),
+)
+GROUP = columns("count", "cause", "kind", "queue", "first_at", "last_at", "sample_id")
+
+app = App(name="dead", help="Look through dead letters; replay or discard them.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Which dead letters to list. None: any."""
+
+    queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None
+    kind: Annotated[str | None, Parameter(metavar="KIND", help="Only this kind.")] = None
+    cause: Annotated[
+        str | None, Parameter(metavar="TEXT", help="Only this cause; `dead groups` names them.")
+    ] = None
+    tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None
+
+    def given(self) -> Query:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(Listed):
+    """Which to act on: by the time of their death too."""
+
+    since: Annotated[
+        str | None, Parameter(metavar="INSTANT", help="Only what died at or after this instant.")
+    ] = None
+    until: Annotated[
+        str | None, Parameter(metavar="INSTANT", help="Only what died before this instant.")
+    ] = None
+
+
+ANY = Listed()
+NOT_CHOSEN = Chosen()
+Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs.")]
+Everything = Annotated[bool, Parameter(name="--all", help="Every dead letter there is.")]
+
+
+@app.command
+def ls(
+    *,
+    which: Listed = ANY,
+    limit: Limit = PAGE_DEFAULT,
+    everything: All = False,
+    reading: Reading = READ,
+) -> None:
+    """List dead letters, newest first."""
+    limit_or_all = None if everything else limit
+    none = "no dead letters; all is well"
+    show_list(reading, "/v1/dead-letters", which.given(), ROW, limit=limit_or_all, none=none)
+
+
+@app.command
+def groups(*, reading: Reading = READ) -> None:
+    """Count dead letters by queue, kind and cause."""
+    none = "no dead letters; all is well"
+    show_whole(reading, "/v1/dead-letters/groups", GROUP, none=none)
+
+
+@app.command
+def replay(
+    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+) -> None:
+    """Queue dead letters again: those named, those that match, or --all."""
+    _act("replay", "replayed", _body(jobs, which, everything), server)
+
+
+@app.command
+def discard(
+    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+) -> None:
+    """Forget dead letters for good: those named, those that match, or --all."""
+    _act("discard", "discarded", _body(jobs, which, everything), server)
+
+
+def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, Any]:
+    """What was chosen, in exactly one way: nothing is swept up by a forgotten argument."""
+    ways = [bool(jobs), which != NOT_CHOSEN, everything]
+    if sum(ways) != 1:
+        raise BadUsage("say which: ids, or a filter such as --queue mail, or --all; one of these")
+    return {"ids": list(jobs)} if jobs else {"filter": which.given()}
+
+
+def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> None:
+    with server.client() as client:
+        path = f"/v1/dead-letters/{verb}"
+        count: int = client.post(path, body, seconds=BATCH_CALL_SECONDS).value[done]
+    show_line(f"{count:,} {'job' if count == 1 else 'jobs'} {done}")

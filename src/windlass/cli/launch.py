@@ -1,0 +1,125 @@
+"""From what was typed to an exit code.
+
+Promises: no traceback for anything a user can cause; one style for every error; Ctrl-C ends with
+130 and a closed pipe (`| head`) quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from windlass import __version__
+from windlass.cli.commands import COMMANDS
+from windlass.cli.exits import BadUsage, Exit, Stopped
+
+# May stand before the command too; there they mean the same as the variable.
+LEADING = {"--url": "WINDLASS_URL", "--token": "WINDLASS_TOKEN"}
+
+
+def launch(typed: Sequence[str]) -> int:
+    """Run the command line `typed`; returns the exit code."""
+    try:
+        code = _answer_or_complain(list(typed))
+        # Here, where a closed pipe can still be caught.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has left. Whatever is still buffered goes nowhere, without a word.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.PIPE_CLOSED
+    else:
+        return code
+
+
+def _answer_or_complain(typed: list[str]) -> int:
+    try:
+        return _answer(typed)
+    except Stopped as stop:
+        _complain(str(stop))
+        return stop.code
+
+
+def _answer(typed: list[str]) -> int:
+    words = _take_leading(typed)
+    match words:
+        case [] | ["--help" | "-h" | "help"]:
+            from windlass.cli.front import front_page
+
+            sys.stdout.write(front_page())
+            return Exit.OK
+        case ["--version"]:
+            sys.stdout.write(f"windlass {__version__}\n")
+            return Exit.OK
+        case ["help", *rest]:
+            words = [*rest, "--help"]
+        case _:
+            pass
+    if words[0] not in COMMANDS:
+        raise _unknown(words[0])
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
+    from cyclopts import CycloptsError, UnknownCommandError
+
+    from windlass.cli.app import build
+    from windlass.errors import WindlassError
+
+    try:
+        code = build()(
+            [_with_value(word) for word in words],
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except CycloptsError as mistake:
+        has_verb = not isinstance(mistake, UnknownCommandError)
+        raise BadUsage(f"{mistake}\n  see windlass {_page(words, has_verb)}--help") from None
+    except WindlassError as trouble:
+        usage = trouble.code == "invalid_settings"
+        raise Stopped(str(trouble), Exit.USAGE if usage else Exit.FAILED) from trouble
+    return code if isinstance(code, int) else Exit.OK
+
+
+def _take_leading(words: list[str]) -> list[str]:
+    """Options before the command, as `windlass --url … job ls`."""
+    while words:
+        flag, equals, value = words[0].partition("=")
+        if flag not in LEADING:
+            break
+        if equals:
+            words = words[1:]
+        elif len(words) > 1:
+            value, words = words[1], words[2:]
+        else:
+            raise BadUsage(f"{flag} needs a value")
+        os.environ[LEADING[flag]] = value
+    return words
+
+
+def _with_value(word: str) -> str:
+    # `--wait` takes its value only behind `=`, so that `--wait noop` does not wait for "noop".
+    return "--wait=yes" if word == "--wait" else word
+
+
+def _unknown(name: str) -> BadUsage:
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else "windlass --help lists what there is"
+    what = "option" if name.startswith("-") else "command"
+    return BadUsage(f"there is no {what} {name!r}; {hint}")
+
+
+def _page(words: list[str], has_verb: bool) -> str:
+    """Whose help to read: the noun's, or the verb's."""
+    verb = [word for word in words[1:2] if has_verb and word.isalpha()]
+    return "".join(f"{word} " for word in [words[0], *verb])
+
+
+def _complain(message: str) -> None:
+    from windlass.cli.output import say
+
+    say(f"error: {message}")

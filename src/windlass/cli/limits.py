@@ -1,0 +1,46 @@
+"""The command line's own bounds; those of the product are in windlass.limits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from windlass.limits import WAIT_SECONDS_MAX
+
+# One call, from connecting to the last byte of the answer.
+CALL_SECONDS: Final = 30.0
+# A batch of ten thousand jobs may take the server longer to store.
+BATCH_CALL_SECONDS: Final = 120.0
+CONNECT_SECONDS: Final = 5.0
+
+# One long poll, and what the network may add to it.
+POLL_SECONDS: Final = 20.0
+POLL_GRACE_SECONDS: Final = 10.0
+# Somebody is looking: a change of state is seen soon, and less soon the longer it has taken.
+POLL_WATCHED_SECONDS: Final = 0.25
+POLL_WATCHED_SECONDS_MAX: Final = 2.0
+assert POLL_WATCHED_SECONDS < POLL_WATCHED_SECONDS_MAX <= POLL_SECONDS <= WAIT_SECONDS_MAX
+
+# While waiting for a job the server may be away this long, a restart for example.
+AWAY_SECONDS_MAX: Final = 30.0
+RETRY_PAUSE_SECONDS: Final = 0.25
+RETRY_PAUSE_SECONDS_MAX: Final = 5.0
+assert RETRY_PAUSE_SECONDS < RETRY_PAUSE_SECONDS_MAX < AWAY_SECONDS_MAX
+
+# What is read into memory.
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+READ_BYTES: Final = 64 * 1024
+STREAM_LINE_BYTES_MAX: Final = 8 * 1024 * 1024
+# A stream that says nothing this long, not even a heartbeat, is taken for dead.
+STREAM_SILENCE_SECONDS: Final = 60.0
+
+# A batch is cut into chunks that stay below the server's cap on a body.
+CHUNK_BYTES_MAX: Final = 32 * 1024 * 1024
+FILE_BYTES_MAX: Final = 1024 * 1024 * 1024
+
+# Longest text shown in one cell of a table.
+CELL_CHARS_MAX: Final = 200
+# A cell up to this length is never cut, however narrow the terminal; an id has 37.
+CELL_WHOLE_CHARS_MAX: Final = 40
+assert CELL_WHOLE_CHARS_MAX < CELL_CHARS_MAX
+# Problems of one answer that are worth reading.
+POINTERS_SHOWN_MAX: Final = 100

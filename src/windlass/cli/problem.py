@@ -1,0 +1,78 @@
+"""What the server refused, read from its problem document (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from windlass.cli.exits import Exit, Stopped
+from windlass.cli.limits import POINTERS_SHOWN_MAX
+
+EXITS: Final[dict[int, Exit]] = {
+    400: Exit.USAGE,
+    401: Exit.NOT_ALLOWED,
+    403: Exit.NOT_ALLOWED,
+    404: Exit.NOT_FOUND,
+    405: Exit.USAGE,
+    409: Exit.CONFLICT,
+    413: Exit.LIMITED,
+    422: Exit.USAGE,
+    429: Exit.LIMITED,
+    502: Exit.UNREACHABLE,
+    503: Exit.UNREACHABLE,
+    504: Exit.UNREACHABLE,
+}
+# An idempotency key that was used for something else is a conflict, although its status is 422.
+EXITS_BY_CODE: Final[dict[str, Exit]] = {"idempotency_mismatch": Exit.CONFLICT}
+
+
+class Refused(Stopped):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, document: dict[str, Any], retry_after: str | None) -> None:
+        self.status, self.document = status, document
+        self.problem_code = str(document.get("code") or "")
+        super().__init__(_sentence(status, document, retry_after), _exit_for(status, document))
+
+
+def refusal(status: int, body: bytes, retry_after: str | None = None) -> Refused:
+    """Any answer but a success, whoever wrote it: Windlass, or a proxy before it."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        shown = " ".join(body[:200].decode(errors="replace").split())
+        document = {"detail": f"the server answered {status}{': ' if shown else ''}{shown}"}
+    return Refused(status, document, retry_after)
+
+
+def _exit_for(status: int, document: dict[str, Any]) -> Exit:
+    by_code = EXITS_BY_CODE.get(str(document.get("code")))
+    return by_code or EXITS.get(status, Exit.FAILED)
+
+
+def _sentence(status: int, document: dict[str, Any], retry_after: str | None) -> str:
+    detail = document.get("detail") or document.get("title") or f"the server answered {status}"
+    lines = [str(detail), *_pointers(document)]
+    if retry_after:
+        lines.append(f"  try again in {retry_after} s")
+    if status == 401:
+        lines.append("  give the key with --token, or set WINDLASS_TOKEN")
+    # An unexpected error is looked up in the server's log by this.
+    if status >= 500 and document.get("request_id"):
+        lines.append(f"  request id: {document['request_id']}")
+    return "\n".join(lines)
+
+
+def _pointers(document: dict[str, Any]) -> list[str]:
+    errors = document.get("errors")
+    if not isinstance(errors, list):
+        return []
+    lines = [
+        f"  {found.get('pointer') or '/'}: {found.get('detail', '')}"
+        for found in errors[:POINTERS_SHOWN_MAX]
+        if isinstance(found, dict)
+    ]
+    more = len(errors) - POINTERS_SHOWN_MAX
+    return [*lines, f"  and {more} more"] if more > 0 else lines

@@ -1,0 +1,184 @@
+"""Running in the foreground: from settings to `ready`, and from a signal to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import structlog
+import uvloop
+
+from windlass.cli import compose
+from windlass.config import Settings, load_settings
+from windlass.embedded.errors import EmbeddedError
+from windlass.embedded.postgres import EmbeddedPostgres
+from windlass.embedded.servers import EmbeddedServers
+from windlass.embedded.valkey import EmbeddedValkey
+from windlass.errors import WindlassError
+from windlass.telemetry.logs import configure_logs
+
+log = structlog.get_logger()
+
+DATA: Final = Path(".windlass")
+RESTART_REST_SECONDS: Final = 0.5
+
+
+class NothingGiven(WindlassError):
+    code = "invalid_settings"
+
+
+def run_up(flags: Mapping[str, object], nodes: int) -> int:
+    settings = _settings(flags)
+    return uvloop.run(_up(settings, nodes))
+
+
+def run_node(flags: Mapping[str, object]) -> int:
+    settings = _settings(flags)
+    if settings.database_url is None:
+        raise NothingGiven(
+            "a node needs PostgreSQL: give --database-url or WINDLASS_DATABASE_URL; "
+            "'windlass up' brings its own"
+        )
+    return uvloop.run(_node(settings, settings.database_url))
+
+
+def _settings(flags: Mapping[str, object]) -> Settings:
+    settings = load_settings(flags, os.environ, Path.cwd()).settings
+    configure_logs(settings.log_format)
+    return settings
+
+
+async def _up(settings: Settings, nodes: int) -> int:
+    # First of all: a busy port must be said before anything is started.
+    taken = compose.listen(settings.host, settings.port)
+    stop = Stop()
+    async with EmbeddedServers(settings.data or DATA) as servers:
+        running = await compose.start(
+            settings,
+            database_url=servers.database_url,
+            redis_url=servers.redis_url,
+            taken=taken,
+        )
+        async with _kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
+            _say_ready(running)
+            await stop.first.wait()
+            log.info("draining", seconds=settings.drain_timeout_seconds)
+            await _drain_or_stop(running, stop)
+    return 0
+
+
+async def _node(settings: Settings, database_url: str) -> int:
+    taken: socket.socket | None = None
+    if "api" in settings.roles:
+        taken = compose.listen(settings.host, settings.port)
+    stop = Stop()
+    running = await compose.start(
+        settings, database_url=database_url, redis_url=settings.redis_url, taken=taken
+    )
+    _say_ready(running)
+    await stop.first.wait()
+    log.info("draining", seconds=settings.drain_timeout_seconds)
+    await _drain_or_stop(running, stop)
+    return 0
+
+
+def _say_ready(running: compose.Windlass) -> None:
+    if running.admin_key is not None:
+        print(f"admin key: {running.admin_key}")
+        print("           it is shown only now; use it as WINDLASS_TOKEN or --token")
+    print(f"ready: {running.url or 'node ' + str(running.node.node_id)}", flush=True)
+
+
+async def _drain_or_stop(running: compose.Windlass, stop: Stop) -> None:
+    """The first signal drains; a second one ends it at once."""
+    draining = asyncio.create_task(running.drain())
+    second = asyncio.create_task(stop.second.wait())
+    await asyncio.wait({draining, second}, return_when=asyncio.FIRST_COMPLETED)
+    second.cancel()
+    if draining.done():
+        if left := draining.result():
+            log.warning("drain_timed_out", handed_back=left)
+        return
+    log.warning("stopping_at_once")
+    draining.cancel()
+    await running.stop_now()
+
+
+class Stop:
+    """SIGTERM and SIGINT, counted."""
+
+    def __init__(self) -> None:
+        self.first, self.second = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+
+    def _signalled(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+@contextlib.asynccontextmanager
+async def _kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
+    """While inside, an embedded server that ends by itself is started again."""
+    keepers = [
+        asyncio.create_task(_keep_alive(server)) for server in (servers.postgres, servers.valkey)
+    ]
+    try:
+        yield
+    finally:
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.gather(*keepers, return_exceptions=True)
+
+
+async def _keep_alive(server: EmbeddedPostgres | EmbeddedValkey) -> None:
+    while True:
+        log.error("server_ended", reason=str(await server.wait()))
+        while True:
+            await asyncio.sleep(RESTART_REST_SECONDS)
+            try:
+                await server.start()
+                break
+            except EmbeddedError as trouble:
+                log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
+
+
+@contextlib.asynccontextmanager
+async def _more_nodes(
+    settings: Settings, servers: EmbeddedServers, count: int
+) -> AsyncIterator[None]:
+    """Further nodes of `up --nodes N`: processes that execute and serve no API."""
+    environ = {**os.environ, "WINDLASS_DATABASE_URL": servers.database_url}
+    environ["WINDLASS_REDIS_URL"] = servers.redis_url
+    command = [sys.executable, "-m", "windlass", "node", "--roles", "worker,leader"]
+    command += ["--workers", str(settings.workers)]
+    command += ["--app", settings.app] if settings.app else []
+    children = [
+        await asyncio.create_subprocess_exec(
+            *command,
+            env=environ,
+            stdout=asyncio.subprocess.DEVNULL,
+            # A Ctrl-C at the terminal is ours to pass on, once.
+            start_new_session=True,
+        )
+        for _ in range(count)
+    ]
+    try:
+        yield
+    finally:
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()
+        for child in children:
+            try:
+                await asyncio.wait_for(child.wait(), settings.drain_timeout_seconds + 10)
+            except TimeoutError:
+                child.kill()
+                await child.wait()
