@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The object in the body; Windlass answers nothing else. Raises Stopped for other things."""
+        """The object in the body; Windlass answers nothing else. Raises Stopped for others."""
         try:
             value = json.loads(self.text)
         except (ValueError, RecursionError):

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 app = App(name="node", help="Run a node on your own PostgreSQL and Redis; ls and get show nodes.")
-app.command("windlass.cli.node_read:ls", name="ls")
-app.command("windlass.cli.node_read:get", name="get")
+app.command("windlass.cli.node_read:ls", name="ls", help="List the nodes.")
+app.command("windlass.cli.node_read:get", name="get", help="Show one node.")
 
 
 @app.default

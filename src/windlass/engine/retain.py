@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
+from windlass.errors import Unavailable
 from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+
+REST_BATCH: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -24,6 +29,7 @@ async def retain(database: Database, retention_days: int) -> Retained:
     for row in await database.read("partition_list", retention_days):
         if await _drop(database, row["parent"], row["partition"]):
             done.dropped.append(row["partition"])
+    await _forget_rest(database, retention_days)
     forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
     done.forgotten_keys = forgotten[0]["forgotten"]
     return done
@@ -37,6 +43,8 @@ async def _drop(database: Database, parent: str, partition: str) -> bool:
 
     async def work(connection: Connection[Record]) -> bool:
         await connection.execute("SET LOCAL lock_timeout = '2s'")
+        # One node at a time: the others would wait for a table that is gone when they get it.
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext('windlass.retain'))")
         if await connection.fetchval("SELECT to_regclass($1)", f"windlass.{partition}") is None:
             return False  # another node was first
         await connection.execute(f'LOCK TABLE windlass."{partition}" IN ACCESS EXCLUSIVE MODE')
@@ -47,7 +55,18 @@ async def _drop(database: Database, parent: str, partition: str) -> bool:
         await connection.execute(f'DROP TABLE windlass."{partition}"')
         return True
 
-    return await database.together(work)
+    try:
+        return await database.together(work)
+    except Unavailable:
+        return False  # somebody is reading it; it goes in the next round, and the others go now
+
+
+async def _forget_rest(database: Database, retention_days: int) -> None:
+    async def work(connection: Connection[Record]) -> None:
+        await connection.fetch(statement("verb_set"), "delete")
+        await connection.fetch(statement("rest_forget"), retention_days, REST_BATCH)
+
+    await database.together(work)
 
 
 async def fold_counters(database: Database) -> int:

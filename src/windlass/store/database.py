@@ -166,6 +166,8 @@ async def _translated() -> AsyncIterator[None]:
         yield
     except (WindlassError, *_COLLISIONS):
         raise
+    except asyncpg.LockNotAvailableError as trouble:
+        raise Unavailable(f"somebody else holds what was asked for: {trouble}") from trouble
     except asyncpg.DataError as trouble:
         raise Refused(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except TimeoutError as trouble:
