@@ -49,19 +49,23 @@ def build_app(parts: ApiParts) -> Litestar:
     ]
     routes += _documentation(routes, parts)
     app = Litestar(
-        [handler_of(route) for route in routes],
+        [handler_of(found) for found in _by_path(routes)],
         openapi_config=None,
         exception_handlers={HTTPException: on_http_exception, Exception: on_exception},
         logging_config=None,
         on_shutdown=[streams.close],
     )
     # Before the router rather than as its middleware: what finds no route passes the door too.
-    app.asgi_handler = Door(app.asgi_handler, Keys(parts.database) if _needs_key(parts) else None)
+    keys = Keys(parts.database) if parts.settings.auth == "on" else None
+    app.asgi_handler = Door(app.asgi_handler, keys, routes)
     return app
 
 
-def _needs_key(parts: ApiParts) -> bool:
-    return parts.settings.auth == "on"
+def _by_path(routes: list[Route]) -> list[list[Route]]:
+    paths: dict[str, list[Route]] = {}
+    for route in routes:
+        paths.setdefault(route.path, []).append(route)
+    return list(paths.values())
 
 
 def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:

@@ -1,6 +1,7 @@
 """Who may come in: bearers of a key that is known and not revoked.
 
-Promises: a revoked key is refused on every node within CACHE_SECONDS, whatever becomes of Redis.
+Promises: a revoked key is refused on every node within seconds (CACHE_SECONDS and ASK_SECONDS),
+whatever becomes of Redis.
 Only hashes are kept, in memory as in the database.
 """
 
@@ -15,6 +16,7 @@ from windlass.errors import Unauthorized
 from windlass.store.database import Database
 
 CACHE_SECONDS: Final = 5.0
+ASK_SECONDS: Final = 1.0
 # Guesses may fill the cache, but only so far.
 CACHED_MAX: Final = 10_000
 _PREFIX: Final = b"bearer "
@@ -38,7 +40,11 @@ class Keys:
             raise Unauthorized
         hashed = sha256(token).digest()
         known = self._known.get(hashed)
-        if known is None or known[0] < monotonic():
+        now = monotonic()
+        if known is None or known[0] < now:
+            if known is not None:
+                # One asks again; those who come meanwhile go by what was known.
+                self._known[hashed] = (now + ASK_SECONDS, known[1])
             known = await self._look_up(hashed)
         if known[1] is None:
             raise Unauthorized("the key is not known here, or was revoked")

@@ -12,9 +12,17 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.jobs import FILTERS, jobs_page
-from windlass.api.paging import id_cursor, page
+from windlass.api.paging import JOBS, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, id_schema, limit_param, text_param, text_schema
+from windlass.api.query import (
+    INSTANT_SCHEMA,
+    NAME_SCHEMA,
+    id_schema,
+    limit_param,
+    read_wanted,
+    text_param,
+    text_schema,
+)
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.engine.dead import group_dead
@@ -22,14 +30,14 @@ from windlass.engine.read_jobs import JobFilter, list_jobs, read_jobs
 from windlass.engine.replay import DeadFilter, delete, replay, select_dead
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
-from windlass.model.submission import read_instant, read_name, read_text
+from windlass.model.submission import read_instant, read_name
 
 CAUSE_CHARS_MAX: Final = KEY_CHARS_MAX
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "queue": read_name,
     "kind": read_name,
-    "cause": lambda value: read_text(value, CAUSE_CHARS_MAX),
-    "tag": lambda value: read_text(value, TAG_CHARS_MAX),
+    "cause": lambda value: read_wanted(value, CAUSE_CHARS_MAX),
+    "tag": lambda value: read_wanted(value, TAG_CHARS_MAX),
     "since": read_instant,
     "until": read_instant,
 }
@@ -116,8 +124,8 @@ def _choice_schema() -> schemas.Schema:
         "kind": NAME_SCHEMA,
         "cause": text_schema(CAUSE_CHARS_MAX),
         "tag": text_schema(TAG_CHARS_MAX),
-        "since": schemas.INSTANT,
-        "until": schemas.INSTANT,
+        "since": INSTANT_SCHEMA,
+        "until": INSTANT_SCHEMA,
     }
     named = {
         "type": "array",
@@ -155,7 +163,7 @@ def routes(parts: ApiParts) -> list[Route]:
             *FILTERS,
             text_param("cause", "Those with this cause"),
             limit_param(),
-            id_cursor("job"),
+            JOBS.param(),
         ),
         answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
     )

@@ -10,16 +10,15 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.event_view import event_view
-from windlass.api.paging import cursor_param, page, show_cursor
+from windlass.api.paging import EVENTS, event_cursor, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import Param, id_param, instant_param, limit_param, name_param
+from windlass.api.query import Param, id_param, instant_param, limit_param, name_param, type_param
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.stream import EventStreams, Wanted
 from windlass.engine.read_events import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.event import Event, Place, parse_place, show_place
-from windlass.model.submission import read_name
+from windlass.model.event import EVENT_ID_PATTERN, Event, Place
 
 # Who names no beginning sees the last quarter of an hour.
 LOOK_BACK: Final = timedelta(minutes=15)
@@ -30,12 +29,7 @@ PAGES_SEARCHED_MAX: Final = 20
 FILTERS: Final[tuple[Param, ...]] = (
     name_param("queue", "Events of this queue and its jobs"),
     id_param("job_id", "job", "Events of this job"),
-    Param(
-        name="type",
-        read=read_name,
-        description="Events of this type, such as `finished`",
-        schema={"type": "string", "pattern": "^[a-z_]{1,40}$"},
-    ),
+    type_param(),
 )
 
 
@@ -62,7 +56,7 @@ class Events:
             if len(found) == limit or len(batch) < limit:
                 break
         more = len(found) == limit or len(batch) == limit
-        cursor = show_cursor("event", show_place(after)) if more else None
+        cursor = event_cursor(after) if more else None
         return json_reply(page([event_view(event) for event in found], cursor))
 
 
@@ -79,7 +73,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
                 *FILTERS,
                 instant_param("since", "From this instant on; without it the last 15 minutes"),
                 limit_param(),
-                cursor_param("event", parse_place),
+                EVENTS.param(),
             ),
             answers={200: Answer(description="A page of events", schema=schemas.page_of("Event"))},
         ),
@@ -94,7 +88,12 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
                 "After a break go on with `Last-Event-ID`. A comment is sent every 15 seconds."
             ),
             query=FILTERS,
-            headers={"Last-Event-ID": "Go on after this event"},
+            headers={
+                "Last-Event-ID": (
+                    "Go on after this event",
+                    {"type": "string", "pattern": f"^{EVENT_ID_PATTERN}$"},
+                )
+            },
             answers={
                 200: Answer(
                     description="A stream without end",

@@ -10,7 +10,7 @@ from litestar.types import ASGIApp
 from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_nothing
-from windlass.api.paging import id_cursor, page, show_cursor
+from windlass.api.paging import JOBS, page
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     choices_param,
@@ -58,9 +58,7 @@ class Jobs:
 
     async def get(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
-        if "at" in query:
-            if "wait" in query:
-                raise InvalidInput.at("?wait", "has no meaning beside at")
+        if "at" in query:  # the past does not change while somebody waits
             return json_reply(job_view(await job_at(self._database, job_id, query["at"])))
         row = await read_job(self._database, job_id)
         if "wait" in query and not is_terminal(row["state"]):
@@ -124,7 +122,7 @@ class Jobs:
 
 
 def jobs_page(rows: list[Record], limit: int) -> dict[str, Any]:
-    cursor = show_cursor("job", rows[-1]["id"].hex) if len(rows) == limit else None
+    cursor = JOBS.show(rows[-1]["id"].hex) if len(rows) == limit else None
     return page([job_view(row) for row in rows], cursor)
 
 
@@ -155,7 +153,7 @@ def routes(parts: ApiParts) -> list[Route]:
             instant_param("created_after", "Jobs made after this instant"),
             instant_param("created_before", "Jobs made before this instant"),
             limit_param(),
-            id_cursor("job"),
+            JOBS.param(),
         ),
         answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
     )

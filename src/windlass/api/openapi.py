@@ -92,8 +92,8 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         for param in route.query
     ]
     in_head = [
-        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
-        for name, text in route.headers.items()
+        {"name": name, "in": "header", "description": text, "schema": schema}
+        for name, (text, schema) in route.headers.items()
     ]
     return [*in_path, *in_query, *in_head]
 

@@ -1,61 +1,60 @@
-"""Pages: `{"data": […], "next_cursor": …}`. A cursor is opaque and good for its own list only."""
+"""Pages: `{"data": […], "next_cursor": …}`. A cursor is good for its own list only.
+
+It is the place of the page's last row behind a letter for the list. Callers take it as it comes.
+"""
 
 from __future__ import annotations
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from windlass.api.query import Param
-from windlass.model.submission import read_name
-
-CURSOR_CHARS_MAX: Final = 400
-_WRONG: Final = "is not a cursor of this list; take next_cursor of its last page as it was given"
+from windlass.api.query import NAME_PATTERN, Param
+from windlass.limits import NAME_CHARS_MAX
+from windlass.model.event import EVENT_ID_PATTERN, Place, parse_place, show_place
 
 
-def show_cursor(noun: str, place: str) -> str:
-    return urlsafe_b64encode(f"{noun}:{place}".encode()).decode().rstrip("=")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursors:
+    """The cursors of one list."""
+
+    mark: str
+    pattern: str  # of the place behind the mark
+    places: Any  # reads the place from its text
+
+    def show(self, place: str) -> str:
+        return self.mark + place
+
+    def param(self) -> Param:
+        whole = re.compile(re.escape(self.mark) + f"({self.pattern})")
+
+        def read(text: str) -> Any:
+            found = whole.fullmatch(text)
+            if found is None:
+                raise ValueError(
+                    "is not a cursor of this list; take next_cursor of its last page as it came"
+                )
+            return self.places(found[1])
+
+        return Param(
+            name="cursor",
+            read=read,
+            description="`next_cursor` of the page before",
+            schema={"type": "string", "pattern": f"^{self.mark}{self.pattern}$"},
+        )
 
 
-def _place(noun: str, text: str) -> str:
-    if not 1 <= len(text) <= CURSOR_CHARS_MAX:
-        raise ValueError(_WRONG)
-    try:
-        found = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    except (binascii.Error, ValueError):
-        raise ValueError(_WRONG) from None
-    # Base64 has several spellings of the same bytes; only ours is a cursor.
-    if not found.startswith(f"{noun}:") or show_cursor(noun, found[len(noun) + 1 :]) != text:
-        raise ValueError(_WRONG)
-    return found[len(noun) + 1 :]
+JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", places=lambda text: UUID(hex=text))
+QUEUES: Final = Cursors(
+    mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
+)
+EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_place)
 
 
-def cursor_param(noun: str, read: Callable[[str], Any]) -> Param:
-    """A cursor whose place is read by `read` (ValueError: none of ours)."""
-
-    def read_cursor(text: str) -> Any:
-        place = _place(noun, text)
-        try:
-            return read(place)
-        except ValueError:
-            raise ValueError(_WRONG) from None
-
-    return Param(
-        name="cursor",
-        read=read_cursor,
-        description="`next_cursor` of the page before",
-        schema={"type": "string"},
-    )
-
-
-def id_cursor(noun: str) -> Param:
-    return cursor_param(noun, lambda text: UUID(hex=text))
-
-
-def name_cursor(noun: str) -> Param:
-    return cursor_param(noun, read_name)
+def event_cursor(place: Place) -> str:
+    return EVENTS.show(show_place(place))
 
 
 def page(data: Sequence[Any], next_cursor: str | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Pointers to query parameters are written `?name`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,9 +25,33 @@ from windlass.limits import (
     TAG_CHARS_MAX,
     WAIT_SECONDS_MAX,
 )
-from windlass.model.submission import read_instant, read_name, read_text
+from windlass.model.submission import read_instant, read_name
 
 FIELDS_MAX: Final = 100
+# Letters and digits of ASCII, as read_name takes them: the first character, and the others.
+NAME_PATTERN: Final = "[A-Za-z0-9_][A-Za-z0-9_.:-]"
+NAME_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "pattern": f"^{NAME_PATTERN}*$",
+    "minLength": 1,
+    "maxLength": NAME_CHARS_MAX,
+}
+# Nothing of ours is older than 1970; see read_instant.
+INSTANT_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "format": "date-time",
+    "pattern": "^(19[7-9][0-9]|[2-9][0-9]{3})-",
+}
+# Text to look for may be anything that could have been stored, and more.
+_NO_CONTROL: Final = r"[^\u0000-\u001f\u007f-\u009f]"
+_TEXT: Final = re.compile(f"{_NO_CONTROL}+")
+# Up to a minute: seconds with or without their letter, or the same in other words.
+_WAIT_PATTERN: Final = (
+    r"((60|[0-5]?[0-9]([.][0-9]{1,6})?)s?|[0-5]?[0-9]{1,4}ms|60000ms|1m|0[.][0-9]{1,6}m)"
+)
+_WAIT: Final = re.compile(_WAIT_PATTERN)
+_TYPE_PATTERN: Final = "[a-z][a-z_]{0,39}"
+assert WAIT_SECONDS_MAX == 60, "the pattern above says so"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +145,30 @@ def name_param(name: str, description: str) -> Param:
 def text_param(name: str, description: str, chars_max: int = KEY_CHARS_MAX) -> Param:
     return Param(
         name=name,
-        read=lambda text: read_text(text, chars_max),
+        read=lambda text: read_wanted(text, chars_max),
         description=description,
         schema=text_schema(chars_max),
+    )
+
+
+def read_wanted(value: object, chars_max: int) -> str:
+    """Text to look for."""
+    if not isinstance(value, str) or len(value) > chars_max or not _TEXT.fullmatch(value):
+        raise ValueError(f"must be 1 to {chars_max} characters, none of them control characters")
+    return value
+
+
+def type_param() -> Param:
+    def read(text: str) -> str:
+        if not re.fullmatch(_TYPE_PATTERN, text):
+            raise ValueError("must be the type of an event, such as finished")
+        return text
+
+    return Param(
+        name="type",
+        read=read,
+        description="Events of this type, such as `finished`",
+        schema={"type": "string", "pattern": f"^{_TYPE_PATTERN}$"},
     )
 
 
@@ -136,15 +182,16 @@ def instant_param(name: str, description: str) -> Param:
         # A plus that was not encoded has become a space; nothing else could stand there.
         read=lambda text: read_instant(text.replace(" ", "+")),
         description=description,
-        schema={"type": "string", "format": "date-time"},
+        schema=INSTANT_SCHEMA,
     )
 
 
 def _wait(text: str) -> float:
-    plain = text.replace(".", "", 1)
-    if plain.isascii() and plain.isdigit() and len(plain) <= 9:
-        return parse_seconds(float(text), WAIT_SECONDS_MAX)
-    return parse_seconds(text, WAIT_SECONDS_MAX)
+    if not _WAIT.fullmatch(text):
+        raise ValueError(
+            f'must be at most {WAIT_SECONDS_MAX:.0f} seconds, such as "20s" or "500ms"'
+        )
+    return parse_seconds(text if text[-1].isalpha() else float(text), WAIT_SECONDS_MAX)
 
 
 def wait_param() -> Param:
@@ -152,8 +199,7 @@ def wait_param() -> Param:
         name="wait",
         read=_wait,
         description=f"Hold the answer until the job has ended, at most {WAIT_SECONDS_MAX:.0f} s",
-        # Narrower than what is read, so that every text of this form is taken.
-        schema={"type": "string", "pattern": "^[0-5]?[0-9]s$", "examples": ["20s"]},
+        schema={"type": "string", "pattern": f"^{_WAIT_PATTERN}$"},
     )
 
 
@@ -176,18 +222,14 @@ def choices_param(name: str, choices: Sequence[str], description: str) -> Param:
     )
 
 
-# Letters and digits of ASCII, as read_name takes them.
-NAME_SCHEMA: Final[dict[str, Any]] = {
-    "type": "string",
-    "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
-    "minLength": 1,
-    "maxLength": NAME_CHARS_MAX,
-}
-
-
 def id_schema(noun: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^{ids.PREFIXES[noun]}[0-9a-f]{{32}}$"}
 
 
 def text_schema(chars_max: int) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "maxLength": chars_max}
+    return {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": chars_max,
+        "pattern": f"^{_NO_CONTROL}*$",
+    }

@@ -8,7 +8,7 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
-from windlass.api.paging import name_cursor, page, show_cursor
+from windlass.api.paging import QUEUES, page
 from windlass.api.parts import ApiParts
 from windlass.api.query import NAME_SCHEMA, limit_param
 from windlass.api.reply import json_reply
@@ -39,7 +39,7 @@ class Queues:
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
         queues = await list_queues(self._database, limit, query.get("cursor", ""))
-        cursor = show_cursor("queue", queues[-1].name) if len(queues) == limit else None
+        cursor = QUEUES.show(queues[-1].name) if len(queues) == limit else None
         return json_reply(page([queue_view(queue) for queue in queues], cursor))
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -88,7 +88,7 @@ def read_limits(value: object) -> QueueLimits:
         elif found is not None and not _is_number(name, found):
             problems.append(FieldProblem(pointer=f"/{name}", detail=_allowed(name)))
         else:
-            given[name] = found if found is None or name != "rate" else float(found)
+            given[name] = None if found is None else (float if name == "rate" else int)(found)
     if problems:
         raise InvalidInput(*problems)
     return QueueLimits(**given)
@@ -99,7 +99,9 @@ def _is_number(name: str, value: object) -> bool:
         return False
     if name == "rate":
         return isinstance(value, int | float) and _RATE_MIN <= value <= _RATE_MAX
-    return isinstance(value, int) and 0 <= value <= _WHOLE_MAX[name]
+    # To JSON 5.0 is a whole number.
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return is_whole and 0 <= value <= _WHOLE_MAX[name]  # type: ignore[operator]
 
 
 def _allowed(name: str) -> str:
@@ -149,7 +151,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=queues.index,
             summary="List queues by name",
             tag="Queues",
-            query=(limit_param(), name_cursor("queue")),
+            query=(limit_param(), QUEUES.param()),
             answers={200: Answer(description="A page of queues", schema=schemas.page_of("Queue"))},
         ),
         Route(

@@ -41,9 +41,10 @@ class Route:
     answers: Mapping[int, Answer]
     query: Sequence[Param] = ()
     path_schemas: Mapping[str, Schema] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)  # optional request headers
+    headers: Mapping[str, tuple[str, Schema]] = field(default_factory=dict)  # optional ones
     body: Schema | None = None  # None: takes no body
     problems: Sequence[int] = ()  # beside those that any route may answer
+    is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     description: str = ""
 
     @property
@@ -51,19 +52,28 @@ class Route:
         return self.path.startswith("/health")
 
 
-def handler_of(route: Route) -> HTTPRouteHandler:
-    """The handler Litestar serves: errors become problem documents here, at the least cost."""
+async def answer(route: Route, request: Call) -> ASGIApp:
+    """What the route says, or the problem it met: every error has an answer."""
+    try:
+        return await route.handle(request, read_query(request.scope, route.query))
+    except Exception as trouble:
+        return problem_reply(trouble, caller_of(request.scope).request_id)
+
+
+def handler_of(routes: Sequence[Route]) -> HTTPRouteHandler:
+    """The handler Litestar serves for the routes of one path.
+
+    One for all methods, so that the router knows what the path allows.
+    """
+    by_method = {str(route.method): route for route in routes}
 
     async def serve(request: Call) -> ASGIApp:
-        try:
-            return await route.handle(request, read_query(request.scope, route.query))
-        except Exception as trouble:  # every error has an answer
-            return problem_reply(trouble, caller_of(request.scope).request_id)
+        return await answer(by_method[request.scope["method"]], request)
 
     return HTTPRouteHandler(
-        route.path,
-        http_method=route.method,
+        routes[0].path,
+        http_method=[route.method for route in routes],
         status_code=200,  # a formality: the reply has its own
         include_in_schema=False,  # see openapi.py
-        name=f"{route.method} {route.path}",
+        name=routes[0].path,
     )(serve)

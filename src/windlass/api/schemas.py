@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass import ids
-from windlass.api.query import NAME_SCHEMA, id_schema, text_schema
+from windlass.api.query import INSTANT_SCHEMA, NAME_SCHEMA, id_schema, text_schema
 from windlass.api.view import JobView
 from windlass.limits import (
     ATTEMPTS_MAX,
@@ -86,9 +86,9 @@ def submission(kinds: Iterable[str]) -> Schema:
     optional: dict[str, Schema] = {
         "queue": NAME_SCHEMA,
         "priority": {"type": "string", "enum": list(NAMES)},
-        "run_at": INSTANT,
+        "run_at": INSTANT_SCHEMA,
         "delay": duration(DURATION_SECONDS_MAX),
-        "deadline": INSTANT,
+        "deadline": INSTANT_SCHEMA,
         "timeout": duration(TIMEOUT_SECONDS_MAX, 0.001),
         "retry": _retry(),
         "depends_on": {
@@ -102,16 +102,57 @@ def submission(kinds: Iterable[str]) -> Schema:
         "correlation_id": text_schema(KEY_CHARS_MAX),
         "locks": {"type": "array", "maxItems": 0},
     }
+    shared = {name: nullable(schema) for name, schema in optional.items()}
     return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["kind"],
-        "properties": {
-            "kind": {"type": "string", "enum": sorted(kinds)},
-            "input": {"type": "object", "description": "What the kind needs"},
-            **{name: nullable(schema) for name, schema in optional.items()},
+        "oneOf": [
+            {
+                "title": f"{kind} job",
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["kind", "input"] if "required" in needs else ["kind"],
+                "properties": {"kind": {"const": kind}, "input": needs, **shared},
+            }
+            for kind, needs in ((kind, inputs().get(kind, ANY_OBJECT)) for kind in sorted(kinds))
+        ]
+    }
+
+
+def inputs() -> dict[str, Schema]:
+    """What each kind of our own needs as input."""
+    texts: Schema = {"type": "object", "additionalProperties": TEXT}
+    long = duration(DURATION_SECONDS_MAX)
+    return {
+        "noop": ANY_OBJECT,
+        "wait": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"seconds": long, "duration": long},
+            "minProperties": 1,
+            "maxProperties": 1,
+            "required": [],
         },
-        "examples": [{"kind": "noop"}],
+        "http": {
+            "type": "object",
+            "required": ["url"],
+            "properties": {
+                "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
+                "method": TEXT,
+                "headers": texts,
+                "json": {},
+                "text": TEXT,
+                "form": texts,
+                "base64": TEXT,
+            },
+        },
+        "python": {
+            "type": "object",
+            "required": ["task"],
+            "properties": {
+                "task": text_schema(KEY_CHARS_MAX),
+                "args": {"type": "array"},
+                "kwargs": ANY_OBJECT,
+            },
+        },
     }
 
 

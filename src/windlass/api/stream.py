@@ -7,6 +7,7 @@ last event it saw and misses nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,6 +90,7 @@ class EventStreams:
     ) -> AsyncIterator[bytes]:
         inbox = _Inbox()
         told: set[str] = set()
+        gone.add_done_callback(lambda _: inbox.wake())
         since = await self._tail.listen(inbox.put)
         try:
             yield b": windlass\n\n"
@@ -99,18 +101,20 @@ class EventStreams:
             silent = 0.0
             while not (gone.done() or inbox.is_over or self._parts.node.is_draining):
                 try:
-                    event = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
+                    heard = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
                 except TimeoutError:
                     silent += LOOK_UP_SECONDS
                     if silent >= HEARTBEAT_SECONDS:
                         silent = 0.0
                         yield b": still here\n\n"
                     continue
-                if event.id in told:
-                    told.discard(event.id)
-                elif wanted.takes(event):
+                if heard is None:
+                    continue
+                if heard.id in told:
+                    told.discard(heard.id)
+                elif wanted.takes(heard):
                     silent = 0.0
-                    yield _shown(event)
+                    yield _shown(heard)
         finally:
             self._tail.leave(inbox.put)
 
@@ -138,7 +142,7 @@ class _Inbox:
     """What one client has yet to be sent."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Event] = asyncio.Queue(WAITING_MAX)
+        self._waiting: asyncio.Queue[Event | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False  # True: it could not keep up and lacks something
 
     def put(self, event: Event) -> None:
@@ -147,7 +151,12 @@ class _Inbox:
         except asyncio.QueueFull:
             self.is_over = True
 
-    async def get(self) -> Event:
+    def wake(self) -> None:
+        """Let the sender look up: its client has gone."""
+        with contextlib.suppress(asyncio.QueueFull):  # then it is awake
+            self._waiting.put_nowait(None)
+
+    async def get(self) -> Event | None:
         return await self._waiting.get()
 
 

@@ -24,15 +24,26 @@ from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
 from windlass.engine.request import Idempotency
 from windlass.errors import MalformedBody, QueueFull
-from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX
+from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, KEY_CHARS_MAX
 from windlass.model.draft import Draft
 from windlass.model.submission import Rules
 from windlass.model.submission import read_batch as read_batch_of
 from windlass.model.submission import read_job as read_job_of
 
-_HEADERS = {
-    HEADER: "The same key with the same body is answered with the same jobs and makes no new ones",
-    "traceparent": "W3C trace context; its trace id becomes the job's trace_id",
+_HEADERS: dict[str, tuple[str, schemas.Schema]] = {
+    HEADER: (
+        "The same key with the same body is answered with the same jobs and makes no new ones",
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": KEY_CHARS_MAX,
+            "pattern": "^[!-~]([ -~]*[!-~])?$",
+        },
+    ),
+    "traceparent": (
+        "W3C trace context; its trace id becomes the job's trace_id",
+        schemas.TEXT,
+    ),
 }
 _TOLD = {
     "Idempotent-Replayed": "`true` when this Idempotency-Key was answered before",
@@ -124,6 +135,7 @@ def routes(parts: ApiParts) -> list[Route]:
             method="POST",
             path="/v1/jobs",
             handle=submit.one,
+            is_hot=True,
             summary="Submit a job",
             tag="Jobs",
             headers=_HEADERS,

@@ -22,8 +22,8 @@ from windlass.engine.enqueue import Enqueuer
 from windlass.engine.waiters import Waiters
 from windlass.errors import WindlassError
 from windlass.fastlane.lane import FastLane
+from windlass.runtime.kinds import Kinds
 from windlass.runtime.node import Node
-from windlass.runtime.worker import Kinds
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.strategies.http import Http

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from windlass.embedded import launch, processes
 from windlass.embedded.account import Account
-from windlass.embedded.limits import ORPHAN_EXIT_SECONDS
+from windlass.embedded.limits import KILL_SECONDS
 from windlass.embedded.log import open_log
 
 _CARRIED_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TZ")
@@ -92,12 +92,15 @@ class Child:
 
     async def kill(self) -> None:
         """SIGKILL, also for what it forked: a dead parent cannot tell those to go."""
-        offspring = processes.descendants_of(self.pid) if self.exit_code is None else []
-        self.send(signal.SIGKILL)
+        with self._reaping:
+            if self._exit.done():
+                return
+            # Some left its group (PostgreSQL's processes do), some may be born into it just now.
+            offspring = processes.descendants_of(self.pid)
+            os.killpg(self.pid, signal.SIGKILL)
+        offspring.extend(processes.members_of(self.pid))
+        await processes.end(offspring, (signal.SIGKILL, KILL_SECONDS))
         await self.wait()
-        # PostgreSQL's processes notice by themselves, usually within milliseconds.
-        left = await processes.gone_within(offspring, ORPHAN_EXIT_SECONDS)
-        await processes.end(left, (signal.SIGKILL, ORPHAN_EXIT_SECONDS))
 
     def _end_seen_by_this_loop(self) -> asyncio.Future[int]:
         # One for all who wait: each wrapping stays attached until the child ends.

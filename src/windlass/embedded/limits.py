@@ -17,8 +17,8 @@ assert READY_POLL_SECONDS < CONNECT_SECONDS_MAX < VALKEY_START_SECONDS_MAX
 POSTGRES_FAST_STOP_SECONDS = 30.0
 POSTGRES_IMMEDIATE_STOP_SECONDS = 5.0
 VALKEY_STOP_SECONDS = 5.0
-# After SIGKILL of a server, for what it had forked to notice and go.
-ORPHAN_EXIT_SECONDS = 5.0
+# After SIGKILL, for the kernel to take a process down.
+KILL_SECONDS = 5.0
 
 # A log is put aside (one generation is kept) when it is this large at start.
 LOG_BYTES_MAX = 16 * 1024 * 1024

@@ -20,7 +20,7 @@ from pathlib import Path
 from windlass.embedded import processes
 from windlass.embedded.errors import DataNotUsable
 from windlass.embedded.limits import (
-    ORPHAN_EXIT_SECONDS,
+    KILL_SECONDS,
     POSTGRES_FAST_STOP_SECONDS,
     POSTGRES_IMMEDIATE_STOP_SECONDS,
     VALKEY_STOP_SECONDS,
@@ -32,7 +32,7 @@ POSTGRES_STOP = (
     (signal.SIGQUIT, POSTGRES_IMMEDIATE_STOP_SECONDS),
 )
 VALKEY_STOP = ((signal.SIGTERM, VALKEY_STOP_SECONDS),)
-_KILL = (signal.SIGKILL, ORPHAN_EXIT_SECONDS)
+_KILL = (signal.SIGKILL, KILL_SECONDS)
 
 
 def cluster_name(cluster: Path) -> str:

@@ -25,6 +25,7 @@ _PROC = Path("/proc")
 class Process:
     pid: int
     parent: int
+    group: int
     name: str
     started: int  # in clock ticks since boot
 
@@ -48,10 +49,12 @@ def find(pid: int) -> Process | None:
         return None
     # The name stands in brackets and may hold anything, brackets and spaces too.
     name, _, rest = text.partition("(")[2].rpartition(")")
-    state, parent, *fields = rest.split()
+    state, parent, group, *fields = rest.split()
     if state in "ZXx":
         return None
-    return Process(pid=pid, parent=int(parent), name=name, started=int(fields[17]))
+    return Process(
+        pid=pid, parent=int(parent), group=int(group), name=name, started=int(fields[16])
+    )
 
 
 def everyone() -> Iterator[Process]:
@@ -69,6 +72,10 @@ def descendants_of(pid: int) -> list[Process]:
     for process in found:  # grows while we walk it
         found.extend(by_parent.get(process.pid, ()))
     return found
+
+
+def members_of(group: int) -> list[Process]:
+    return [process for process in everyone() if process.group == group]
 
 
 def command_line(process: Process) -> list[str]:

@@ -2,9 +2,10 @@
 
 One statement for each concern and all requests that need it, in one transaction:
 
-    recall -> parents -> limits -> take idempotency -> take keys -> insert -> link
+    lock limited queues -> recall -> parents -> room -> take idempotency -> take keys
+        -> parents inside -> insert -> link
 
-Nothing after the limits refuses a request except by finding that another was first, so what is
+Nothing after the room refuses a request except by finding that another was first, so what is
 counted is what is inserted. Every statement locks in one order for everybody.
 """
 
@@ -14,10 +15,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
-from windlass import ids
+from windlass.engine.parents import check_parents, link, wait_inside
 from windlass.engine.request import Accepted, Request, arrange
-from windlass.errors import IdempotencyMismatch, InvalidInput, QueueFull
-from windlass.model.draft import Draft
+from windlass.errors import IdempotencyMismatch, QueueFull
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -33,35 +33,63 @@ class Limits:
 async def admit(connection: Connection[Record], requests: list[Request], limits: Limits) -> None:
     """Answer every request in the caller's transaction, and insert the jobs of those accepted."""
     for request in requests:
-        request.answer = None
-        request.existing.clear()
-    # Whatever was answered before is answered again, even when the queue is full by now.
+        request.begin()
+    firsts, repeats = _apart(requests)
+    await _admit(connection, firsts, limits)
+    if repeats:
+        # By now they find what the first of their kind was answered, and take no room again.
+        await _admit(connection, repeats, limits)
+
+
+def _apart(requests: list[Request]) -> tuple[list[Request], list[Request]]:
+    """Requests that can be judged side by side, and those that repeat a key of an earlier one."""
+    firsts: list[Request] = []
+    repeats: list[Request] = []
+    seen: set[tuple[str, ...]] = set()
+    for request in requests:
+        mark = request.idempotency
+        names = {("key", draft.key) for draft in request.drafts if draft.key is not None}
+        own = names | ({(mark.owner, mark.key, "mark")} if mark is not None else set())
+        (repeats if own & seen else firsts).append(request)
+        seen |= own
+    return firsts, repeats
+
+
+async def _admit(connection: Connection[Record], requests: list[Request], limits: Limits) -> None:
+    limited = await _lock_limited(connection, requests, limits)
+    # Whatever was answered before is answered again, even when the queue is full by now. Under the
+    # locks: whoever filled it a moment ago may have been the first of our kind.
     await _recall(connection, requests)
-    parents = await _check_parents(connection, _open(requests))
-    await _check_limits(connection, _open(requests), limits)
+    waits = await check_parents(connection, _open(requests))
+    await _check_room(connection, _open(requests), limited)
     await _take_idempotency(connection, _open(requests))
     await _take_keys(connection, _open(requests))
     accepted = _open(requests)
     if not accepted:
         return
-    await connection.fetch(
-        statement("job_insert_many"), *arrange(accepted, parents.unmet), True, None, None
-    )
-    await _link(connection, accepted, parents)
+    await wait_inside(connection, accepted, waits)
+    unmet = {child: len(parents) for child, parents in waits.items()}
+    columns = arrange(accepted, unmet)
+    await connection.fetch(statement("job_insert_many"), *columns, True, None, None)
+    await link(connection, accepted, waits)
     for request in accepted:
-        request.answer = Accepted(job_ids=request.job_ids, existing=frozenset(request.existing))
+        request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
 
 
-async def _check_limits(
+async def _lock_limited(
     connection: Connection[Record], requests: list[Request], limits: Limits
-) -> None:
+) -> dict[str, Record]:
+    """The queues that have a limit, by name, locked until the commit."""
     queues = sorted({draft.queue for request in requests for draft in request.drafts})
-    limited = {
-        record["name"]: record
-        for record in await connection.fetch(
-            statement("queue_lock_many"), queues, limits.max_jobs, limits.max_bytes
-        )
-    }
+    records = await connection.fetch(
+        statement("queue_lock_many"), queues, limits.max_jobs, limits.max_bytes
+    )
+    return {record["name"]: record for record in records}
+
+
+async def _check_room(
+    connection: Connection[Record], requests: list[Request], limited: dict[str, Record]
+) -> None:
     if not limited:
         return
     sizes = {
@@ -71,8 +99,8 @@ async def _check_limits(
     held = {name: list(sizes.get(name, (0, 0))) for name in limited}
     for request in requests:
         asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for job_id, draft in zip(request.job_ids, request.drafts, strict=True):
-            if draft.queue in limited and job_id not in request.existing:
+        for _, _, draft in request.new:
+            if draft.queue in limited:
                 asked[draft.queue][0] += 1
                 asked[draft.queue][1] += len(draft.input.encode())
         for name, (jobs, size) in asked.items():
@@ -81,13 +109,6 @@ async def _check_limits(
             for name, (jobs, size) in asked.items():
                 held[name][0] += jobs
                 held[name][1] += size
-
-
-@dataclass(slots=True, kw_only=True)
-class _Parents:
-    unmet: dict[UUID, int]  # of each child: parents that have not ended
-    links: list[tuple[UUID, UUID]]  # parent, child
-    ended: dict[UUID, str]
 
 
 def _open(requests: list[Request]) -> list[Request]:
@@ -138,9 +159,8 @@ def _use_holders(requests: list[Request], records: list[Record]) -> None:
     for request in requests:
         for place, draft in enumerate(request.drafts):
             holder = holders.get(draft.key) if draft.key is not None else None
-            if holder is not None and holder != request.job_ids[place]:
+            if holder is not None:
                 request.job_ids[place] = holder
-                request.existing.add(holder)
 
 
 async def _take_idempotency(connection: Connection[Record], requests: list[Request]) -> None:
@@ -154,78 +174,35 @@ async def _take_idempotency(connection: Connection[Record], requests: list[Reque
         owners,
         keys,
         [mark.body_hash for mark in marks],
-        [",".join(str(job_id) for job_id in request.job_ids) for request in keyed],
+        [_joined(request.job_ids) for request in keyed],
     )
     # Read back by a newer snapshot: where another request was first, its answer is ours too.
     records = await connection.fetch(statement("idempotency_get_many"), owners, keys)
     _answer_known(keyed, {(r["owner"], r["key"]): r for r in records})
 
 
-async def _check_parents(connection: Connection[Record], requests: list[Request]) -> _Parents:
-    parents = _Parents(unmet={}, links=[], ended={})
-    asked = sorted(
-        {p for request in requests for draft in request.drafts for p in draft.depends_on}
-    )
-    unfinished: set[UUID] = set()
-    if asked:
-        marked = await connection.fetch(statement("parent_mark_many"), asked)
-        unfinished = {record["id"] for record in marked}
-    rest = [parent for parent in asked if parent not in unfinished]
-    if rest:
-        ended = await connection.fetch(statement("parent_ended_many"), rest)
-        parents.ended = {record["id"]: record["state"] for record in ended}
-    for request in requests:
-        for place, (job_id, draft) in enumerate(zip(request.job_ids, request.drafts, strict=True)):
-            if job_id in request.existing:
-                continue
-            inside = [request.job_ids[other] for other in draft.depends_on_places]
-            open_ones = [parent for parent in draft.depends_on if parent in unfinished] + inside
-            if open_ones:
-                parents.unmet[job_id] = len(open_ones)
-                parents.links += [(parent, job_id) for parent in open_ones]
-            for nth, parent in enumerate(draft.depends_on):
-                trouble = parent not in unfinished and _parent_trouble(
-                    parents.ended.get(parent), draft
-                )
-                if trouble:
-                    at = f"/jobs/{place}" if len(request.drafts) > 1 else ""
-                    request.answer = InvalidInput.at(
-                        f"{at}/depends_on/{nth}", f"{ids.show('job', parent)} {trouble}"
-                    )
-    return parents
-
-
-def _parent_trouble(state: str | None, draft: Draft) -> str | None:
-    if state is None:
-        return "is not a job that is known here"
-    if state != "succeeded" and draft.on_parent_failure != "run":
-        return f"has ended already as {state}; with on_parent_failure=run the job may go on"
-    return None
-
-
 async def _take_keys(connection: Connection[Record], requests: list[Request]) -> None:
     wanted: dict[str, UUID] = {}
     for request in requests:
-        for job_id, draft in zip(request.job_ids, request.drafts, strict=True):
-            if draft.key is not None and job_id not in request.existing:
+        for _, job_id, draft in request.new:
+            if draft.key is not None:
                 wanted.setdefault(draft.key, job_id)
-    if wanted:
-        await connection.fetch(statement("key_take_many"), list(wanted), list(wanted.values()))
-        _use_holders(requests, await connection.fetch(statement("key_get_many"), list(wanted)))
-
-
-async def _link(connection: Connection[Record], requests: list[Request], parents: _Parents) -> None:
-    new = {
-        job_id
-        for request in requests
-        for job_id in request.job_ids
-        if job_id not in request.existing
-    }
-    links = [(parent, child) for parent, child in parents.links if child in new]
-    if links:
+    if not wanted:
+        return
+    await connection.fetch(statement("key_take_many"), list(wanted), list(wanted.values()))
+    before = [request.job_ids[:] for request in requests]
+    _use_holders(requests, await connection.fetch(statement("key_get_many"), list(wanted)))
+    moved = [r for r, known in zip(requests, before, strict=True) if r.job_ids != known]
+    marked = [(r, r.idempotency) for r in moved if r.idempotency is not None]
+    if marked:
+        # Somebody else was first to take a key: a repeat must be told of that job, not of ours.
         await connection.fetch(
-            statement("dependency_insert_many"), [p for p, _ in links], [c for _, c in links]
+            statement("idempotency_correct_many"),
+            [mark.owner for _, mark in marked],
+            [mark.key for _, mark in marked],
+            [_joined(request.job_ids) for request, _ in marked],
         )
-        inside = sorted({parent for parent, _ in links if parent in new})
-        if inside:
-            await connection.fetch(statement("parent_mark_many"), inside)
+
+
+def _joined(job_ids: list[UUID]) -> str:
+    return ",".join(str(job_id) for job_id in job_ids)

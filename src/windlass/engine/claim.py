@@ -42,6 +42,7 @@ class Frontier:
 
     since: dict[Line, datetime] = field(default_factory=dict)
     limited: set[Line] = field(default_factory=set)
+    full: dict[Line, datetime] = field(default_factory=dict)  # limited ones that gave no more
     has_solo: bool = False
     next_due_at: datetime | None = None  # None: nothing is known to wait for its time
     clock_ahead: timedelta = timedelta()
@@ -72,9 +73,22 @@ class Frontier:
             for row in lines
             if row["first_at"] <= now
         }
+        self.full.clear()
         self.next_due_at = min(
             (row["first_at"] for row in firsts if row["first_at"] > now), default=None
         )
+
+    def stop_at_limit(self, lines: list[Line]) -> None:
+        """These limited lines gave no more: they are empty, or full by their own limit."""
+        for line in lines:
+            since = self.since.pop(line, None)
+            if since is not None:
+                self.full[line] = since
+
+    def ended_in(self, queues: set[str]) -> None:
+        """Jobs of these queues ended here: where a limit stood in the way there is room again."""
+        for line in [line for line in self.full if line[0] in queues]:
+            self.since[line] = self.full.pop(line)
 
     def lines(self, *, limited: bool) -> list[Line]:
         """The lines in the order of this turn."""
@@ -148,9 +162,7 @@ async def claim_limited(
 
     rows = await database.together(work)
     if len(rows) < places:
-        # Empty, or full by its own limit: look again at the next peek.
-        for line in lines:
-            frontier.since.pop(line, None)
+        frontier.stop_at_limit(lines)
     return [attempt_of(row, claim_id) for row in rows]
 
 

@@ -38,6 +38,7 @@ class Reservation:
     node_id: UUID
     claim_id: UUID
     starts: Sequence[bool]  # for each draft: whether the node would begin it at once
+    slots: int  # how many places it keeps for them
 
 
 class Starter(Protocol):
@@ -72,7 +73,10 @@ class Enqueuer:
         self, drafts: Sequence[Draft], idempotency: Idempotency | None = None
     ) -> Accepted:
         request = Request(
-            drafts=drafts, job_ids=ids.uuid7_many(len(drafts)), idempotency=idempotency
+            drafts=drafts,
+            job_ids=ids.uuid7_many(len(drafts)),
+            idempotency=idempotency,
+            is_batch=True,
         )
         answer = (await self._perform([request]))[0]
         if isinstance(answer, Exception):
@@ -181,9 +185,7 @@ class Enqueuer:
             found = {record["id"] for record in await self._resolve(requests)}
             for request in requests:
                 if set(request.job_ids) - request.existing <= found:
-                    request.answer = Accepted(
-                        job_ids=request.job_ids, existing=frozenset(request.existing)
-                    )
+                    request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
                 else:
                     request.answer = Unavailable("the submission was not committed; repeat it")
 

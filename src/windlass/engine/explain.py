@@ -137,7 +137,7 @@ def _queue(facts: Record) -> Iterator[Gate]:
             gate="max_running",
             reason=f"queue {name!r} runs {facts['running']} of at most {facts['max_running']}",
         )
-    if facts["rate"] is not None and facts["rate_free_at"] > facts["now"]:
+    if facts["rate"] is not None and facts["rate_free_at"] is not None:
         yield Gate(
             gate="rate",
             reason=f"queue {name!r} starts at most {facts['rate']:g} jobs a second",

@@ -41,10 +41,9 @@ async def job_at(database: Database, job_id: UUID, instant: datetime) -> dict[st
     job = dict(row)
     for name in _TOLD:
         job[name] = getattr(then, name)
-    # A row keeps only the newest error and result: they are shown once that end had come.
-    is_final = row["finished_at"] is not None and row["finished_at"] <= instant
-    job["result"] = row["result"] if is_final else None
-    if not is_final:
-        job["error"] = json.dumps(then.error) if then.error else None
+    job["error"] = json.dumps(then.error) if then.error else None
+    # No event tells the result, nor that a waiting job was cancelled: they come with its end.
+    if then.finished_at is None or then.finished_at != row["finished_at"]:
+        job["result"] = None
         job["cancel_requested_at"] = then.cancel_requested_at
     return job

@@ -33,11 +33,39 @@ class Request:
     """One submission: one job, or a batch that is accepted whole or not at all."""
 
     drafts: Sequence[Draft]
-    job_ids: list[UUID]
+    job_ids: list[UUID]  # of a draft whose unique key is taken: the id of the job that has it
     idempotency: Idempotency | None = None
-    existing: set[UUID] = field(default_factory=set)
+    is_batch: bool = False  # True: problems are named by the job's place in it
+    made: tuple[UUID, ...] = field(init=False)  # the ids that new jobs get
     answer: Accepted | Exception | None = None
     is_started: bool = False  # True: this node began it as it was inserted
+
+    def __post_init__(self) -> None:
+        self.made = tuple(self.job_ids)
+
+    def begin(self) -> None:
+        """As it was before anything was decided: a transaction may have to be done again."""
+        self.answer = None
+        firsts: dict[str, UUID] = {}
+        # Drafts of one key in one batch are one job: the first of them.
+        self.job_ids = [
+            made if draft.key is None else firsts.setdefault(draft.key, made)
+            for made, draft in zip(self.made, self.drafts, strict=True)
+        ]
+
+    @property
+    def new(self) -> list[tuple[int, UUID, Draft]]:
+        """Place, id and draft of what is to be inserted."""
+        return [
+            (place, made, draft)
+            for place, (made, draft) in enumerate(zip(self.made, self.drafts, strict=True))
+            if self.job_ids[place] == made
+        ]
+
+    @property
+    def existing(self) -> frozenset[UUID]:
+        """Jobs that had an asked-for unique key already."""
+        return frozenset(self.job_ids).difference(self.made)
 
     @property
     def is_plain(self) -> bool:
@@ -51,12 +79,7 @@ def arrange(
 ) -> list[list[object]]:
     """The columns that job_insert_many takes."""
     unmet = unmet or {}
-    rows = [
-        (request, job_id, draft)
-        for request in requests
-        for job_id, draft in zip(request.job_ids, request.drafts, strict=True)
-        if job_id not in request.existing
-    ]
+    rows = [(request, job_id, draft) for request in requests for _, job_id, draft in request.new]
     return [
         [job_id for _, job_id, _ in rows],
         [draft.queue for _, _, draft in rows],
@@ -86,4 +109,5 @@ def _parents_json(request: Request, draft: Draft) -> str | None:
     if not draft.has_parents:
         return None
     inside = (request.job_ids[place] for place in draft.depends_on_places)
-    return strict_json.write([str(parent) for parent in (*draft.depends_on, *inside)])
+    parents = dict.fromkeys((*draft.depends_on, *inside))
+    return strict_json.write([str(parent) for parent in parents])

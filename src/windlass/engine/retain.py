@@ -10,7 +10,6 @@ from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
-
 REST_BATCH: Final = 10_000
 
 

@@ -9,6 +9,7 @@ the same wherever the event is stored at the moment: a replay moves an end from 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,9 @@ _NOBODY: Final = UUID(int=0)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Hex digits of instant (µs), job, rank and number.
 _DIGITS: Final = (14, 32, 1, 11)
+assert 16 ** _DIGITS[0] / 1e6 < 7_000 * 365 * 86400, "no id names an instant beyond the calendar"
+EVENT_ID_PATTERN: Final = f"{_PREFIX}[0-9a-f]{{{sum(_DIGITS)}}}"
+_ID: Final = re.compile(EVENT_ID_PATTERN)
 
 
 class Row(Protocol):
@@ -88,19 +92,16 @@ def show_place(place: Place) -> str:
 
 def parse_place(text: str) -> Place:
     """The place inside an event id. Raises ValueError that says what such an id looks like."""
-    digits = text.removeprefix(_PREFIX)
-    if digits == text or len(digits) != sum(_DIGITS) or not set(digits) <= set("0123456789abcdef"):
+    if not _ID.fullmatch(text):
         shown = text if len(text) <= 60 else text[:60] + "…"
         raise ValueError(
             f"{shown!r} is not an event id; one looks like {_PREFIX}<{sum(_DIGITS)} hex digits>"
         )
+    digits = text.removeprefix(_PREFIX)
     at, job, rank, number = (
         digits[sum(_DIGITS[:n]) : sum(_DIGITS[: n + 1])] for n in range(len(_DIGITS))
     )
-    try:
-        instant = _EPOCH + timedelta(microseconds=int(at, 16))
-    except OverflowError:
-        raise ValueError("the event id names an instant that no clock will show") from None
+    instant = _EPOCH + timedelta(microseconds=int(at, 16))
     return Place(instant, UUID(hex=job), int(rank, 16), int(number, 16))
 
 
@@ -157,6 +158,7 @@ def _of_job(job: Row) -> list[Event]:
             "outcome": job["outcome"],
             "attempt": job["attempt"],
             "cause": job["cause"],
+            "error": json.loads(job["error"]) if job["error"] else None,
         }
         events.append(_event(job, job["finished_at"], "finished", job["attempt"], data))
     return events

@@ -28,7 +28,7 @@ class Folded:
     node_id: UUID | None = None
     outcome: str | None = None
     cause: str | None = None
-    error: Any = None  # of the newest attempt that failed and was followed by another
+    error: Any = None  # of the newest attempt that failed
     replays: int = 0
     crashes: int = 0
     snoozes: int = 0
@@ -68,6 +68,7 @@ def _apply(job: Folded, event: Event) -> None:
         case "finished":
             job.state, job.finished_at = data["state"], event.at
             job.outcome, job.cause = data["outcome"], data.get("cause")
+            job.error = data.get("error") or job.error
         case "replayed":
             _replay(job, data)
         case _:

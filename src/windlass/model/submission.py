@@ -28,6 +28,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
 )
 from windlass.model import strict_json
+from windlass.model.circle import in_a_circle
 from windlass.model.draft import Draft
 from windlass.model.pointer import step
 from windlass.model.priority import NAMES, NUMBERS
@@ -106,25 +107,13 @@ def _check_order(drafts: list[Draft]) -> list[FieldProblem]:
     ]
     if problems or not any(draft.depends_on_places for draft in drafts):
         return problems
-    waits = {place: set(draft.depends_on_places) for place, draft in enumerate(drafts)}
-    children: dict[int, list[int]] = {}
-    for place, parents in waits.items():
-        for parent in parents:
-            children.setdefault(parent, []).append(place)
-    free = [place for place, parents in waits.items() if not parents]
-    while free:
-        parent = free.pop()
-        del waits[parent]
-        for child in children.get(parent, ()):
-            waits[child].discard(parent)
-            if not waits[child]:
-                free.append(child)
-    circle = ", ".join(f"#{place}" for place in sorted(waits)[:10])
+    stuck = in_a_circle({n: set(draft.depends_on_places) for n, draft in enumerate(drafts)})
+    circle = ", ".join(f"#{place}" for place in stuck[:10])
     return [
         FieldProblem(
             pointer=f"/jobs/{place}/depends_on", detail=f"these jobs wait in a circle: {circle}"
         )
-        for place in sorted(waits)[:1]
+        for place in stuck[:1]
     ]
 
 

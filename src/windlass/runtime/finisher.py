@@ -38,7 +38,7 @@ class Finisher:
         self._task: asyncio.Task[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
-        self.on_room: Callable[[], None] = lambda: None
+        self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
 
     @property
     def unsettled(self) -> int:
@@ -71,7 +71,7 @@ class Finisher:
                 self._committing = len(batch)
                 await self._commit(batch)
                 self._committing = 0
-                self.on_room()
+                self.on_settled(batch)
         finally:
             self._task = None
             self._committing = 0

@@ -20,16 +20,17 @@ import structlog
 from windlass import __version__
 from windlass.clock import monotonic
 from windlass.config import Settings
-from windlass.engine.announce import Announcer
+from windlass.engine.announce import Announcer, Line
 from windlass.engine.enqueue import Reservation
 from windlass.errors import Unavailable
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
 from windlass.runtime.duties import Duties
 from windlass.runtime.finisher import Finisher
+from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
-from windlass.runtime.worker import Kinds, Worker
+from windlass.runtime.worker import Worker
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
@@ -67,6 +68,9 @@ class Node:
         self._now: Incarnation | None = None
         self._rebirth: asyncio.Task[None] | None = None
         self.is_draining = False
+        # Listeners live as long as the process; who they speak to is whoever lives now.
+        announcer.on_line(self._note)
+        announcer.on_cancel(self._cancel)
 
     # -- facts for the API -----------------------------------------------------------------------
 
@@ -86,6 +90,16 @@ class Node:
     @property
     def last_execution_at(self) -> datetime | None:
         return self._now.worker.last_execution_at if self._now else None
+
+    # -- what it is told -------------------------------------------------------------------------
+
+    def _note(self, line: Line, due_at: datetime) -> None:
+        if self._now is not None:
+            self._now.worker.note(line, due_at)
+
+    def _cancel(self, job_id: UUID) -> None:
+        if self._now is not None:
+            self._now.worker.cancel(job_id)
 
     # -- beginning what this process accepts -----------------------------------------------------
 
@@ -136,8 +150,7 @@ class Node:
     async def _leave(self, now: Incarnation) -> None:
         now.lease.stop()
         await self._say(now.node_id, "left")
-        for strategy in self._kinds.slotted.values():
-            await strategy.close()
+        await self._kinds.close()
 
     async def _say(self, node_id: UUID, state: str) -> None:
         try:
@@ -159,7 +172,6 @@ class Node:
         finisher = Finisher(self._database, self._announcer, self._metrics, node_id)
         worker = Worker(
             database=self._database,
-            announcer=self._announcer,
             finisher=finisher,
             lease=lease,
             metrics=self._metrics,

@@ -57,7 +57,7 @@ FROM (
      ORDER BY 1, 2, 3, 4 LIMIT $3)
     UNION ALL
     (SELECT h.finished_at, h.id, 7, h.attempt, 'job', replace(h.id::text, '-', ''), h.id, 'finished',
-            json_build_object('state', h.state, 'outcome', h.outcome, 'attempt', h.attempt, 'cause', h.cause), h.queue
+            json_build_object('state', h.state, 'outcome', h.outcome, 'attempt', h.attempt, 'cause', h.cause, 'error', h.error), h.queue
      FROM windlass.job_history h
      WHERE h.finished_at >= $1 AND h.finished_at <= $2 AND (h.finished_at, h.id, 7, h.attempt) > ($1, $5, $6, $7)
      ORDER BY 1, 2, 3, 4 LIMIT $3)

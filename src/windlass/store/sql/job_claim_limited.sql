@@ -14,7 +14,8 @@ WITH room AS MATERIALIZED (
     FROM windlass.queue q
     WHERE q.name = ANY ($1::text[])
 ), picked AS MATERIALIZED (
-    SELECT due.ctid, due.queue, row_number() OVER (PARTITION BY due.queue ORDER BY line.place, due.run_at) AS nth, room.places
+    SELECT due.ctid, due.queue, due.run_at, line.place, room.places,
+           row_number() OVER (PARTITION BY due.queue ORDER BY line.place, due.run_at) AS nth
     FROM unnest($1::text[], $2::int2[]) WITH ORDINALITY AS line(queue, priority, place)
     JOIN room ON room.name = line.queue AND room.places > 0
     CROSS JOIN LATERAL (
@@ -27,7 +28,7 @@ WITH room AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) due
 ), taken AS MATERIALIZED (
-    SELECT ctid, queue FROM picked WHERE nth <= places LIMIT $3
+    SELECT ctid, queue FROM picked WHERE nth <= places ORDER BY place, run_at LIMIT $3
 ), dripped AS (
     UPDATE windlass.queue q
     SET rate_free_at = greatest(q.rate_free_at, now() - interval '1 second') + (t.n / q.rate) * interval '1 second'

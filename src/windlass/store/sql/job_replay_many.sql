@@ -11,7 +11,7 @@ WITH gone AS (
 ), noted_end AS (
     INSERT INTO windlass.event (at, noun, subject, job_id, type, data)
     SELECT finished_at, 'job', replace(id::text, '-', ''), id, 'finished',
-           json_build_object('state', state, 'outcome', outcome, 'attempt', attempt, 'cause', cause)
+           json_build_object('state', state, 'outcome', outcome, 'attempt', attempt, 'cause', cause, 'error', error)
     FROM gone
 ), back AS (
     INSERT INTO windlass.job (

@@ -3,7 +3,7 @@
 -- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows); BRIN for the rate of the last minute.
 SELECT j.state, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
        j.cancel_requested_at, j.started_at, j.error, now() AS now,
-       q.is_paused, q.paused_at, q.max_running, q.rate, q.rate_free_at,
+       q.is_paused, q.paused_at, q.max_running, q.rate, CASE WHEN q.rate_free_at > now() THEN q.rate_free_at END AS rate_free_at,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = j.queue) AS running,
        (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_live,
        (SELECT coalesce(sum(n.workers), 0) FROM windlass.node n

@@ -1,0 +1,116 @@
+"""Knowing where work is, and claiming it.
+
+Lines are learned from wake-ups and from peeks (see engine.claim). Without news a peek is repeated
+after a rest that grows from busy to idle; a job that waits for its time ends the rest on time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from uuid import UUID
+
+from windlass.clock import monotonic
+from windlass.engine import claim as claims
+from windlass.engine.announce import Line
+from windlass.errors import Unavailable
+from windlass.limits import PEEK_REST_FACTOR, POLL_BUSY_SECONDS, POLL_IDLE_SECONDS
+from windlass.model.attempt import Attempt
+from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
+
+
+class Claimer:
+    def __init__(self, database: Database, metrics: Metrics, node_id: UUID) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._node_id = node_id
+        self._frontier = claims.Frontier()
+        self._under_way: tuple[asyncio.Task[list[Attempt]], int] | None = None
+        self._peeked_at = 0.0
+        self._poll_seconds = POLL_BUSY_SECONDS
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._under_way is not None
+
+    @property
+    def knows_work(self) -> bool:
+        """Is something due, as far as we know?"""
+        return bool(self._frontier.since or self._frontier.has_solo or self._under_way)
+
+    def note(self, line: Line, due_at: datetime) -> None:
+        """Somebody said that `line` has work."""
+        self._frontier.note(line, due_at)
+        self._poll_seconds = POLL_BUSY_SECONDS
+
+    def ended_in(self, queues: set[str]) -> None:
+        """Jobs of these queues ended here: a queue's own limit may have room again."""
+        if self._frontier.full:
+            self._frontier.ended_in(queues)
+
+    def rest_seconds(self) -> float:
+        """Until the next peek, or until the next job is due if that is sooner."""
+        rest = self._peeked_at + self._poll_seconds - monotonic()
+        due_at = self._frontier.next_due_at
+        if due_at is not None:
+            rest = min(rest, (due_at - self._frontier.now()).total_seconds())
+        return max(0.0, rest)
+
+    async def peek(self) -> None:
+        start = monotonic()
+        await claims.peek(self._database, self._frontier)
+        self._peeked_at = monotonic()
+        rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
+        # A peek reads lines from their start, over dead rows if somebody's transaction keeps them:
+        # however long that takes, it takes a small share of the time.
+        least = PEEK_REST_FACTOR * (self._peeked_at - start)
+        self._poll_seconds = min(max(rest, least), POLL_IDLE_SECONDS)
+
+    async def take(self, places: int, *, solo: bool) -> tuple[list[Attempt], int]:
+        """The claim that is under way, or a new one; and how many places it asked for.
+
+        `solo`: a job on its last chance may be among them.
+        """
+        if self._under_way is None:
+            return await self._claim(places, solo=solo), places
+        task, asked = self._under_way
+        self._under_way = None
+        return await task, asked
+
+    async def go_on(self, places: int) -> None:
+        """Let PostgreSQL claim more while the node is busy with what it has."""
+        self._under_way = asyncio.create_task(self._claim(places, solo=False)), places
+        await asyncio.sleep(0)  # it goes out before the work starts
+
+    async def stop(self) -> list[Attempt]:
+        """What a claim under way still brings."""
+        if self._under_way is None:
+            return []
+        task, _ = self._under_way
+        self._under_way = None
+        try:
+            return await task
+        except Unavailable:
+            return []  # `reconcile`, or the end of the lease, finds what it may have claimed
+
+    def abort(self) -> None:
+        if self._under_way is not None:
+            self._under_way[0].cancel()
+
+    async def _claim(self, places: int, *, solo: bool) -> list[Attempt]:
+        start = monotonic()
+        attempts: list[Attempt] = []
+        if self._frontier.has_solo and solo:
+            self._frontier.has_solo = False
+            attempts += await claims.claim_solo(self._database, self._node_id)
+        if self._frontier.limited:
+            attempts += await claims.claim_limited(
+                self._database, self._node_id, self._frontier, places
+            )
+        if len(attempts) < places:
+            attempts += await claims.claim(
+                self._database, self._node_id, self._frontier, places - len(attempts)
+            )
+        self._metrics.claim.observe(monotonic() - start)
+        return attempts

@@ -1,0 +1,59 @@
+"""What a node can perform, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Failed, Outcome, TimedOut
+from windlass.strategies.strategy import Instant, Strategy
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    instant: Mapping[str, Instant]
+    slotted: Mapping[str, Strategy]
+    timeout_seconds: Mapping[str, float]  # of kinds with a setting of their own
+    default_timeout_seconds: float
+
+    def perform_now(self, instant: Instant, attempt: Attempt) -> Outcome:
+        try:
+            return instant.perform_now(attempt)
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+
+    async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
+        strategy = self.slotted.get(attempt.kind)
+        if strategy is None:
+            return Failed("unknown_kind", f"this node cannot perform kind {attempt.kind!r}")
+        seconds = self._deadline_seconds(attempt)
+        try:
+            async with asyncio.timeout(seconds):
+                return await strategy.perform(attempt)
+        except TimeoutError:
+            return TimedOut(seconds)
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+
+    def _deadline_seconds(self, attempt: Attempt) -> float:
+        if attempt.timeout_ms is not None:
+            return attempt.timeout_ms / 1000
+        return self.timeout_seconds.get(attempt.kind, self.default_timeout_seconds)
+
+    async def close(self) -> None:
+        for strategy in self.slotted.values():
+            await strategy.close()
+
+
+def _broken(attempt: Attempt, trouble: Exception) -> Failed:
+    """A strategy turns what happens outside into outcomes; that it raised is a bug of ours."""
+    log.error(
+        "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
+    )
+    return Failed(type(trouble).__name__, str(trouble))
