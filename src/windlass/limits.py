@@ -45,6 +45,8 @@ AGING_EVERY = 8
 # Claimed jobs that a slot did not take within this time go back to the queue.
 PREFETCH_HOLD_SECONDS = 5.0
 assert PREFETCH_HOLD_SECONDS < LEASE_SECONDS - LEASE_MARGIN_SECONDS
+# What a drain stops at its end gets so long to let go before it is given up.
+HAND_BACK_SECONDS = 1.0
 # Claimed and not yet settled in the database, per node, beyond the slots.
 PREFETCH_MAX = 2_000
 assert CLAIM_BATCH_MAX <= PREFETCH_MAX

@@ -61,6 +61,7 @@ class Server(ABC):
 
     async def start(self) -> str:
         """Returns its URL once it answers, or raises with the end of its log."""
+        assert self.pid is None, "it runs already"
         order = await self.prepare()
         self._log_begin = log_size(self.log_path)
         child = self._child = Child.start(order)

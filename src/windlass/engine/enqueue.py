@@ -4,7 +4,7 @@ Owns: the only statements that create jobs. A plain job into an unlimited queue 
 for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
 that need them, in one transaction.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
-the ids, which were made here (RELIABILITY §1.7). One refused job never fails its neighbours.
+the ids, which were made here. One refused job never fails its neighbours.
 """
 
 from __future__ import annotations

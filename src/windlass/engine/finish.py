@@ -8,8 +8,9 @@ Never: calls the network, reads the clock, or decides a retry (see model.settle)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 from windlass.engine.advance import advance
@@ -17,6 +18,8 @@ from windlass.model.settle import Settlement
 from windlass.model.states import is_terminal
 from windlass.store.database import Connection, Database, Record, Refused
 from windlass.store.statements import statement
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -41,37 +44,52 @@ async def finish(database: Database, node_id: UUID, batch: Sequence[Settlement])
     """
     # One order for everybody, so that two batches never wait for each other.
     batch = sorted(batch, key=lambda settlement: settlement.job_id)
-    try:
-        return await _finish(database, node_id, batch)
-    except Refused:
-        if len(batch) == 1:
-            return await _finish(database, node_id, [_without_values(batch[0])])
-        finished = Finished()
-        for settlement in batch:  # one bad row never fails its neighbours
-            finished.add(await finish(database, node_id, [settlement]))
-        return finished
-
-
-async def _finish(database: Database, node_id: UUID, batch: Sequence[Settlement]) -> Finished:
     finished = Finished()
     again = [settlement for settlement in batch if settlement.state == "queued"]
     ends = [settlement for settlement in batch if settlement.state != "queued"]
     if again:
-        finished.requeued = await database.run("job_requeue_many", *requeue_columns(again, node_id))
+        finished.requeued = await _apart(again, lambda part: _requeue(database, node_id, part))
         done = {row["id"] for row in finished.requeued}
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]
-    if not ends:
-        return finished
-    rows = await database.run("job_end_many", *_end_columns(ends), False)
-    finished.ended = {row["id"]: row["state"] for row in rows}
+    if ends:
+        rows = await _apart(ends, lambda part: _end(database, part))
+        finished.ended = {row["id"]: row["state"] for row in rows}
     left = [settlement for settlement in ends if settlement.job_id not in finished.ended]
     if left:
-        finished.add(await _end_with_children(database, left))
+        for part in await _apart(left, lambda part: _end_with_children(database, part)):
+            finished.add(part)
     return finished
 
 
-async def _end_with_children(database: Database, left: Sequence[Settlement]) -> Finished:
+async def _apart(
+    batch: Sequence[Settlement], apply: Callable[[Sequence[Settlement]], Awaitable[list[T]]]
+) -> list[T]:
+    """Apply to all at once; if PostgreSQL refuses a value, to each alone, and to the bad ones
+    without their values: one bad row never fails its neighbours.
+    """
+    try:
+        return await apply(batch)
+    except Refused:
+        pass
+    done: list[T] = []
+    for settlement in batch:
+        try:
+            done += await apply([settlement])
+        except Refused:
+            done += await apply([_without_values(settlement)])
+    return done
+
+
+async def _requeue(database: Database, node_id: UUID, again: Sequence[Settlement]) -> list[Record]:
+    return await database.run("job_requeue_many", *requeue_columns(again, node_id))
+
+
+async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
+    return await database.run("job_end_many", *_end_columns(ends), False)
+
+
+async def _end_with_children(database: Database, left: Sequence[Settlement]) -> list[Finished]:
     async def work(connection: Connection[Record]) -> Finished:
         return await end_in(connection, left)
 
@@ -81,7 +99,7 @@ async def _end_with_children(database: Database, left: Sequence[Settlement]) -> 
         settled = {row["id"]: row["state"] for row in await _settled(database, unmatched)}
         finished.ended |= {job: state for job, state in settled.items() if is_terminal(state)}
         finished.refused |= {row.job_id for row in unmatched if row.job_id not in settled}
-    return finished
+    return [finished]
 
 
 async def _settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:

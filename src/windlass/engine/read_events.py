@@ -83,6 +83,7 @@ async def read_window(database: Database, after: Place, until: datetime, limit: 
         after.job_id,
         after.rank,
         after.number,
+        ids.uuid7_at(until + _SKEW),
     )
     return [_event_of(row) for row in rows]
 

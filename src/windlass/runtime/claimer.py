@@ -29,6 +29,7 @@ class Claimer:
         self._under_way: tuple[asyncio.Task[list[Attempt]], int] | None = None
         self._peeked_at = 0.0
         self._poll_seconds = POLL_BUSY_SECONDS
+        self._peek_rest_seconds = POLL_BUSY_SECONDS
 
     @property
     def is_under_way(self) -> bool:
@@ -37,7 +38,22 @@ class Claimer:
     @property
     def knows_work(self) -> bool:
         """Is something due, as far as we know?"""
-        return bool(self._frontier.since or self._frontier.has_solo or self._under_way)
+        return bool(self._frontier.since or self._under_way)
+
+    @property
+    def knows_suspect(self) -> bool:
+        """Is a job on its last chance due, to be claimed alone?"""
+        return self._frontier.has_solo
+
+    @property
+    def should_peek(self) -> bool:
+        """Even with plenty to do: a job may have become due elsewhere, or its hint got lost."""
+        since_peek = monotonic() - self._peeked_at
+        if since_peek < self._peek_rest_seconds:
+            return False
+        due_at = self._frontier.next_due_at
+        is_due = due_at is not None and due_at <= self._frontier.now()
+        return is_due or since_peek >= POLL_IDLE_SECONDS
 
     def note(self, line: Line, due_at: datetime) -> None:
         """Somebody said that `line` has work."""
@@ -61,11 +77,12 @@ class Claimer:
         start = monotonic()
         await claims.peek(self._database, self._frontier)
         self._peeked_at = monotonic()
-        rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
         # A peek reads lines from their start, over dead rows if somebody's transaction keeps them:
         # however long that takes, it takes a small share of the time.
-        least = PEEK_REST_FACTOR * (self._peeked_at - start)
-        self._poll_seconds = min(max(rest, least), POLL_IDLE_SECONDS)
+        cost = PEEK_REST_FACTOR * (self._peeked_at - start)
+        self._peek_rest_seconds = max(cost, POLL_BUSY_SECONDS)
+        rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
+        self._poll_seconds = min(max(rest, cost), POLL_IDLE_SECONDS)
 
     async def take(self, places: int, *, solo: bool) -> tuple[list[Attempt], int]:
         """The claim that is under way, or a new one; and how many places it asked for.

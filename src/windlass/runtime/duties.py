@@ -18,6 +18,7 @@ from windlass.store.database import Database
 
 RETAIN_SECONDS = 3600.0
 CANCEL_POLL_SECONDS = 1.0
+STOP_CANCELLED = "stop cancelled"
 RECONCILE_SECONDS = 15.0
 # A claim whose answer was lost is older than any claim that is still on its way.
 RECONCILE_AGE_SECONDS = 40.0
@@ -36,7 +37,7 @@ class Duties:
             ("expire", self.expire),
             ("fold counters", self.fold),
             ("retain", self.retain),
-            ("stop cancelled", self.stop_cancelled),
+            (STOP_CANCELLED, self.stop_cancelled),
             ("reconcile", self.reconcile),
         ]
         return [Loop(name, tick) for name, tick in table]

@@ -25,7 +25,7 @@ from windlass.engine.enqueue import Reservation
 from windlass.errors import Unavailable
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
-from windlass.runtime.duties import Duties
+from windlass.runtime.duties import STOP_CANCELLED, Duties
 from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
@@ -45,6 +45,7 @@ class Incarnation:
     lease: Lease
     finisher: Finisher
     worker: Worker
+    stop_cancelled: Loop  # the duty that a hint wakes
     loops: list[Loop]
 
 
@@ -98,8 +99,9 @@ class Node:
             self._now.worker.note(line, due_at)
 
     def _cancel(self, job_id: UUID) -> None:
-        if self._now is not None:
-            self._now.worker.cancel(job_id)
+        """A hint from outside stops nothing: it makes us ask the database."""
+        if self._now is not None and self._now.worker.runs(job_id):
+            self._now.stop_cancelled.wake()
 
     # -- beginning what this process accepts -----------------------------------------------------
 
@@ -188,13 +190,19 @@ class Node:
             retention_days=self._settings.retention_days,
         )
         loops = duties.loops()
+        stop_cancelled = next(loop for loop in loops if loop.name == STOP_CANCELLED)
         lease.start()
         if "worker" in self._settings.roles:
             worker.start()
         for loop in loops:
             loop.start()
         return Incarnation(
-            node_id=node_id, lease=lease, finisher=finisher, worker=worker, loops=loops
+            node_id=node_id,
+            lease=lease,
+            finisher=finisher,
+            worker=worker,
+            stop_cancelled=stop_cancelled,
+            loops=loops,
         )
 
     async def _register(self, node_id: UUID) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 from windlass.clock import monotonic
 from windlass.limits import CRASHES_SOLO
 from windlass.model.attempt import Attempt
-from windlass.model.outcome import Cancelled, Outcome
+from windlass.model.outcome import Cancelled, Outcome, Snoozed
 from windlass.runtime.kinds import Kinds
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).
@@ -24,7 +24,7 @@ class Running:
 
     attempt: Attempt
     task: asyncio.Task[None]
-    stop: Literal["cancelled", "abandoned"] | None = None
+    stop: Literal["cancelled", "handed_back", "abandoned"] | None = None
     has_begun: bool = False  # False: its task has not had its first turn
 
 
@@ -68,6 +68,13 @@ class Slots:
             del self._running[job_id]
             self._on_end(running.attempt, Cancelled(), monotonic())
 
+    def hand_back(self) -> None:
+        """Stop what still runs at the end of a drain; it goes on elsewhere and spends no try."""
+        for running in self._running.values():
+            if running.stop is None:
+                running.stop = "handed_back"
+                running.task.cancel()
+
     def abandon(self) -> None:
         """Stop everything at once and say nothing: this node's word counts no more."""
         for running in self._running.values():
@@ -86,11 +93,14 @@ class Slots:
         running = self._running[attempt.job_id]
         running.has_begun = True
         try:
-            outcome = await self._kinds.perform_until_deadline(attempt)
+            outcome: Outcome = await self._kinds.perform_until_deadline(attempt)
         except asyncio.CancelledError:
-            if running.stop != "cancelled":
+            if running.stop == "cancelled":
+                outcome = Cancelled()
+            elif running.stop == "handed_back":
+                outcome = Snoozed(0.0)
+            else:
                 return
-            outcome = Cancelled()
         finally:
             self._running.pop(attempt.job_id, None)
         if running.stop != "abandoned":

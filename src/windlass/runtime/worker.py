@@ -26,6 +26,7 @@ from windlass.errors import Unavailable
 from windlass.limits import (
     CLAIM_BATCH_MAX,
     CRASHES_SOLO,
+    HAND_BACK_SECONDS,
     POLL_IDLE_SECONDS,
     PREFETCH_HOLD_SECONDS,
     PREFETCH_MAX,
@@ -94,7 +95,7 @@ class Worker:
         """Claim nothing more, hand back what has not begun, let the rest end.
 
         Returns how many attempts were still running when the time was up; those are stopped and
-        handed back as lost when the node leaves.
+        go back to the queue, with the fence raised and no try spent: the job did nothing wrong.
         """
         self._is_claiming = False
         await self._loop.stop()
@@ -104,6 +105,9 @@ class Worker:
         await self._hand_back([*claimed, *(attempt for _, attempt in self._buffer)])
         self._buffer.clear()
         left = await self._slots.empty(seconds)
+        if left:
+            self._slots.hand_back()
+            await self._slots.empty(HAND_BACK_SECONDS)
         self.abandon()
         return left
 
@@ -123,8 +127,11 @@ class Worker:
         self._loop.wake()
 
     def cancel(self, job_id: UUID) -> None:
-        """Somebody asked that this job be stopped."""
+        """The database says that this job is to be stopped."""
         self._slots.cancel(job_id)
+
+    def runs(self, job_id: UUID) -> bool:
+        return job_id in self._slots.job_ids
 
     def _settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
@@ -145,13 +152,17 @@ class Worker:
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:
             return POLL_IDLE_SECONDS  # a slot or the finisher will wake us
-        if not self._claimer.knows_work:
+        solo = self._claimer.knows_suspect and not self._holds_suspect()
+        if not self._claimer.knows_work and not solo:
             rest = self._claimer.rest_seconds()
             if rest > 0:
                 return rest
             await self._claimer.peek()
+        elif self._claimer.should_peek and not self._claimer.is_under_way:
+            await self._claimer.peek()
         attempts, places = await self._claimer.take(places, solo=not self._holds_suspect())
-        if len(attempts) == places and (more := self._places() - len(attempts)) > 0:
+        more = self._places() - len(attempts)
+        if len(attempts) == places and more > 0 and not self._claimer.should_peek:
             # As much as we asked for: there is more.
             await self._claimer.go_on(more)
         self._take_in(attempts, places)

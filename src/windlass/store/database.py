@@ -42,6 +42,7 @@ _HOT_PLANS: Final = {
 _UNREACHABLE: Final = (
     OSError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
@@ -113,16 +114,13 @@ class Database:
     @contextlib.asynccontextmanager
     async def hot(self) -> AsyncIterator[Connection[Record]]:
         assert self._hot is not None, "the database is not open"
-        async with _translated(), self._hot.acquire(timeout=DATABASE_CONNECT_SECONDS) as connection:
+        async with _lent(self._hot) as connection:
             yield connection
 
     @contextlib.asynccontextmanager
     async def side(self) -> AsyncIterator[Connection[Record]]:
         assert self._side is not None, "the database is not open"
-        async with (
-            _translated(),
-            self._side.acquire(timeout=DATABASE_CONNECT_SECONDS) as connection,
-        ):
+        async with _lent(self._side) as connection:
             yield connection
 
     async def run(self, name: str, *args: Any) -> list[Record]:
@@ -158,6 +156,17 @@ async def _leave_as_it_is(connection: object) -> None:
 
     Nothing here takes session locks, listens, or sets what outlives a transaction.
     """
+
+
+@contextlib.asynccontextmanager
+async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]:
+    async with _translated(), pool.acquire(timeout=DATABASE_CONNECT_SECONDS) as connection:
+        try:
+            yield connection
+        except _UNREACHABLE:
+            # Nobody may get it again: the server has hung up, and the driver may not know yet.
+            connection.terminate()
+            raise
 
 
 @contextlib.asynccontextmanager

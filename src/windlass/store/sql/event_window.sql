@@ -1,7 +1,7 @@
 -- event_window: what happened after a place and until an instant, oldest first: event rows, and the ordinary events that
 -- are columns.
 -- params: after_at timestamptz, until timestamptz, most int4, first_id uuid (no job created since `after_at` has a lower
---         id), after_job uuid, after_rank int4, after_number int8
+--         id), after_job uuid, after_rank int4, after_number int8, last_id uuid (nor one created by `until` a higher)
 -- returns: at, noun, subject, job_id, type, number, data, queue
 -- Index: event primary key; job primary key for `created` (an id holds its time); BRIN on attempt and job_history. Each
 -- arm is cut to the page by the whole order, because a batch of jobs shares one instant. Ranks are those of model/event.py.
@@ -33,13 +33,13 @@ FROM (
     (SELECT j.created_at, j.id, 0, 0, 'job', replace(j.id::text, '-', ''), j.id, 'created',
             json_build_object('state', CASE WHEN j.was_blocked THEN 'blocked' ELSE 'queued' END, 'kind', j.kind), j.queue
      FROM windlass.job j
-     WHERE j.id >= $4 AND j.created_at >= $1 AND j.created_at <= $2 AND (j.created_at, j.id, 0, 0) > ($1, $5, $6, $7)
+     WHERE j.id BETWEEN $4 AND $8 AND j.created_at >= $1 AND j.created_at <= $2 AND (j.created_at, j.id, 0, 0) > ($1, $5, $6, $7)
      ORDER BY 1, 2, 3, 4 LIMIT $3)
     UNION ALL
     (SELECT h.created_at, h.id, 0, 0, 'job', replace(h.id::text, '-', ''), h.id, 'created',
             json_build_object('state', CASE WHEN h.was_blocked THEN 'blocked' ELSE 'queued' END, 'kind', h.kind), h.queue
      FROM windlass.job_history h
-     WHERE h.id >= $4 AND h.finished_at >= $1 AND h.created_at >= $1 AND h.created_at <= $2
+     WHERE h.id BETWEEN $4 AND $8 AND h.finished_at >= $1 AND h.created_at >= $1 AND h.created_at <= $2
        AND (h.created_at, h.id, 0, 0) > ($1, $5, $6, $7)
      ORDER BY 1, 2, 3, 4 LIMIT $3)
     UNION ALL
