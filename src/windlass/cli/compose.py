@@ -187,6 +187,7 @@ def serve(app: Any, taken: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[
         lifespan="off",
         timeout_keep_alive=75,
         server_header=False,
+        proxy_headers=False,  # nobody's word about who calls is taken
         http="httptools",
         ws="none",
     )

@@ -49,7 +49,12 @@ class App:
 
     @overload
     def task(
-        self, *, name: str | None = None, isolate: Literal["process"] | None = None
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        isolate: Literal["process"] | None = None,
     ) -> Registrar: ...
 
     def task(

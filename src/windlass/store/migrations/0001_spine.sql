@@ -124,6 +124,7 @@ CREATE TABLE windlass.attempt (
     started_at  timestamptz NOT NULL,
     ended_at    timestamptz NOT NULL,
     outcome     text NOT NULL CHECK (outcome IN ('succeeded', 'failed', 'timed_out', 'lost', 'snoozed', 'cancelled')),
+    due_at      timestamptz,   -- when this attempt had been due: a retry overwrites the job's run_at
     next_run_at timestamptz,   -- when the job is due again; NULL: the job ended with this attempt
     error       json,
     PRIMARY KEY (job_id, attempt, ended_at)

@@ -1,0 +1,46 @@
+"""The API as it is served, over a database of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.api.acting_node import ActingNode
+from tests.api.served import Served, serve
+from windlass.config import Settings
+from windlass.testing.servers import PrivateServers
+
+Serve = Callable[[Settings], Awaitable[Served]]
+
+
+@pytest.fixture
+async def serve_with(servers: PrivateServers, database_url: str) -> AsyncIterator[Serve]:
+    """Serves the API with the given settings for as long as the test runs."""
+    async with AsyncExitStack() as stack:
+
+        async def start(settings: Settings) -> Served:
+            return await stack.enter_async_context(serve(database_url, servers.redis_url, settings))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+async def door(servers: PrivateServers, template_url: str) -> AsyncIterator[Served]:
+    """One API for all tests that only knock and change nothing."""
+    url = await servers.create_database(template_url)
+    async with serve(url, servers.redis_url, Settings()) as served:
+        yield served
+
+
+@pytest.fixture
+async def api(serve_with: Serve) -> Served:
+    """The API with default settings; its client holds the admin key."""
+    return await serve_with(Settings())
+
+
+@pytest.fixture
+async def node(api: Served) -> ActingNode:
+    """A node that the test acts for."""
+    return await ActingNode(database=api.database).join()

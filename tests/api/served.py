@@ -1,0 +1,126 @@
+"""The API composed as a node composes it, on a free loopback port, with a client that has a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import aiohttp
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from windlass import ids
+from windlass.api.app import build_app
+from windlass.api.keys import ensure_admin_key
+from windlass.api.parts import ApiParts
+from windlass.config import Settings
+from windlass.engine.admission import Limits
+from windlass.engine.announce import Announcer
+from windlass.engine.enqueue import Enqueuer
+from windlass.engine.waiters import Waiters
+from windlass.fastlane.lane import FastLane
+from windlass.store.database import Database
+from windlass.strategies.checks import INPUT_CHECKS
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a node with no workers knows of itself."""
+
+    node_id: UUID = field(default_factory=ids.uuid7)
+    workers: int = 0
+    executing: int = 0
+    last_execution_at: datetime | None = None
+    is_draining: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Served:
+    url: str
+    key: str
+    client: aiohttp.ClientSession
+    parts: ApiParts
+    facts: Facts
+
+    @property
+    def database(self) -> Database:
+        return self.parts.database
+
+    async def get(self, path: str, status: int = 200, **given: Any) -> Any:
+        return await self.call("GET", path, status, **given)
+
+    async def post(self, path: str, json: Any = None, status: int = 200, **given: Any) -> Any:
+        return await self.call("POST", path, status, json=json, **given)
+
+    async def call(self, method: str, path: str, status: int, **given: Any) -> Any:
+        """The answer's JSON, provided that it has the expected status."""
+        async with self.client.request(method, self.url + path, **given) as answer:
+            text = await answer.text()
+            assert answer.status == status, f"{method} {path}: {answer.status} {text}"
+            return await answer.json(content_type=None) if text else None
+
+    async def submit(self, **job: Any) -> dict[str, Any]:
+        made: dict[str, Any] = await self.post("/v1/jobs", {"kind": "noop", **job}, 201)
+        return made
+
+
+async def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for a fact of this process."""
+    async with asyncio.timeout(seconds):
+        while not is_so():  # noqa: ASYNC110 (facts of other rooms send no event)
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncIterator[Served]:
+    database = Database(database_url, application="windlass test api")
+    lane = FastLane(redis_url)
+    await database.open()
+    announcer = Announcer(lane)
+    await lane.open()
+    facts = Facts()
+    parts = ApiParts(
+        database=database,
+        enqueuer=Enqueuer(
+            database,
+            limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+            on_accepted=announcer.lines,
+        ),
+        announcer=announcer,
+        waiters=Waiters(database, announcer),
+        lane=lane,
+        settings=settings,
+        kinds=INPUT_CHECKS,
+        node=facts,
+        registry=CollectorRegistry(),
+    )
+    key = await ensure_admin_key(database) or ""
+    config = uvicorn.Config(
+        build_app(parts),
+        host="127.0.0.1",
+        port=0,
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    await until(lambda: server.started or serving.done())
+    host, port = server.servers[0].sockets[0].getsockname()
+    headers = {"Authorization": f"Bearer {key}"} if settings.auth == "on" else {}
+    try:
+        async with aiohttp.ClientSession(headers=headers) as client:
+            yield Served(
+                url=f"http://{host}:{port}", key=key, client=client, parts=parts, facts=facts
+            )
+    finally:
+        server.should_exit = True
+        await serving
+        await lane.close()
+        await database.close()

@@ -1,0 +1,69 @@
+"""Dead letters over HTTP: listed, grouped by cause, replayed, discarded."""
+
+from __future__ import annotations
+
+from tests.api.acting_node import ActingNode
+from tests.api.served import Served
+
+
+async def bury(api: Served, node: ActingNode, count: int, cause: str, queue: str) -> list[str]:
+    jobs = [{"kind": "noop", "queue": queue, "tags": [cause]}] * count
+    ids: list[str] = (await api.post("/v1/jobs/batch", {"jobs": jobs}, 201))["ids"]
+    await node.bury(cause)
+    return ids
+
+
+async def test_dead_letters_are_grouped_by_what_went_wrong(api: Served, node: ActingNode) -> None:
+    await bury(api, node, 3, "http 503", "hooks")
+    await bury(api, node, 1, "KeyError", "mail")
+    groups = (await api.get("/v1/dead-letters/groups"))["data"]
+    assert [(g["queue"], g["cause"], g["count"]) for g in groups] == [
+        ("hooks", "http 503", 3),
+        ("mail", "KeyError", 1),
+    ]
+    sample = await api.get(f"/v1/jobs/{groups[0]['sample_id']}")
+    assert (sample["state"], sample["cause"]) == ("dead", "http 503")
+    assert groups[0]["first_at"] <= groups[0]["last_at"]
+
+
+async def test_a_page_of_dead_letters_can_be_narrowed(api: Served, node: ActingNode) -> None:
+    hooks = await bury(api, node, 3, "http 503", "hooks")
+    mail = await bury(api, node, 1, "KeyError", "mail")
+    await api.submit()
+
+    async def found(query: str) -> set[str]:
+        return {job["id"] for job in (await api.get(f"/v1/dead-letters?{query}"))["data"]}
+
+    assert await found("") == {*hooks, *mail}
+    assert await found("queue=mail") == set(mail)
+    assert await found("cause=http%20503") == set(hooks)
+    assert await found("tag=KeyError") == set(mail)
+    first = await api.get("/v1/dead-letters?limit=3")
+    assert await found(f"limit=3&cursor={first['next_cursor']}") == {hooks[0]}
+
+
+async def test_dead_letters_are_replayed_by_id_and_by_filter(api: Served, node: ActingNode) -> None:
+    hooks = await bury(api, node, 3, "http 503", "hooks")
+    mail = await bury(api, node, 2, "KeyError", "mail")
+    alive = (await api.submit(queue="alive", delay="1h"))["id"]
+    woken: list[tuple[str, int]] = []
+    api.parts.announcer.on_line(lambda line, _at: woken.append(line))
+    body = {"ids": [hooks[0], alive, "job_" + "0" * 32]}
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 1}
+    assert ("hooks", 1) in woken
+    body = {"filter": {"queue": "mail", "cause": "KeyError"}}  # type: ignore[dict-item]
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 2}
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 0}
+    states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (*mail, hooks[0], hooks[1])]
+    assert states == ["queued", "queued", "queued", "dead"]
+
+
+async def test_discarded_dead_letters_are_gone(api: Served, node: ActingNode) -> None:
+    hooks = await bury(api, node, 2, "x", "hooks")
+    ended = (await api.submit())["id"]
+    await node.run()
+    # A job that ended well is no dead letter, whoever asks.
+    assert await api.post("/v1/dead-letters/discard", {"ids": [ended]}) == {"discarded": 0}
+    assert await api.post("/v1/dead-letters/discard", {"filter": {}}) == {"discarded": 2}
+    await api.get(f"/v1/jobs/{hooks[0]}", 404)
+    assert (await api.get("/v1/stats"))["totals"]["dead"] == 0

@@ -1,0 +1,95 @@
+"""Health and metrics, also on a bad day."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.api.acting_node import ActingNode
+from tests.api.served import Served, serve
+from windlass.config import Settings
+from windlass.store.migrate import migrate
+from windlass.testing.servers import PrivateServers
+
+
+async def test_a_node_that_is_well_says_so(api: Served) -> None:
+    await api.submit()
+    health = await api.get("/health")
+    assert health["status"] == "ok"
+    assert health["degraded"] == []
+    assert health["queue_size"] == 1
+    assert health["node_id"] == f"node_{api.facts.node_id.hex}"
+    assert health["database"]["ok"]
+    assert health["redis"]["ms"] >= 0
+    assert (await api.get("/health/ready"))["status"] == "ok"
+    assert (await api.get("/health/live")) == {"status": "ok"}
+
+
+async def test_a_draining_node_is_not_ready_and_yet_alive(api: Served) -> None:
+    api.facts.is_draining = True
+    assert (await api.get("/health/ready", 503))["is_draining"]
+    await api.get("/health/live")
+
+
+async def test_redis_and_then_postgresql_go_away_and_come_back() -> None:
+    async with PrivateServers() as servers:
+        url = servers.database_url
+        await migrate(url)
+        async with serve(url, servers.redis_url, Settings()) as api:
+            await api.get("/v1/jobs")
+            await servers.kill_valkey()
+            health = await api.get("/health")
+            assert (health["status"], health["degraded"]) == ("degraded", ["redis"])
+            assert not health["redis"]["ok"]
+            await api.submit()
+
+            await servers.kill_postgres()
+            health = await api.get("/health", 503)
+            assert (health["status"], health["degraded"]) == ("down", ["database", "redis"])
+            await api.get("/health/ready", 503)
+            await api.get("/health/live")
+            async with api.client.get(api.url + "/v1/stats") as answer:
+                assert answer.status == 503
+                assert int(answer.headers["Retry-After"]) >= 1
+                assert (await answer.json(content_type=None))["code"] == "unavailable"
+
+            await servers.restart_postgres()
+            await _until_ready(api)
+            assert (await api.get("/v1/stats"))["totals"]["queued"] == 1
+
+
+async def _until_ready(api: Served) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            async with api.client.get(api.url + "/health/ready") as answer:
+                if answer.status == 200:
+                    return
+
+
+async def test_metrics_tell_how_full_the_queues_are(api: Served, node: ActingNode) -> None:
+    await api.submit(queue="mail")
+    await api.submit(queue="mail", delay="1h")
+    assert len(await node.claim()) == 1
+    async with api.client.get(api.url + "/metrics") as answer:
+        assert answer.content_type == "text/plain"
+        lines = (await answer.text()).splitlines()
+    assert 'windlass_queue_depth{queue="mail",state="queued"} 1.0' in lines
+    assert 'windlass_queue_depth{queue="mail",state="running"} 1.0' in lines
+
+
+async def test_stats_add_up_queues_by_state(api: Served, node: ActingNode) -> None:
+    await api.submit(queue="a", input={"n": 1})
+    await node.run()
+    await api.submit(queue="b")
+    stats = await api.get("/v1/stats")
+    assert (stats["totals"]["succeeded"], stats["totals"]["queued"]) == (1, 1)
+    assert stats["queues"]["a"]["succeeded"] == 1
+    assert stats["bytes"] == 2
+
+
+async def test_nodes_are_shown_with_the_age_of_their_beat(api: Served, node: ActingNode) -> None:
+    [shown] = (await api.get("/v1/nodes"))["data"]
+    assert shown["id"] == f"node_{node.node_id.hex}"
+    assert (shown["state"], shown["workers"]) == ("active", 4)
+    read = await api.get(f"/v1/nodes/{shown['id']}")
+    assert read.keys() == shown.keys()
+    await api.get("/v1/nodes/node_" + "0" * 32, 404)

@@ -1,0 +1,26 @@
+"""Emptying a migrated database: a tenth of the time of copying a fresh one."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from windlass.store.statements import statement
+
+TABLES = (
+    "job job_history attempt event dependency idempotency job_key api_key queue node"
+    " counter counter_delta"
+)
+
+
+async def wipe(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        # Triggers aside: they guard and count rows, and here everything goes.
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute(";".join(f"DELETE FROM windlass.{t}" for t in TABLES.split()))
+        # Days that a test made or dropped.
+        for day in await connection.fetch(statement("partition_list"), 0):
+            await connection.execute(f"DROP TABLE windlass.{day['partition']}")
+        await connection.execute(statement("partition_ensure").replace("$1", "7"))
+    finally:
+        await connection.close()

@@ -1,0 +1,90 @@
+"""Ids: in the order of their making, and shown with what they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass import ids
+
+
+def test_ids_of_one_batch_ascend_however_many_there_are() -> None:
+    made = ids.uuid7_many(10_000)
+    assert made == sorted(made)
+    assert len(set(made)) == 10_000
+
+
+def test_ids_of_a_later_millisecond_are_higher() -> None:
+    earlier = ids.uuid7()
+    while ids.created_at(later := ids.uuid7()) == ids.created_at(earlier):
+        pass
+    assert earlier < later
+
+
+def test_an_id_is_a_uuid_of_version_7_that_tells_when_it_was_made() -> None:
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    made = ids.uuid7()
+    assert (made.version, made.variant) == (7, "specified in RFC 4122")
+    assert before <= ids.created_at(made) <= datetime.now(UTC)
+
+
+def test_the_lowest_id_of_an_instant_lies_below_all_ids_made_then() -> None:
+    made = ids.uuid7_many(100)
+    assert all(ids.uuid7_at(ids.created_at(one)) <= one for one in made)
+    later = ids.created_at(made[0]) + timedelta(milliseconds=1)
+    assert ids.uuid7_at(later) > made[0]
+
+
+@given(number=st.integers(0, 2**128 - 1), noun=st.sampled_from(sorted(ids.PREFIXES)))
+def test_what_is_shown_is_read_back(number: int, noun: str) -> None:
+    value = UUID(int=number)
+    assert ids.parse(noun, ids.show(noun, value)) == value
+
+
+@pytest.mark.parametrize("noun", sorted(set(ids.PREFIXES) - {"job"}))
+def test_an_id_of_another_kind_is_not_a_job_id(noun: str) -> None:
+    with pytest.raises(ValueError, match="is not a job id; one looks like job_<32 hex digits>"):
+        ids.parse("job", ids.show(noun, ids.uuid7()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "job_",
+        "job",
+        "0" * 32,
+        "job_" + "0" * 31,
+        "job_" + "0" * 33,
+        "job_" + "A" * 32,
+        "job_" + "g" * 32,
+        "job_" + "١" * 32,  # digits, but not ours
+        "job_{" + "0" * 30 + "}",
+        "job_urn:uuid:" + "0" * 23,
+        " job_" + "0" * 32,
+        "job_" + "0" * 32 + "\n",
+        "JOB_" + "0" * 32,
+    ],
+)
+def test_what_is_almost_an_id_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a job id"):
+        ids.parse("job", text)
+
+
+def test_the_refusal_of_a_long_text_is_short() -> None:
+    with pytest.raises(ValueError, match="is not a job id") as refused:
+        ids.parse("job", "x" * 1_000_000)
+    assert len(str(refused.value)) < 200
+
+
+@given(st.text())
+def test_reading_an_id_says_value_error_or_nothing(text: str) -> None:
+    try:
+        ids.parse("job", text)
+    except ValueError:
+        return
+    assert text.startswith("job_")

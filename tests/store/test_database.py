@@ -1,0 +1,185 @@
+"""What PostgreSQL's failures become: a refusal, a later, an unknown; never a raw driver error."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from tests.engine.hands import noop, register, sql, submit, submit_one, value
+from windlass.errors import Unavailable
+from windlass.store.database import Connection, Database, Record, Refused, Unknown
+from windlass.testing.servers import PrivateServers
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    database = Database("postgresql://nobody@127.0.0.1:1/nothing")
+    with pytest.raises(Unavailable, match="PostgreSQL does not answer"):
+        await database.open()
+    await database.close()
+
+
+async def test_a_database_that_is_not_there_is_unavailable(servers: PrivateServers) -> None:
+    database = Database(servers.postgres.url("nowhere"))
+    with pytest.raises(Unavailable, match='refuses the connection: database "nowhere"'):
+        await database.open()
+    await database.close()
+
+
+@pytest.mark.parametrize("text", ["NUL \x00", "half \ud800"])
+async def test_a_value_that_cannot_be_stored_is_refused(database: Database, text: str) -> None:
+    with pytest.raises(Refused, match="cannot take a value"):
+        await database.run("queue_ensure_many", [text])
+
+
+async def test_a_row_that_may_not_be_is_refused_and_changes_nothing(database: Database) -> None:
+    with pytest.raises(Refused, match="check constraint"):
+        await database.run("queue_ensure_many", ["fine", "x" * 129])
+    assert await sql(database, "SELECT FROM windlass.queue") == []
+
+
+async def test_a_statement_that_takes_too_long_is_stopped_and_its_fate_unknown(
+    database: Database,
+) -> None:
+    async def slow(connection: Connection[Record]) -> None:
+        await connection.execute("SET LOCAL statement_timeout = '20ms'")
+        await connection.execute("SELECT pg_sleep(30)")
+
+    async with asyncio.timeout(5):
+        with pytest.raises(Unknown, match="statement timeout"):
+            await database.together(slow)
+    assert await value(database, "SELECT 1") == 1
+
+
+async def test_both_pools_bound_every_statement(database: Database) -> None:
+    async with database.hot() as hot, database.side() as side:
+        for connection in (hot, side):
+            assert await connection.fetchval("SHOW statement_timeout") == "30s"
+            assert await connection.fetchval("SHOW idle_in_transaction_session_timeout") == "1min"
+
+
+async def test_a_lock_that_is_not_to_be_had_means_later_not_no(database: Database) -> None:
+    job_id = await submit_one(database)
+
+    async def impatient(connection: Connection[Record]) -> None:
+        await connection.execute("SET LOCAL lock_timeout = '20ms'")
+        await connection.execute("UPDATE windlass.job SET tags = '{a}'")
+
+    async with database.side() as holder, holder.transaction():
+        await holder.fetch("SELECT FROM windlass.job WHERE id = $1 FOR UPDATE", job_id)
+        with pytest.raises(Unavailable, match="lock timeout") as raised:
+            await database.together(impatient)
+        assert not isinstance(raised.value, Unknown), "it was rolled back for certain"
+
+
+async def test_two_that_wait_for_each_other_both_get_through(database: Database) -> None:
+    first, second = await submit(database, noop(), noop())
+    both_hold_one = asyncio.Barrier(2)
+    tries: list[str] = []
+
+    async def cross(name: str, mine: object, theirs: object) -> None:
+        async def work(connection: Connection[Record]) -> None:
+            await connection.execute("SET LOCAL deadlock_timeout = '20ms'")
+            lock = "UPDATE windlass.job SET trace_id = concat(trace_id, $2::text) WHERE id = $1"
+            await connection.execute(lock, mine, name)
+            tries.append(name)
+            if tries.count(name) == 1:
+                await both_hold_one.wait()
+            await connection.execute(lock, theirs, name)
+
+        await database.together(work)
+
+    async with asyncio.timeout(10):
+        await asyncio.gather(cross("a", first, second), cross("b", second, first))
+    assert len(tries) > 2, "PostgreSQL threw one of them back"
+    traces = await sql(database, "SELECT trace_id FROM windlass.job ORDER BY id")
+    assert {"".join(sorted(one["trace_id"])) for one in traces} == {"ab"}, "each wrote once"
+
+
+async def test_a_collision_that_never_ends_is_unavailable(database: Database) -> None:
+    await submit_one(database)
+    tries = 0
+
+    async def always_late(connection: Connection[Record]) -> None:
+        nonlocal tries
+        tries += 1
+        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        await connection.fetch("SELECT FROM windlass.job")
+        await sql(database, "UPDATE windlass.job SET trace_id = 'sooner'")
+        await connection.execute("UPDATE windlass.job SET trace_id = 'later'")
+
+    with pytest.raises(Unavailable, match="rolled back 6 times"):
+        await database.together(always_late)
+    assert tries == 6
+
+
+async def test_a_connection_that_is_cut_leaves_the_fate_unknown_and_the_next_call_works(
+    database: Database,
+) -> None:
+    async def cut(connection: Connection[Record]) -> None:
+        pid = await connection.fetchval("SELECT pg_backend_pid()")
+        await sql(database, "SELECT pg_terminate_backend($1)", pid)
+        await connection.fetchval("SELECT pg_sleep(5)")
+
+    with pytest.raises(Unknown):
+        await database.together(cut)
+    assert len(await database.run("database_ping")) == 1
+
+
+async def test_work_that_raises_is_rolled_back(database: Database) -> None:
+    async def work(connection: Connection[Record]) -> None:
+        await connection.execute("INSERT INTO windlass.queue (name) VALUES ('gone')")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await database.together(work)
+    assert await sql(database, "SELECT FROM windlass.queue") == []
+
+
+async def test_a_caller_that_gives_up_leaves_no_transaction_and_no_setting_behind(
+    database: Database,
+) -> None:
+    began = asyncio.Event()
+
+    async def work(connection: Connection[Record]) -> None:
+        await connection.execute("INSERT INTO windlass.queue (name) VALUES ('gone')")
+        await connection.execute("SELECT set_config('windlass.verb', 'delete', true)")
+        began.set()
+        await connection.execute("SELECT pg_sleep(30)")
+
+    task = asyncio.create_task(database.together(work))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(8):  # every connection of the pool in turn
+        async with database.hot() as connection:
+            assert not connection.is_in_transaction()
+            verb = await connection.fetchval("SELECT current_setting('windlass.verb', true)")
+            assert not verb
+    assert await sql(database, "SELECT FROM windlass.queue") == []
+
+
+async def test_reads_for_people_do_not_wait_behind_the_hot_path(database: Database) -> None:
+    hot_is_full = asyncio.Barrier(5)
+    done = asyncio.Event()
+
+    async def occupy() -> None:
+        async with database.hot():
+            await hot_is_full.wait()
+            await done.wait()
+
+    holders = [asyncio.create_task(occupy()) for _ in range(4)]
+    await hot_is_full.wait()
+    async with asyncio.timeout(5):
+        assert await database.read("job_get_many", [uuid4()]) == []
+    done.set()
+    await asyncio.gather(*holders)
+
+
+async def test_many_callers_share_few_connections(database: Database) -> None:
+    await asyncio.gather(*(register(database) for _ in range(50)))
+    assert await value(database, "SELECT count(*) FROM windlass.node") == 50
+    used = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    assert await value(database, used) <= 10
