@@ -46,7 +46,7 @@ class Frontier:
     has_solo: bool = False
     next_due_at: datetime | None = None  # None: nothing is known to wait for its time
     clock_ahead: timedelta = timedelta()
-    turn: int = 0
+    turns: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})  # by `limited`
 
     def now(self) -> datetime:
         return wall() + self.clock_ahead
@@ -92,11 +92,11 @@ class Frontier:
 
     def lines(self, *, limited: bool) -> list[Line]:
         """The lines in the order of this turn."""
-        self.turn += 1
-        from_low = self.turn % AGING_EVERY == 0
+        turn = self.turns[limited] = self.turns[limited] + 1
+        from_low = turn % AGING_EVERY == 0
         lines = sorted(line for line in self.since if (line in self.limited) == limited)
         # Queues of one level take turns at being first.
-        start = self.turn % len(lines) if lines else 0
+        start = turn % len(lines) if lines else 0
         return sorted(
             lines[start:] + lines[:start], key=lambda line: line[1] if from_low else -line[1]
         )

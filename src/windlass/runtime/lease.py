@@ -2,10 +2,12 @@
 
 Nothing that happens on the node's main loop, however slow, can delay a renewal. The node trusts its
 lease only for a window counted from when the last successful renewal *started*, by the monotonic
-clock, less a margin: it stops starting work before anybody may take its jobs away.
+clock, less a margin: it stops starting work before anybody may take its jobs away. When half of the
+margin is gone too it gives up what still runs, so that nothing runs in two places at once.
 
-    renewal starts        answer        stop starting          lease lapses
-    |---------------------|-------------------|--------margin--------|
+    renewal starts        answer        stop starting   give up   lease lapses
+    |---------------------|-------------------|-----------|-----------|
+                                              |--------margin---------|
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from typing import Final
 from uuid import UUID
 
 import asyncpg
@@ -24,6 +27,8 @@ from windlass.limits import LEASE_MARGIN_SECONDS
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
+
+_LAST_TRY_SECONDS: Final = 0.2
 
 
 class Lease:
@@ -50,6 +55,11 @@ class Lease:
         """May this node start work now?"""
         return not self.is_lost and monotonic() < self._trusted_until
 
+    @property
+    def _left_seconds(self) -> float:
+        """Until what runs must be given up."""
+        return self._trusted_until + LEASE_MARGIN_SECONDS / 2 - monotonic()
+
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="windlass lease", daemon=True)
         self._thread.start()
@@ -67,18 +77,24 @@ class Lease:
         try:
             while not self._stop.is_set() and not self.is_lost:
                 try:
-                    async with asyncio.timeout(self._heartbeat_seconds):
+                    # Even a node that comes too late asks once: it may have a lease it cannot prove.
+                    seconds = max(self._left_seconds, _LAST_TRY_SECONDS)
+                    async with asyncio.timeout(min(seconds, self._heartbeat_seconds)):
                         if connection is None or connection.is_closed():
                             connection = await asyncpg.connect(
                                 self._url, server_settings={"application_name": "windlass lease"}
                             )
                         await self._renew(connection)
-                except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as e:
-                    log.warning("lease_not_renewed", reason=str(e) or type(e).__name__)
+                except Exception as trouble:  # whatever it is: this thread must not end silently
+                    reason = str(trouble) or type(trouble).__name__
+                    log.warning("lease_not_renewed", reason=reason)
                     if connection is not None:
                         connection.terminate()
                         connection = None
-                    await self._rest(min(1.0, self._heartbeat_seconds))
+                    if self._left_seconds <= 0:
+                        self._lose("it could not be renewed in time")
+                        return
+                    await self._rest(min(1.0, self._heartbeat_seconds, self._left_seconds))
                     continue
                 await self._rest(self._heartbeat_seconds)
         finally:
@@ -94,9 +110,11 @@ class Lease:
         if row is not None:
             self.granted(started_at)
             return
-        # Somebody declared this node lost; its jobs run elsewhere by now.
+        self._lose("it has lapsed; what this node ran goes on elsewhere")
+
+    def _lose(self, reason: str) -> None:
         self.is_lost = True
-        log.error("lease_lost", node=self._node_id.hex)
+        log.error("lease_lost", node=self._node_id.hex, reason=reason)
         self.on_lost()
 
     async def _rest(self, seconds: float) -> None:
