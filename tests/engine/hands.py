@@ -91,6 +91,13 @@ async def end(
     return await finish(database, node_id, [settle(attempt, how, 0.5) for attempt in batch])
 
 
+async def run_all(database: Database) -> None:
+    """Run whatever is due until nothing is."""
+    node = await register(database)
+    while attempts := await take(database, node):
+        await end(database, node, attempts)
+
+
 async def sql(database: Database, statement: str, *args: Any) -> list[Record]:
     async with database.side() as connection:
         return await connection.fetch(statement, *args)

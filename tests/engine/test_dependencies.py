@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from uuid import UUID
 
 import pytest
 
+from tests.engine.family import after, no_links, take_all
 from tests.engine.hands import (
     counted,
     door,
@@ -15,7 +14,6 @@ from tests.engine.hands import (
     noop,
     register,
     row,
-    several,
     sql,
     state,
     states,
@@ -29,24 +27,11 @@ from tests.engine.hands import (
 from windlass.engine.cancel import cancel
 from windlass.engine.rescue import expire, rescue
 from windlass.errors import InvalidInput
-from windlass.model.attempt import Attempt
 from windlass.model.draft import OnParentFailure
 from windlass.model.outcome import Cancelled, Failed, Outcome
 from windlass.store.database import Database
 
 DIE = Failed("x", "no", is_final=True)
-
-
-def after(*places: int, rule: OnParentFailure = "skip") -> dict[str, object]:
-    return {"depends_on_places": places, "on_parent_failure": rule}
-
-
-async def take_all(database: Database, node: UUID) -> dict[UUID, Attempt]:
-    return {attempt.job_id: attempt for attempt in await take(database, node)}
-
-
-async def no_links(database: Database) -> bool:
-    return await sql(database, "SELECT FROM windlass.dependency") == []
 
 
 async def test_a_chain_runs_link_by_link(database: Database) -> None:
@@ -236,63 +221,6 @@ async def test_a_parent_that_has_ended_already_is_judged_at_the_door(
     [child] = (await door(database).submit(draft)).job_ids
     job = await row(database, child)
     assert (job["state"], job["waits_for"], job["depends_on"]) == (expected, 0, [parent])
-
-
-async def test_two_parents_that_end_at_the_same_time_do_not_forget_their_child(
-    database: Database, database_url: str
-) -> None:
-    """Both might think that the other is still open."""
-    rounds = 60
-    drafts = [d for n in range(rounds) for d in (noop(), noop(), noop(**after(3 * n, 3 * n + 1)))]
-    made = await submit(database, *drafts)
-    node = await register(database)
-    attempts = await take_all(database, node)
-    async with several(database_url, 2) as (left, right):
-        for n in range(0, len(made), 3):
-            await asyncio.gather(
-                end(left, node, attempts[made[n]]), end(right, node, attempts[made[n + 1]])
-            )
-    assert await states(database, made[2::3]) == ["queued"] * rounds
-    assert await no_links(database)
-
-
-async def test_families_that_are_woven_together_end_from_many_sides_at_once(
-    database: Database, database_url: str
-) -> None:
-    """Every child has three parents among twelve that end in different commits."""
-    children = [noop(**after(n % 12, (n * 5 + 1) % 12, (n * 7 + 2) % 12)) for n in range(60)]
-    made = await submit(database, *[noop()] * 12, *children)
-    node = await register(database)
-    attempts = await take_all(database, node)
-    async with several(database_url, 4) as databases:
-        await asyncio.gather(*(end(databases[n % 4], node, attempts[made[n]]) for n in range(12)))
-    assert await states(database, made[12:]) == ["queued"] * 60
-    assert await value(database, "SELECT count(*) FROM windlass.dependency") == 0
-
-
-async def test_a_child_that_is_submitted_while_its_parent_ends_is_not_forgotten(
-    database: Database, database_url: str
-) -> None:
-    rounds = 200
-    parents = await submit(database, *[noop()] * rounds)
-    node = await register(database)
-    attempts = await take_all(database, node)
-    async with several(database_url, 2) as (left, right):
-        enqueuer = door(left)
-
-        async def race(n: int) -> UUID:
-            submitting = asyncio.create_task(enqueuer.submit(noop(depends_on=(parents[n],))))
-            if n % 2:
-                await asyncio.sleep(0)  # each may be the first
-            await end(right, node, attempts[parents[n]])
-            return (await submitting).job_ids[0]
-
-        children = []
-        for start in range(0, rounds, 4):  # a few families at a time
-            children += await asyncio.gather(*(race(n) for n in range(start, start + 4)))
-    assert await states(database, parents) == ["succeeded"] * rounds
-    assert await states(database, children) == ["queued"] * rounds
-    assert await no_links(database)
 
 
 async def test_children_in_sql_and_in_batches_wait_alike(database: Database) -> None:

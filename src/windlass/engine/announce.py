@@ -43,6 +43,9 @@ class Announcer:
     def on_end(self, listener: Callable[[UUID], None]) -> None:
         self._end_listeners.append(listener)
 
+    def off_end(self, listener: Callable[[UUID], None]) -> None:
+        self._end_listeners.remove(listener)
+
     def on_cancel(self, listener: Callable[[UUID], None]) -> None:
         self._cancel_listeners.append(listener)
 
@@ -116,6 +119,8 @@ class Announcer:
                 listener((queue, priority), datetime.fromtimestamp(at, UTC))
 
     def _hear_ends(self, message: bytes) -> None:
+        if not self._end_listeners:
+            return  # nobody waits here: thousands a second are not worth reading
         for start in range(0, len(message), 16):
             job_id = UUID(bytes=message[start : start + 16])
             for listener in self._end_listeners:

@@ -19,7 +19,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.admission import Limits, admit
 from windlass.engine.gather import Gather
-from windlass.engine.request import Accepted, Idempotency, Request, arrange
+from windlass.engine.request import COPIED, Accepted, Idempotency, Request, arrange, copied
 from windlass.errors import Unavailable
 from windlass.limits import ENQUEUE_BATCH_MAX
 from windlass.model.attempt import Attempt
@@ -147,13 +147,19 @@ class Enqueuer:
                 request.is_started = request.job_ids[0] in started
 
     async def _insert_whole(self, request: Request) -> None:
-        async def work(connection: Connection[Record]) -> int:
-            found = await connection.fetch(
-                statement("job_insert_many"), *arrange([request]), False, None, None
-            )
-            if len(found) < len(request.drafts):
+        """A plain batch, by COPY: half the cost of the statement, for both sides."""
+        queues = sorted({draft.queue for draft in request.drafts})
+
+        async def work(connection: Connection[Record]) -> None:
+            free = await connection.fetch(statement("queue_share_many"), queues)
+            if len(free) < len(queues):
                 raise _TakeTheLongWay
-            return len(found)
+            await connection.copy_records_to_table(
+                "job",
+                schema_name="windlass",
+                columns=COPIED,
+                records=copied(request, free[0]["now"]),
+            )
 
         try:
             await self._database.together(work)

@@ -21,30 +21,46 @@ from windlass.store.statements import statement
 BATCH: Final = 1_000
 
 
-async def rescue(database: Database) -> Finished:
-    """One round; `requeued` and `ended` are empty when there was nothing to do."""
+async def recover(database: Database) -> Finished:
+    """One round of both, in one transaction: an idle node asks for as little as it can."""
 
     async def work(connection: Connection[Record]) -> Finished:
-        await connection.fetch(statement("node_mark_lost"))
-        rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
-        finished = Finished()
-        if not rows:
-            return finished
-        settlements = [(row["node_id"], _settle(row)) for row in rows]
-        for node_id in {row["node_id"] for row in rows}:
-            mine = [s for node, s in settlements if node == node_id and s.state == "queued"]
-            if mine:
-                finished.requeued += await connection.fetch(
-                    statement("job_requeue_many"), *requeue_columns(mine, node_id)
-                )
-        done = {row["id"] for row in finished.requeued}
-        # Out of tries, quarantined, or asked to cancel while it ran.
-        ends = [s for _, s in settlements if s.job_id not in done]
-        if ends:
-            finished.add(await end_in(connection, ends))
+        finished = await _rescue(connection)
+        finished.add(await _expire(connection))
         return finished
 
     return await database.together(work)
+
+
+async def rescue(database: Database) -> Finished:
+    """One round; `requeued` and `ended` are empty when there was nothing to do."""
+    return await database.together(_rescue)
+
+
+async def expire(database: Database) -> Finished:
+    """End waiting jobs whose deadline has passed."""
+    return await database.together(_expire)
+
+
+async def _rescue(connection: Connection[Record]) -> Finished:
+    await connection.fetch(statement("node_mark_lost"))
+    rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
+    finished = Finished()
+    if not rows:
+        return finished
+    settlements = [(row["node_id"], _settle(row)) for row in rows]
+    for node_id in {row["node_id"] for row in rows}:
+        mine = [s for node, s in settlements if node == node_id and s.state == "queued"]
+        if mine:
+            finished.requeued += await connection.fetch(
+                statement("job_requeue_many"), *requeue_columns(mine, node_id)
+            )
+    done = {row["id"] for row in finished.requeued}
+    # Out of tries, quarantined, or asked to cancel while it ran.
+    ends = [s for _, s in settlements if s.job_id not in done]
+    if ends:
+        finished.add(await end_in(connection, ends))
+    return finished
 
 
 def _settle(row: Record) -> Settlement:
@@ -74,25 +90,20 @@ def _settle(row: Record) -> Settlement:
     return settlement
 
 
-async def expire(database: Database) -> Finished:
-    """End waiting jobs whose deadline has passed."""
-
-    async def work(connection: Connection[Record]) -> Finished:
-        due = [row["id"] for row in await connection.fetch(statement("job_expired"), BATCH)]
-        if not due:
-            return Finished()
-        count = len(due)
-        ended = await connection.fetch(
-            statement("job_drop_many"),
-            due,
-            ["expired"] * count,
-            ['{"cause":"deadline","message":"the deadline passed before it could start"}'] * count,
-            ["deadline"] * count,
-        )
-        advanced = await advance(connection, ended)
-        return Finished(
-            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
-            ready=advanced.ready,
-        )
-
-    return await database.together(work)
+async def _expire(connection: Connection[Record]) -> Finished:
+    due = [row["id"] for row in await connection.fetch(statement("job_expired"), BATCH)]
+    if not due:
+        return Finished()
+    count = len(due)
+    ended = await connection.fetch(
+        statement("job_drop_many"),
+        due,
+        ["expired"] * count,
+        ['{"cause":"deadline","message":"the deadline passed before it could start"}'] * count,
+        ["deadline"] * count,
+    )
+    advanced = await advance(connection, ended)
+    return Finished(
+        ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
+        ready=advanced.ready,
+    )

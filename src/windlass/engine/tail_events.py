@@ -86,7 +86,8 @@ class EventTail:
                 log.debug("event_tail_waits", error=str(trouble))
             await asyncio.sleep(REST_SECONDS)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), POLL_IDLE_SECONDS)
+                async with asyncio.timeout(POLL_IDLE_SECONDS):
+                    await self._wake.wait()
             self._wake.clear()
             # Counted in rests, which a busy system cuts short: then it lingers a little less.
             silent_seconds = 0.0 if self._listeners else silent_seconds + POLL_IDLE_SECONDS

@@ -22,13 +22,15 @@ class Waiters:
         self._database = database
         self._waiting: dict[UUID, set[asyncio.Future[None]]] = defaultdict(set)
         self._poller: asyncio.Task[None] | None = None
-        announcer.on_end(self._ended)
+        self._announcer = announcer
 
     async def ended(self, job_id: UUID, seconds: float) -> bool:
         """True as soon as the job has ended; False when `seconds` went by."""
         if sum(map(len, self._waiting.values())) >= WAITERS_MAX:
             raise Unavailable("too many callers are waiting for jobs; ask again without wait")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self._waiting:
+            self._announcer.on_end(self._ended)
         self._waiting[job_id].add(future)
         self._ensure_poller()
         try:
@@ -51,6 +53,8 @@ class Waiters:
         self._waiting[job_id].discard(future)
         if not self._waiting[job_id]:
             del self._waiting[job_id]
+        if not self._waiting:
+            self._announcer.off_end(self._ended)
 
     def _ensure_poller(self) -> None:
         if self._poller is None or self._poller.done():

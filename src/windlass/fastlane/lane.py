@@ -43,6 +43,8 @@ class FastLane:
         self._tasks: list[asyncio.Task[None]] = []
         self._broken_until = 0.0
         self._on_change: list[Callable[[bool], None]] = []
+        # A cancellation can get lost inside a library's call; the flag cannot.
+        self._is_closing = False
         self.is_up = False
         self.dropped = 0
 
@@ -68,12 +70,14 @@ class FastLane:
         ]
 
     async def close(self) -> None:
+        self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
             with contextlib.suppress(RedisError, OSError, TimeoutError):
-                await asyncio.wait_for(self._client.aclose(), 1)
+                async with asyncio.timeout(1):
+                    await self._client.aclose()
 
     def publish(self, channel: str, message: bytes) -> None:
         """Send when possible; forget when not. Never waits."""
@@ -90,13 +94,14 @@ class FastLane:
             return None
         start = monotonic()
         try:
-            await asyncio.wait_for(self._client.ping(), FASTLANE_CONNECT_SECONDS)
+            async with asyncio.timeout(FASTLANE_CONNECT_SECONDS):
+                await self._client.ping()
         except (RedisError, OSError, TimeoutError):
             return None
         return monotonic() - start
 
     async def _send_loop(self) -> None:
-        while True:
+        while not self._is_closing:
             await self._has_mail.wait()
             self._has_mail.clear()
             mail = list(self._outbox)
@@ -114,10 +119,11 @@ class FastLane:
                 pipeline.publish(channel, message)
             # A cancelled command could leave its reply on the connection for the next caller;
             # redis-py closes the connection in that case, which is what we want.
-            await asyncio.wait_for(pipeline.execute(), FASTLANE_CALL_SECONDS * 10)
+            async with asyncio.timeout(FASTLANE_CALL_SECONDS * 10):
+                await pipeline.execute()
 
     async def _receive_loop(self) -> None:
-        while True:
+        while not self._is_closing:
             try:
                 await self._receive()
             except (RedisError, OSError, TimeoutError) as trouble:
@@ -136,7 +142,8 @@ class FastLane:
                 )
                 if message is None:
                     # Silence is either peace or a half-open connection: ask.
-                    await asyncio.wait_for(pubsub.ping(), FASTLANE_CONNECT_SECONDS)
+                    async with asyncio.timeout(FASTLANE_CONNECT_SECONDS):
+                        await pubsub.ping()
                     continue
                 if message["type"] == "message":
                     self._deliver(message["channel"].decode(), message["data"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from windlass.duration import parse_seconds
@@ -47,6 +48,7 @@ def rest_seconds(policy: Retry, tries: int, chance: float) -> float | None:
     return rest * (0.75 + chance / 2) if policy.jitter else rest
 
 
+@cache
 def default_for(kind: str, max_attempts: int | None = None) -> Retry:
     """The policy of a job that names none. `max_attempts` is the owner's setting."""
     if kind == "http":

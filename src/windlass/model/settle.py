@@ -60,6 +60,17 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             assert_never(outcome)
 
 
+def cancelled(job_id: UUID, attempt: int, claim_id: UUID) -> Settlement:
+    """The settlement of an attempt of which no more is known than its fence."""
+    return Settlement(
+        job_id=job_id,
+        attempt=attempt,
+        claim_id=claim_id,
+        state="cancelled",
+        outcome=Cancelled.name,
+    )
+
+
 def _retry_or_bury(
     attempt: Attempt, outcome: Failed | TimedOut | Crashed, chance: float
 ) -> Settlement:

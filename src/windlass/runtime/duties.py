@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from windlass.engine.announce import Announcer
 from windlass.engine.cancel import cancelling
-from windlass.engine.finish import Finished
-from windlass.engine.rescue import BATCH, expire, rescue
+from windlass.engine.rescue import BATCH, recover
 from windlass.engine.retain import fold_counters, retain
 from windlass.limits import COUNTER_FOLD_SECONDS, RESCUE_INTERVAL_SECONDS
 from windlass.runtime.loop import Loop
@@ -33,8 +32,7 @@ class Duties:
 
     def loops(self) -> list[Loop]:
         table: list[tuple[str, Callable[[], Awaitable[float]]]] = [
-            ("rescue", self.rescue),
-            ("expire", self.expire),
+            ("recover", self.recover),
             ("fold counters", self.fold),
             ("retain", self.retain),
             (STOP_CANCELLED, self.stop_cancelled),
@@ -42,13 +40,8 @@ class Duties:
         ]
         return [Loop(name, tick) for name, tick in table]
 
-    async def rescue(self) -> float:
-        return self._tell(await rescue(self.database))
-
-    async def expire(self) -> float:
-        return self._tell(await expire(self.database))
-
-    def _tell(self, finished: Finished) -> float:
+    async def recover(self) -> float:
+        finished = await recover(self.database)
         self.announcer.ends(finished.ended)
         self.announcer.rows([*finished.requeued, *finished.ready])
         # A full batch means there is more.
@@ -67,7 +60,7 @@ class Duties:
 
     async def stop_cancelled(self) -> float:
         """The fast lane tells at once; this is for when it does not."""
-        if self.worker.executing:
+        if self.worker.holds():
             for job_id in await cancelling(self.database, self.worker.node_id):
                 self.worker.cancel(job_id)
         return CANCEL_POLL_SECONDS

@@ -77,7 +77,7 @@ class Lease:
         try:
             while not self._stop.is_set() and not self.is_lost:
                 try:
-                    # Even a node that comes too late asks once: it may have a lease it cannot prove.
+                    # A node that comes too late asks once more: its lease may stand all the same.
                     seconds = max(self._left_seconds, _LAST_TRY_SECONDS)
                     async with asyncio.timeout(min(seconds, self._heartbeat_seconds)):
                         if connection is None or connection.is_closed():

@@ -43,6 +43,7 @@ class Loop:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def abort(self) -> None:
+        self._stopping = True
         if self._task is not None:
             self._task.cancel()
 
@@ -54,7 +55,8 @@ class Loop:
                 await asyncio.sleep(0)
                 continue
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), rest)
+                async with asyncio.timeout(rest):
+                    await self._awake.wait()
 
     async def _guarded_tick(self) -> float:
         try:

@@ -100,7 +100,7 @@ class Node:
 
     def _cancel(self, job_id: UUID) -> None:
         """A hint from outside stops nothing: it makes us ask the database."""
-        if self._now is not None and self._now.worker.runs(job_id):
+        if self._now is not None and job_id in self._now.worker.holds():
             self._now.stop_cancelled.wake()
 
     # -- beginning what this process accepts -----------------------------------------------------
@@ -132,7 +132,8 @@ class Node:
             await loop.stop()
         left = await now.worker.drain(seconds)
         try:
-            await asyncio.wait_for(now.finisher.quiet(), max(5.0, seconds))
+            async with asyncio.timeout(max(5.0, seconds)):
+                await now.finisher.quiet()
         except TimeoutError:
             log.warning("drain_unfinished", unsettled=now.finisher.unsettled)
         await self._leave(now)

@@ -11,7 +11,7 @@ from uuid import UUID
 from windlass.clock import monotonic
 from windlass.limits import CRASHES_SOLO
 from windlass.model.attempt import Attempt
-from windlass.model.outcome import Cancelled, Outcome, Snoozed
+from windlass.model.outcome import Cancelled, Failed, Outcome, Snoozed
 from windlass.runtime.kinds import Kinds
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).
@@ -99,8 +99,10 @@ class Slots:
                 outcome = Cancelled()
             elif running.stop == "handed_back":
                 outcome = Snoozed(0.0)
-            else:
+            elif running.stop == "abandoned":
                 return
+            else:
+                outcome = Failed("CancelledError", "the work was cancelled from inside")
         finally:
             self._running.pop(attempt.job_id, None)
         if running.stop != "abandoned":

@@ -33,8 +33,8 @@ from windlass.limits import (
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
-from windlass.model.outcome import Outcome
-from windlass.model.settle import Settlement, settle
+from windlass.model.outcome import Cancelled, Outcome
+from windlass.model.settle import Settlement, cancelled, settle
 from windlass.runtime.claimer import Claimer
 from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
@@ -129,9 +129,13 @@ class Worker:
     def cancel(self, job_id: UUID) -> None:
         """The database says that this job is to be stopped."""
         self._slots.cancel(job_id)
+        for entry in [entry for entry in self._buffer if entry[1].job_id == job_id]:
+            self._buffer.remove(entry)
+            self._settle(entry[1], Cancelled(), monotonic())
 
-    def runs(self, job_id: UUID) -> bool:
-        return job_id in self._slots.job_ids
+    def holds(self) -> set[UUID]:
+        """The jobs that run here or wait for a slot."""
+        return self._slots.job_ids | {attempt.job_id for _, attempt in self._buffer}
 
     def _settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
@@ -262,20 +266,28 @@ class Worker:
             return
         for _ in range(3):
             try:
-                await claims.release(self._database, attempts)
-                return
+                released = {row["id"] for row in await claims.release(self._database, attempts)}
             except Unavailable:
                 await asyncio.sleep(0.2)
+                continue
+            for attempt in attempts:
+                if attempt.job_id not in released:
+                    # Somebody asked to cancel it, or it is not ours any more: the fence decides.
+                    self._settle(attempt, Cancelled(), monotonic())
+            return
         # The node's lease will lapse or `reconcile` will find them: they are not lost.
         log.warning("hand_back_failed", count=len(attempts))
 
     async def reconcile(self, older_than_seconds: float) -> int:
         """Hand back what the database thinks we run and we do not: a claim's answer was lost."""
         rows = await claims.held(self._database, self.node_id, older_than_seconds)
-        mine = self._slots.job_ids | {attempt.job_id for _, attempt in self._buffer}
+        mine = self.holds()
         orphans = [row for row in rows if row["id"] not in mine]
         if not orphans or self._finisher.unsettled:
             return 0
         log.warning("claims_reconciled", count=len(orphans))
-        await claims.release_rows(self._database, orphans)
+        released = {row["id"] for row in await claims.release_rows(self._database, orphans)}
+        for row in orphans:
+            if row["id"] not in released:
+                self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))
         return len(orphans)

@@ -165,7 +165,8 @@ async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]
             yield connection
         except _UNREACHABLE:
             # Nobody may get it again: the server has hung up, and the driver may not know yet.
-            connection.terminate()
+            with contextlib.suppress(asyncpg.InterfaceError):  # or it does, and took it back
+                connection.terminate()
             raise
 
 

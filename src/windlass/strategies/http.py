@@ -21,6 +21,7 @@ from windlass.model.attempt import Attempt
 from windlass.model.harmless import harmless_text
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.pointer import step
+from windlass.strategies.strategy import refused_input
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 BODIES: Final = ("json", "text", "form", "base64")
@@ -102,6 +103,8 @@ class Http:
 
     async def perform(self, attempt: Attempt) -> Outcome:
         request = json.loads(attempt.input)
+        if problems := check_input(request):
+            return refused_input(problems)
         headers = {"user-agent": f"windlass/{__version__}", "accept-encoding": "identity"}
         headers |= {
             "webhook-id": f"job_{attempt.job_id.hex}",

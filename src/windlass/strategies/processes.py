@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import sys
 from typing import Any, Final
 
 from windlass.limits import INPUT_BYTES_MAX, RESULT_BYTES_MAX
+from windlass.model.outcome import Outcome
+from windlass.strategies.answer import from_line
 
 LINE_BYTES_MAX: Final = 4 * max(INPUT_BYTES_MAX, RESULT_BYTES_MAX)
 
@@ -21,30 +25,22 @@ class ProcessDied(Exception):
     """The process ended in the middle of a task."""
 
 
-class TaskRaised(Exception):
-    def __init__(self, cause: str, message: str, traceback: str) -> None:
-        self.cause, self.message, self.traceback = cause, message, traceback
-        super().__init__(message)
-
-
 class Processes:
     def __init__(self, app: str | None) -> None:
         self._app = app
         self._idle: list[asyncio.subprocess.Process] = []
 
-    async def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    async def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
+        """How the task ended. Raises ProcessDied when its process did not outlive it."""
         process = await self._take()
         try:
-            answer = await self._ask(process, {"task": name, "args": args, "kwargs": kwargs})
+            outcome = await self._ask(process, {"task": name, "args": args, "kwargs": kwargs})
         except BaseException:
             # Timed out, cancelled or dead: whatever it was doing, it does it no longer.
             await _kill(process)
             raise
         self._idle.append(process)
-        if "error" in answer:
-            error = answer["error"]
-            raise TaskRaised(error["cause"], error["message"], error["traceback"])
-        return answer["result"]
+        return outcome
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
@@ -53,7 +49,8 @@ class Processes:
     async def _take(self) -> asyncio.subprocess.Process:
         while self._idle:
             process = self._idle.pop()
-            if process.returncode is None:
+            # One that died meanwhile shows its end of file before its exit code.
+            if process.returncode is None and process.stdout and not process.stdout.at_eof():
                 return process
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -66,9 +63,7 @@ class Processes:
             start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
         )
 
-    async def _ask(
-        self, process: asyncio.subprocess.Process, question: dict[str, Any]
-    ) -> dict[str, Any]:
+    async def _ask(self, process: asyncio.subprocess.Process, question: dict[str, Any]) -> Outcome:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -80,11 +75,11 @@ class Processes:
         if not line.endswith(b"\n"):
             code = await process.wait()
             raise ProcessDied(f"the task's process died with exit code {code}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return from_line(line)
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
+    """With everything the task has started: it leads a session, and so a group, of its own."""
     with contextlib.suppress(ProcessLookupError):
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

@@ -7,17 +7,17 @@ thread, the coroutine is cancelled, the process is killed.
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from windlass.limits import RESULT_BYTES_MAX
-from windlass.model import strict_json
 from windlass.model.attempt import Attempt
-from windlass.model.harmless import harmless_json
-from windlass.model.outcome import Crashed, Failed, Outcome, Succeeded
+from windlass.model.outcome import Crashed, Failed, Outcome
 from windlass.model.pointer import step
-from windlass.strategies.processes import ProcessDied, Processes, TaskRaised
+from windlass.strategies.answer import failed, perform, perform_async
+from windlass.strategies.processes import ProcessDied, Processes
+from windlass.strategies.strategy import refused_input
 from windlass.strategies.task import Task
 from windlass.strategies.threads import Threads
 from windlass.strategies.user_loop import UserLoop
@@ -50,53 +50,39 @@ class Python:
 
     async def perform(self, attempt: Attempt) -> Outcome:
         given = json.loads(attempt.input)
+        if problems := check_input(given):
+            return refused_input(problems)
         task = self._tasks.get(given["task"])
         if task is None:
             known = ", ".join(sorted(self._tasks)[:20]) or "none: start the node with --app"
             return Failed(
                 "unknown_task", f"this node has no task {given['task']!r}; it has: {known}"
             )
-        args, kwargs = given.get("args", []), given.get("kwargs", {})
         try:
-            return _succeeded(await self._call(task, args, kwargs))
+            return await self._call(task, given.get("args", []), given.get("kwargs", {}))
         except ProcessDied as trouble:
             return Crashed(str(trouble))
-        except TaskRaised as raised:
-            return Failed(raised.cause, raised.message, {"traceback": raised.traceback})
-        except Exception as raised:  # whatever a user's function raises is its outcome
-            return _failed(raised)
+        except Exception as raised:  # SystemExit and its like, made harmless
+            return failed(raised)
 
-    async def _call(self, task: Task, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    async def _call(self, task: Task, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
         if task.is_isolated:
             return await self._processes.call(task.name, args, kwargs)
         if task.is_async:
-            return await self._loop.call(task.function, args, kwargs)
-        return await self._threads.call(task.function, args, kwargs)
+            return await self._on_loop(task.function, args, kwargs)
+        answer: Any = await self._threads.call(perform, [task.function, args, kwargs], {})
+        if inspect.iscoroutine(answer):
+            return await self._on_loop(lambda: answer, [], {})
+        outcome: Outcome = answer
+        return outcome
+
+    async def _on_loop(
+        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Outcome:
+        outcome: Outcome = await self._loop.call(perform_async, [function, args, kwargs], {})
+        return outcome
 
     async def close(self) -> None:
         await self._processes.close()
         self._loop.close()
         self._threads.close()
-
-
-def _succeeded(value: Any) -> Outcome:
-    if value is None:
-        return Succeeded()
-    try:
-        text = strict_json.write(value)
-    except (TypeError, ValueError):
-        text = harmless_json(value)
-    if len(text) > RESULT_BYTES_MAX:
-        return Failed(
-            "result_too_large",
-            f"the result has {len(text)} bytes; at most {RESULT_BYTES_MAX} are kept",
-            is_final=True,
-        )
-    return Succeeded(text.encode())
-
-
-def _failed(raised: BaseException) -> Failed:
-    from traceback import format_exception
-
-    lines = "".join(format_exception(raised, limit=-20))[-8_000:]
-    return Failed(type(raised).__name__, str(raised), {"traceback": lines})

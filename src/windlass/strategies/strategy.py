@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from windlass.model.attempt import Attempt
-from windlass.model.outcome import Outcome
+from windlass.model.outcome import Failed, Outcome
 
 
 class Instant(Protocol):
@@ -24,3 +24,9 @@ class Strategy(Protocol):
     async def perform(self, attempt: Attempt) -> Outcome: ...
 
     async def close(self) -> None: ...
+
+
+def refused_input(problems: list[tuple[str, str]]) -> Failed:
+    """What the door would have refused; jobs that were enqueued by SQL did not pass it."""
+    said = "; ".join(f"/input{pointer}: {detail}" for pointer, detail in problems[:10])
+    return Failed("invalid_input", said, is_final=True)

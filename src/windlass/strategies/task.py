@@ -36,8 +36,9 @@ def load_tasks(path: str) -> dict[str, Task]:
         found: Any = importlib.import_module(module_name)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, SyntaxError) as trouble:
-        raise AppNotLoaded(f"--app {path!r} could not be loaded: {trouble}") from trouble
+    except (Exception, SystemExit) as trouble:  # a module may raise anything while it is imported
+        said = f"{type(trouble).__name__}: {trouble}"
+        raise AppNotLoaded(f"--app {path!r} could not be loaded: {said}") from trouble
     tasks = tasks_of(found)
     if not tasks:
         raise AppNotLoaded(f"--app {path!r} leads to an object without callables")
@@ -59,5 +60,8 @@ def tasks_of(found: Any) -> dict[str, Task]:
     return {
         name: Task(name=name, function=value)
         for name, value in members
-        if not name.startswith("_") and callable(value) and not inspect.isclass(value)
+        if isinstance(name, str)
+        and not name.startswith("_")
+        and callable(value)
+        and not inspect.isclass(value)
     }

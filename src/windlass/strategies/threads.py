@@ -52,8 +52,10 @@ class _Call:
             self.thread_id = None
         if isinstance(raised, TaskStopped):
             return
-        if raised is not None and not isinstance(raised, Exception):
-            # SystemExit and the like end the task, not the node.
+        if raised is not None and (
+            not isinstance(raised, Exception) or isinstance(raised, StopIteration)
+        ):
+            # SystemExit and the like end the task, not the node; a future takes no StopIteration.
             raised = RuntimeError(f"the task raised {type(raised).__name__}: {raised}")
         try:
             self.loop.call_soon_threadsafe(self._resolve, value, raised)
@@ -94,9 +96,10 @@ class Threads:
             start_one = self._idle == 0
             if not start_one:
                 self._idle -= 1
-        self._calls.put(call)
         if start_one:
+            # First: when there is no thread to be had, nobody may find the call later.
             threading.Thread(target=self._work, daemon=True, name="windlass task").start()
+        self._calls.put(call)
         try:
             return await call.future
         except asyncio.CancelledError:

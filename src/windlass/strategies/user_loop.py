@@ -26,6 +26,10 @@ class UserLoop:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():
+                # Nobody stopped us: the user's own code was cancelled from inside.
+                raise RuntimeError("the task cancelled itself") from None
             future.cancel()
             self._give_up_if_stuck(loop)
             raise

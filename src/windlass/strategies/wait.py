@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from windlass.duration import parse_seconds
@@ -12,6 +11,7 @@ from windlass.limits import WAIT_IN_SLOT_SECONDS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Outcome, Snoozed, Succeeded
 from windlass.model.pointer import step
+from windlass.strategies.strategy import refused_input
 
 _FIELDS = ("seconds", "duration")
 
@@ -35,12 +35,15 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
 class Wait:
     async def perform(self, attempt: Attempt) -> Outcome:
         given = json.loads(attempt.input)
+        if problems := check_input(given):
+            return refused_input(problems)
         seconds = parse_seconds(given.get("seconds", given.get("duration")))
         if seconds <= WAIT_IN_SLOT_SECONDS_MAX:
             await asyncio.sleep(seconds)
             return Succeeded()
-        # Parked once; when it is due again the time has passed.
-        if attempt.snoozes and (datetime.now(UTC) - attempt.created_at).total_seconds() >= seconds:
+        # Parked once; when it is due again the time has passed, by the database's clock.
+        waited = (attempt.started_at - attempt.created_at).total_seconds()
+        if attempt.snoozes and waited >= seconds:
             return Succeeded()
         return Snoozed(seconds)
 

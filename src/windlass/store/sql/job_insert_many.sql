@@ -4,6 +4,7 @@
 --         key text[], correlation_id text[], trace_id text[], owner text[], tags text[] (JSON arrays), input text[],
 --         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[],
 --         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts)
+--         An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
 -- returns: id of every row inserted; started_at of those that were claimed as well
 -- Index: job primary key and job_line take the new rows at their right-hand edge. A queue with limits, or not yet known,
 -- is skipped here unless the caller holds its lock and has counted (is_within_limits), so a limit set a moment ago holds.
@@ -15,14 +16,14 @@ INSERT INTO windlass.job (
     state, attempt, node_id, claim_id, started_at)
 SELECT
     g.id, g.queue, g.kind, g.priority,
-    coalesce(g.run_at, clock_timestamp() + g.delay * interval '1 second'),
+    coalesce(g.run_at, clock_timestamp() + coalesce(g.delay, 0) * interval '1 second'),
     g.deadline, g.timeout_ms, g.max_attempts, g.retry::json,
     g.key, g.correlation_id, g.trace_id, g.owner,
     CASE WHEN g.tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.tags::json)) END,
     g.input::json, octet_length(g.input),
     CASE WHEN g.depends_on IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.depends_on::json)::uuid) END,
-    g.waits_for, g.waits_for > 0, g.on_parent_failure,
-    CASE WHEN may.start THEN 'running' ELSE g.state END,
+    coalesce(g.waits_for, 0), coalesce(g.waits_for, 0) > 0, g.on_parent_failure,
+    CASE WHEN may.start THEN 'running' ELSE coalesce(g.state, 'queued') END,
     CASE WHEN may.start THEN 1 ELSE 0 END,
     CASE WHEN may.start THEN $23::uuid END,
     CASE WHEN may.start THEN $24::uuid END,
@@ -35,7 +36,7 @@ FROM unnest(
          trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts)
 JOIN windlass.queue q ON q.name = g.queue AND ($22::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
 CROSS JOIN LATERAL (
-    SELECT g.starts AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
+    SELECT coalesce(g.starts, false) AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
        AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $23::uuid AND n.lease_until > now() AND n.state = 'active') AS start
 ) may
 RETURNING id, started_at

@@ -1,0 +1,28 @@
+"""What Windlass costs, read as ratios to what the machine can do at all.
+
+    limits.py   every count and every time bound of a benchmark
+    child.py    a measurement is a program: one JSON request in, one JSON answer out
+    database.py the PostgreSQL to measure on
+    schema.py   a schema of one's own for one run
+    rows.py     the payload everybody carries
+    measure.py  runs taken in turns, medians, ratios, spread
+    machine.py  the facts without which a figure means nothing
+    report.py   the table on the screen and the JSON under baselines/
+    load.py     an HTTP load generator in a process of its own
+    bare/       the limits: the same rows and routes with nothing around them
+    peers/      other queues on the same PostgreSQL, with their fastest documented settings
+
+and for Windlass itself:
+
+    jobs.py     the figures one after the other; `make bench` and `windlass bench jobs`
+    figures/    what Windlass is held to, one figure a file
+    scale.py    how much is measured: the whole of it, or a quick look
+    stage.py    the servers of a run, and a fresh database for each measurement
+    inside.py   Windlass inside a measuring process;  node.py  a node as a process of its own
+    backlog.py  a million waiting jobs;  claims.py  claims timed one by one
+    pace.py     jobs submitted at a steady pace, and when each one began (tasks.py)
+    until.py    waiting for a fact in another process
+
+Each measured thing offers `async def measure(...) -> Sample`, so that `interleave` can take
+them in turns. Neither the limits nor the peers import anything of Windlass.
+"""

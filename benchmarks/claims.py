@@ -1,0 +1,55 @@
+"""Claims timed one by one: the engine's verbs in sequence, without a node's loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from uuid import UUID, uuid4
+
+from benchmarks.limits import RUN_SECONDS_MAX
+from benchmarks.load import percentile
+from windlass.engine.claim import Frontier, claim, peek
+from windlass.engine.finish import finish
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Succeeded
+from windlass.model.settle import settle
+from windlass.store.database import Database
+
+
+@dataclass(slots=True, kw_only=True)
+class Claimer:
+    """What a worker does, by hand and in sequence."""
+
+    database: Database
+    places: int
+    node_id: UUID = field(default_factory=uuid4)
+    frontier: Frontier = field(default_factory=Frontier)
+
+    async def start(self) -> None:
+        # Nobody renews this lease: it lasts for the whole measurement.
+        lease_seconds = 10 * RUN_SECONDS_MAX
+        await self.database.run(
+            "node_register", self.node_id, "bench", "bench", 0, "0", ["worker"], 1, lease_seconds
+        )
+        await peek(self.database, self.frontier)
+
+    async def claim(self) -> tuple[list[Attempt], float]:
+        """What was claimed, and how many seconds that took."""
+        started = perf_counter()
+        attempts = await claim(self.database, self.node_id, self.frontier, self.places)
+        return attempts, perf_counter() - started
+
+    async def peek(self) -> float:
+        started = perf_counter()
+        await peek(self.database, self.frontier)
+        return perf_counter() - started
+
+    async def finish(self, attempts: Sequence[Attempt]) -> None:
+        batch = [settle(attempt, Succeeded(), 0.0) for attempt in attempts]
+        finished = await finish(self.database, self.node_id, batch)
+        assert len(finished.ended) == len(attempts), f"{len(finished.refused)} were refused"
+
+
+def p99_ms(seconds: Sequence[float]) -> float:
+    return percentile(sorted(seconds), 99) * 1_000

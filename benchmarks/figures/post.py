@@ -1,0 +1,43 @@
+"""Post: `POST /v1/jobs` from many connections, against a route of the same server that echoes."""
+
+from __future__ import annotations
+
+from benchmarks import load
+from benchmarks.bare import echo
+from benchmarks.limits import LOAD_CONNECTIONS
+from benchmarks.measure import Figure, Run, Sample, compare
+from benchmarks.node import running
+from benchmarks.stage import Stage
+
+RATIO_MIN = 0.40
+PATH = "/v1/jobs"
+NAME, BARE = f"POST {PATH}, {LOAD_CONNECTIONS} connections", "echo route"
+
+
+async def figures(stage: Stage) -> list[Figure]:
+    requests = stage.scale.requests
+    series = await stage.interleave(
+        [
+            Run(name=NAME, once=lambda: measure(stage, requests)),
+            Run(name=BARE, once=lambda: echo.measure(requests=requests)),
+        ]
+    )
+    return [compare(series[NAME], series[BARE], at_least=RATIO_MIN)]
+
+
+async def measure(stage: Stage, requests: int) -> Sample:
+    """Requests per second that a node with the API alone answers, each after its commit."""
+    async with (
+        stage.database() as dsn,
+        running(dsn, stage.redis_url, roles="api") as node,
+    ):
+        report = await load.generate(
+            load.Load(
+                address=node.address,
+                path=PATH,
+                body="benchmarks.bare.echo:body",
+                headers=node.headers,
+                count=requests,
+            )
+        )
+    return report.sample()

@@ -1,0 +1,60 @@
+"""Every count and every time bound of a benchmark, with the relations between them asserted."""
+
+from __future__ import annotations
+
+# Runs are taken in turns, A B A B A B; the median of an odd number is one that was measured.
+ROUNDS = 3
+assert ROUNDS % 2 == 1
+
+# The work: the same rows for Windlass, for the bare limits and for the peers.
+PAYLOAD_BYTES = 220
+DRAIN_JOBS = 20_000
+DRAIN_BATCH = 500
+assert DRAIN_JOBS % DRAIN_BATCH == 0
+INSERT_STATEMENTS, INSERT_BATCH = 5, 10_000
+
+# The load on an HTTP route. Every request is built before the clock starts, hence the bound.
+LOAD_CONNECTIONS = 32
+LOAD_REQUESTS, LOAD_REQUESTS_MAX = 20_000, 200_000
+LOAD_WARM_UP_REQUESTS = 1_000
+assert LOAD_CONNECTIONS <= LOAD_WARM_UP_REQUESTS < LOAD_REQUESTS <= LOAD_REQUESTS_MAX
+RESPONSE_HEAD_BYTES_MAX = 64 * 1024
+
+# The pace at which the latency of a single job is measured, and over how many connections: enough
+# that one slow answer does not hold back the next submission.
+PACE_PER_SECOND = 50
+PACE_CONNECTIONS = 8
+
+# Claims are timed in batches of this many, beside a small backlog and beside a large one.
+CLAIM_PLACES = 50
+SMALL_BACKLOG = 1_000
+assert CLAIM_PLACES < SMALL_BACKLOG
+# An open transaction is compared with none over this share of the jobs: the last and the first.
+HELD_SHARE = 4
+
+# A node that has just started is left alone for this long before it is called idle.
+SETTLE_SECONDS = 5.0
+# Memory is read so often, and for so long, once a node has seen its backlog.
+MEMORY_READINGS, MEMORY_EVERY_SECONDS = 20, 0.5
+# Submissions while Redis is killed, from another process than the node.
+OUTAGE_BATCH = 500
+# How often a benchmark looks whether something has come about. It costs the machine something.
+LOOK_EVERY_SECONDS = 0.05
+# How late the end of a drain may be noticed: a few thousandths of the whole.
+LAST_END_WITHIN_SECONDS = 0.002
+# Jobs of one instant are submitted this long before it.
+DUE_IN_SECONDS = 2.0
+
+# A run that takes longer than this has failed, however slow the machine.
+RUN_SECONDS_MAX = 120.0
+INSTALL_SECONDS_MAX = 300.0
+READY_SECONDS_MAX = 30.0
+# A child that was asked to stop is killed after this.
+STOP_SECONDS_MAX = 5.0
+# A run's child must be able to fail, and be stopped, before the run itself is given up.
+CHILD_SECONDS_MAX = 100.0
+assert CHILD_SECONDS_MAX + STOP_SECONDS_MAX < RUN_SECONDS_MAX
+# A million rows, their indexes and a vacuum.
+FILL_SECONDS_MAX = 180.0
+# How much of a failed child's complaint is shown.
+COMPLAINT_CHARS_MAX = 2_000

@@ -1,0 +1,43 @@
+"""How much is measured: the whole of it, or a quick look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.limits import DRAIN_JOBS, INSERT_STATEMENTS, LOAD_REQUESTS, ROUNDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    rounds: int = ROUNDS
+    drain_jobs: int = DRAIN_JOBS
+    # Jobs of one instant.
+    due_jobs: int = 5_000
+    # Statements, or requests, of INSERT_BATCH jobs each.
+    batches: int = INSERT_STATEMENTS
+    requests: int = LOAD_REQUESTS
+    # Jobs submitted at PACE_PER_SECOND.
+    paced_jobs: int = 1_000
+    idle_seconds: float = 20.0
+    # Claims are timed beside a backlog of this many, and of SMALL_BACKLOG.
+    backlog_jobs: int = 1_000_000
+    backlog_claims: int = 400
+    # Jobs drained under one open transaction; the first and the last quarter are compared.
+    held_jobs: int = 200_000
+    outage_jobs: int = 40_000
+
+
+FULL = Scale()
+# For a look while something is being changed. Its figures are rougher, and some flatter us.
+QUICK = Scale(
+    rounds=1,
+    drain_jobs=10_000,
+    batches=2,
+    requests=5_000,
+    paced_jobs=250,
+    idle_seconds=10.0,
+    backlog_jobs=100_000,
+    backlog_claims=200,
+    held_jobs=40_000,
+    outage_jobs=20_000,
+)

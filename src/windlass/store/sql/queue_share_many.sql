@@ -1,0 +1,8 @@
+-- queue_share_many: which of these queues have no limit, held so until the caller's commit; and the time.
+-- params: name text[]     returns: name, now
+-- Index: queue primary key. A share lock: batches do not stand in each other's way, but setting a limit waits for them.
+SELECT name, clock_timestamp() AS now
+FROM windlass.queue
+WHERE name = ANY ($1::text[]) AND max_jobs IS NULL AND max_bytes IS NULL
+ORDER BY name
+FOR SHARE

@@ -1,0 +1,162 @@
+"""Real node processes, and what a bad day does to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+import psutil
+
+from tests.faults.until import until
+from tests.faults.witness import VARIABLE
+
+ROOT: Final = Path(__file__).parents[2]
+APP: Final = "tests.faults.app:app"
+# As short as the rules allow with room for a busy machine.
+LEASE_SECONDS, HEARTBEAT_SECONDS = 4.0, 0.5
+READY_SECONDS_MAX: Final = 30.0
+END_SECONDS_MAX: Final = 30.0
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeProcess:
+    """One `windlass node`."""
+
+    process: asyncio.subprocess.Process
+    said: str  # when it was ready
+    log_path: Path
+
+    @property
+    def node_id(self) -> UUID:
+        """The id that it had when it was ready; one with an API says its address instead."""
+        return UUID(self.said.removeprefix("node "))
+
+    @property
+    def url(self) -> str:
+        assert self.said.startswith("http"), "it serves no API"
+        return self.said
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.returncode is None
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text()
+
+    async def kill(self) -> None:
+        """SIGKILL: it has no chance to say anything."""
+        self.process.kill()
+        await self.process.wait()
+
+    async def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        await until(self._is_stopped, what=f"process {self.pid} is frozen")
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    async def ends(self, within_seconds: float = END_SECONDS_MAX) -> int:
+        """Its exit code, once it has ended by itself."""
+        async with asyncio.timeout(within_seconds):
+            return await self.process.wait()
+
+    async def _is_stopped(self) -> bool:
+        return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+
+
+class Nodes:
+    """Starts nodes on one database; whatever still lives at the end is killed, by its pid."""
+
+    def __init__(self, folder: Path, *, witness_path: Path) -> None:
+        self._folder = folder
+        self._witness_path = witness_path
+        self.started: list[NodeProcess] = []
+
+    async def start(
+        self,
+        database_url: str,
+        redis_url: str | None,
+        *,
+        workers: int = 8,
+        roles: str = "worker",
+        settings: dict[str, str] | None = None,
+    ) -> NodeProcess:
+        log_path = self._folder / f"node-{len(self.started)}.log"
+        command = [sys.executable, "-m", "windlass", "node", "--database-url", database_url]
+        command += ["--redis-url", redis_url] if redis_url else []
+        command += ["--roles", roles, "--workers", str(workers), "--app", APP]
+        with log_path.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=ROOT,
+                env=self._environ(settings or {}),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
+        try:
+            said = await _ready(process)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            print(log_path.read_text())
+            raise
+        node = NodeProcess(process=process, said=said, log_path=log_path)
+        self.started.append(node)
+        return node
+
+    def _environ(self, settings: dict[str, str]) -> dict[str, str]:
+        ours = {name: text for name, text in os.environ.items() if not name.startswith("WINDLASS_")}
+        return {
+            **ours,
+            VARIABLE: str(self._witness_path),
+            "WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS),
+            "WINDLASS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS),
+            **settings,
+        }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for node in self.started:
+            if node.is_alive:
+                await node.kill()
+        if error is not None:
+            self.tell()
+
+    def tell(self) -> None:
+        """What the nodes said, for whoever reads a failed test."""
+        for node in self.started:
+            print(f"--- pid {node.pid} {node.said}\n{node.log[-20_000:]}")
+
+
+async def _ready(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(READY_SECONDS_MAX):
+        while line := (await process.stdout.readline()).decode():
+            if line.startswith("ready: "):
+                return line.removeprefix("ready: ").strip()
+    raise AssertionError("the node ended before it was ready")

@@ -1,0 +1,112 @@
+"""Cancelling jobs that run in another process: G7."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from statistics import median
+
+from tests.faults.check import faults_found
+from tests.faults.cluster import Cluster, open_cluster
+from tests.faults.jobs import task, wait
+from windlass.clock import monotonic
+
+SECONDS = 3.0
+RACES = 200
+
+
+async def test_with_the_fast_lane_a_running_job_stops_at_once(cluster: Cluster) -> None:
+    await cluster.start_node()
+    took = []
+    for n in range(5):
+        await cluster.submit([task("note", f"t{n}", SECONDS)])
+        await cluster.until_started([f"t{n}"])
+        begun = monotonic()
+        await cluster.cancel([cluster.accepted[f"t{n}"]])
+        await cluster.until_ended([f"t{n}"])
+        took.append(monotonic() - begun)
+    # Polling alone takes half a second on average; see CANCEL_POLL_SECONDS.
+    assert median(took) < 0.3
+    await was_really_stopped(cluster)
+
+
+async def test_without_the_fast_lane_running_jobs_stop_at_the_next_poll(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with open_cluster(database_url, None, tmp_path) as cluster:
+        await cluster.start_node()
+        tasks = {
+            f"{name}-{n}": task(name, f"{name}-{n}", SECONDS)
+            for name in ("note", "note_async", "note_isolated")
+            for n in range(2)
+        }
+        await cluster.submit([*tasks.values(), wait("wait", SECONDS)])
+        await cluster.until_started(tasks)
+        asked = await cluster.cancel(list(cluster.accepted.values()))
+        assert asked.asked.keys() == set(cluster.accepted.values())
+        await cluster.until_ended(within_seconds=SECONDS)
+        await was_really_stopped(cluster)
+
+
+async def was_really_stopped(cluster: Cluster) -> None:
+    """By the time the control has ended, each cancelled task would have too."""
+    cancelled = list(cluster.accepted)
+    await cluster.submit([task("note", "control", SECONDS)])
+    await cluster.until_ended(["control"])
+    assert {line.marker for line in cluster.witness.lines("end")} == {"control"}
+    rows = await cluster.rows(cancelled)
+    assert {(row["state"], row["outcome"]) for row in rows.values()} == {("cancelled", "cancelled")}
+    assert await faults_found(cluster.database, cluster.accepted.values()) == []
+
+
+async def test_a_cancel_that_was_answered_is_never_followed_by_success(cluster: Cluster) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    await cluster.start_node()
+    await cluster.start_node()
+    names = ("note", "note_async")
+    jobs = [
+        task(chance.choice(names), f"r{n}", chance.choice((0, 0, 0.02, 0.05))) for n in range(RACES)
+    ]
+    await cluster.submit(jobs)
+    dropped: set[str] = set()
+    asked: set[str] = set()
+    late: set[str] = set()
+
+    async def cancel_one(marker: str) -> None:
+        job_id = cluster.accepted[marker]
+        answer = await cluster.cancel([job_id])
+        if job_id in answer.ended:
+            dropped.add(marker)
+        elif job_id in answer.asked:
+            asked.add(marker)
+        else:
+            late.add(marker)
+
+    markers = list(cluster.accepted)
+    # Oldest first, as the nodes take them; somewhat at random, so that every race is run.
+    markers.sort(key=lambda marker: int(marker[1:]) + chance.randint(0, 40))
+    for start in range(0, RACES, 5):
+        await asyncio.gather(*map(cancel_one, markers[start : start + 5]))
+    await cluster.until_ended()
+
+    rows = await cluster.rows(markers)
+    assert {rows[marker]["state"] for marker in dropped | asked} == {"cancelled"}
+    assert {rows[marker]["state"] for marker in late} <= {"succeeded"}
+    assert asked
+    assert dropped
+    starts = cluster.witness.by_marker("start")
+    assert all(marker not in starts for marker in dropped), "what was dropped never began"
+    assert await faults_found(cluster.database, cluster.accepted.values()) == []
+
+
+async def test_a_forged_cancel_hint_stops_nothing(cluster: Cluster) -> None:
+    """Redis only hints: what nobody asked PostgreSQL for does not happen."""
+    await cluster.start_node()
+    ids = await cluster.submit([task("note", "spared", 1.5)])
+    await cluster.until_started(["spared"])
+    cluster.announcer.cancels(ids.values())
+    await cluster.until_ended()
+    assert await cluster.states(["spared"]) == {"succeeded": 1}

@@ -1,0 +1,130 @@
+"""The fast lane is flushed, killed, or was never there: G9. Slower perhaps, never wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.faults.check import faults_found
+from tests.faults.cluster import Cluster, open_cluster
+from tests.faults.jobs import mixed, task
+from tests.faults.nodes import NodeProcess
+from tests.faults.until import until
+from windlass.store.migrate import migrate
+from windlass.testing.servers import PrivateServers
+
+JOBS = 1_000
+FLUSH_SECONDS = 0.2
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(scope="module")
+async def own_servers() -> AsyncIterator[PrivateServers]:
+    async with PrivateServers() as started:
+        await migrate(started.database_url)
+        yield started
+
+
+@asynccontextmanager
+async def fresh_cluster(
+    servers: PrivateServers, redis_url: str | None, folder: Path
+) -> AsyncIterator[Cluster]:
+    url = await servers.create_database(servers.database_url)
+    async with open_cluster(url, redis_url, folder) as cluster:
+        yield cluster
+
+
+async def work_through(cluster: Cluster) -> None:
+    """Two nodes take a stream of jobs; in the end everything is as it must be."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    await cluster.start_node()
+    await cluster.start_node()
+    jobs = mixed(JOBS, random.Random(seed))
+    for start in range(0, JOBS, 100):
+        await cluster.submit(jobs[start : start + 100])
+        await until_few_are_left(cluster)
+    await cluster.until_ended()
+    await is_whole(cluster)
+
+
+async def until_few_are_left(cluster: Cluster) -> None:
+    async def are_few() -> bool:
+        return await cluster.count("FROM windlass.job") < 50
+
+    await until(are_few, what="the nodes keep up")
+
+
+async def is_whole(cluster: Cluster) -> None:
+    assert await cluster.states(cluster.accepted) == {"succeeded": len(cluster.accepted)}
+    assert await cluster.count("FROM windlass.attempt") == 0, "no attempt was lost or repeated"
+    assert await faults_found(cluster.database, cluster.accepted.values()) == []
+
+
+async def test_flushing_all_the_time_changes_nothing(
+    own_servers: PrivateServers, tmp_path: Path
+) -> None:
+    flushes = 0
+
+    async def flush_for_ever() -> None:
+        nonlocal flushes
+        async with Redis.from_url(own_servers.redis_url) as client:
+            while True:
+                await client.flushall()
+                flushes += 1
+                await asyncio.sleep(FLUSH_SECONDS)
+
+    async with fresh_cluster(own_servers, own_servers.redis_url, tmp_path) as cluster:
+        flushing = asyncio.create_task(flush_for_ever())
+        try:
+            await work_through(cluster)
+            assert not flushing.done()
+        finally:
+            flushing.cancel()
+    assert flushes > 5
+
+
+async def test_killing_it_in_the_middle_and_starting_it_again_changes_nothing(
+    own_servers: PrivateServers, tmp_path: Path
+) -> None:
+    async with fresh_cluster(own_servers, own_servers.redis_url, tmp_path) as cluster:
+        working = asyncio.create_task(work_through(cluster))
+        await until_some_ended(cluster, JOBS // 5)
+        await own_servers.kill_valkey()
+        await until_some_ended(cluster, JOBS // 2)
+        await own_servers.restart_valkey()
+        await working
+        # The nodes find it again by themselves, without a restart of theirs.
+        for node in cluster.nodes.started:
+            await until_it_has_the_lane_again(node)
+        again = await cluster.submit([task("note", f"z{n}") for n in range(20)])
+        await cluster.until_ended(again)
+        await is_whole(cluster)
+
+
+async def until_it_has_the_lane_again(node: NodeProcess) -> None:
+    async def is_up_again() -> bool:
+        return node.log.count("fastlane_up") == 2
+
+    await until(is_up_again, what=f"node {node.node_id} finds the fast lane again")
+
+
+async def until_some_ended(cluster: Cluster, count: int) -> None:
+    async def have_ended() -> bool:
+        return await cluster.count("FROM windlass.job_history") >= count
+
+    await until(have_ended, what=f"{count} jobs ended")
+
+
+@pytest.mark.parametrize("redis_url", [None, NOBODY], ids=["no address", "nobody answers"])
+async def test_doing_without_it_from_the_start_changes_nothing(
+    own_servers: PrivateServers, tmp_path: Path, redis_url: str | None
+) -> None:
+    async with fresh_cluster(own_servers, redis_url, tmp_path) as cluster:
+        await work_through(cluster)

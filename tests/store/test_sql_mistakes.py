@@ -1,0 +1,82 @@
+"""windlass.enqueue(jsonb): every mistake names its field."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.engine.hands import (
+    counted,
+    value,
+)
+from tests.store.sql_call import CALL, enqueue
+from windlass.store.database import Database, Refused
+
+LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)
+
+
+PAST = "2001-01-01T00:00:00Z"
+BAD: dict[str, list[Any]] = {
+    "kind": ["", "email", 5, None],
+    "input": [None, [], "text", 5, {"a": "x" * 1048576}],
+    "queue": ["", "a b", "é", "-x", 5, [], "x" * 129, "a\n"],
+    "priority": ["", "urgent", 1, True, []],
+    "run_at": ["tomorrow", 5, "2030-01-31T12:00:00", "2030-02-30T12:00:00Z", [], "", "infinity"],
+    "deadline": ["tomorrow", 5, PAST, "2030-01-31", {}, "now"],
+    "delay": [-1, "5 s", "soon", [], True, "999999999d", 1e300, "-5s"],
+    "timeout": [-1, 0, "0s", "8d", "soon", 0.0001, 1e300],
+    "retry": [5, "5", [], True],
+    "retry/max_attempts": [0, 1001, 1.5, "5", None, True, 1e300],
+    "retry/initial": ["soon", -1, None, []],
+    "retry/max": ["soon", -1, None, 1e300],
+    "retry/factor": [0.5, 101, "2", None],
+    "retry/jitter": [1, "yes", None],
+    "retry/tries": [5],
+    "depends_on": ["job_1", 5, {}, ["job_1"], ["#0"], ["job_" + "A" * 32], ["job_" + "0" * 32]],
+    "depends_on/0": [[5], [None], [""]],
+    "on_parent_failure": ["", "ignore", 5, "run"],
+    "key": ["", 5, [], "a\nb", "x" * 257],
+    "tags": ["a", 5, {}, ["a"] * 33],
+    "tags/1": [["a", ""], ["a", 5], ["a", None], ["a", "x" * 129]],
+    "correlation_id": ["", 5, "a\tb", "x" * 257],
+    "locks": [["a"], "a", 5],
+    "nice": [19],
+}
+BAD_VALUES = [(field, bad) for field, values in BAD.items() for bad in values]
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"), BAD_VALUES, ids=[f"{name}={str(bad)[:30]!a}" for name, bad in BAD_VALUES]
+)
+async def test_a_mistake_names_its_field(database: Database, field: str, bad: Any) -> None:
+    outer, _, inner = field.partition("/")
+    fields = {outer: {inner: bad} if outer == "retry" and inner else bad}
+    with pytest.raises(Refused, match=f"windlass: /{field}: ") as refused:
+        await enqueue(database, **fields)
+    assert isinstance(refused.value.__cause__, asyncpg.InvalidParameterValueError)
+    assert await counted(database) == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "fields"),
+    [
+        ("delay", {"delay": 5, "run_at": LATER.isoformat()}),
+        ("deadline", {"deadline": LATER.isoformat(), "run_at": LATER.isoformat()}),
+        ("deadline", {"deadline": LATER.isoformat(), "delay": "60d"}),
+        ("run_at", {"run_at": (LATER + timedelta(days=366)).isoformat()}),
+    ],
+)
+async def test_fields_that_do_not_go_together_are_refused(
+    database: Database, field: str, fields: dict[str, Any]
+) -> None:
+    with pytest.raises(Refused, match=f"windlass: /{field}: "):
+        await enqueue(database, **fields)
+
+
+@pytest.mark.parametrize("text", ["null", "[]", '"noop"', "5", None])
+async def test_what_is_no_object_is_no_job(database: Database, text: str | None) -> None:
+    with pytest.raises(Refused, match="a job is a JSON object"):
+        await value(database, CALL, text)

@@ -1,0 +1,183 @@
+"""Python tasks: what they return and raise becomes an outcome, wherever they run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from tests.model.attempts import attempt
+from windlass.limits import RESULT_BYTES_MAX
+from windlass.model.outcome import Crashed, Failed, Outcome, Succeeded
+from windlass.strategies.python import Python
+from windlass.strategies.task import Task
+
+
+async def perform(strategy: Python, task: str, *args: Any, **kwargs: Any) -> Outcome:
+    given = {"task": task, "args": list(args), "kwargs": kwargs}
+    async with asyncio.timeout(20):
+        return await strategy.perform(attempt(kind="python", input=json.dumps(given)))
+
+
+def of(function: Any) -> Python:
+    """A strategy that knows one task, `it`."""
+    return Python({"it": Task(name="it", function=function)}, None)
+
+
+async def outcome_of(function: Any) -> Outcome:
+    strategy = of(function)
+    try:
+        return await perform(strategy, "it")
+    finally:
+        await strategy.close()
+
+
+async def test_tasks_of_every_sort_give_their_results(python: Python) -> None:
+    assert await perform(python, "add", 1, b=2) == Succeeded(b"3")
+    assert await perform(python, "mail.send", to="a@b.c") == Succeeded(b'{"sent":"a@b.c"}')
+    assert await perform(python, "apart", {"x": 1}) == Succeeded(b'{"x":1}')
+
+
+async def test_an_async_function_in_disguise_is_awaited_all_the_same(python: Python) -> None:
+    assert await perform(python, "in_disguise", "me") == Succeeded(b'"me"')
+
+
+async def test_a_task_that_is_not_known_here_may_be_known_elsewhere(python: Python) -> None:
+    outcome = await perform(python, "nowhere")
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("unknown_task", False)
+    assert "it has: add, apart" in outcome.message
+
+
+async def test_wrong_arguments_are_a_failure_with_a_reason(python: Python) -> None:
+    for task in ("add", "mail.send", "apart"):
+        outcome = await perform(python, task, 1, 2, 3, 4)
+        assert isinstance(outcome, Failed)
+        assert outcome.cause == "TypeError"
+        assert "positional argument" in outcome.message
+
+
+@pytest.mark.parametrize("text", ["{}", '{"task": 5}', '{"task": "add", "args": 5}', '{"x": 1}'])
+async def test_input_that_did_not_pass_the_door_is_refused_for_good(
+    python: Python, text: str
+) -> None:
+    outcome = await python.perform(attempt(kind="python", input=text))
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("invalid_input", True)
+
+
+async def test_the_death_of_a_process_is_a_crash(python: Python) -> None:
+    assert isinstance(await perform(python, "vanish", 1), Crashed)
+
+
+async def test_a_raised_exception_is_told_with_its_traceback() -> None:
+    def deep(level: int = 50) -> None:
+        if level == 0:
+            raise LookupError("at the bottom")
+        deep(level - 1)
+
+    async def later() -> None:
+        await asyncio.sleep(0)
+        deep()
+
+    for function in (deep, later):
+        outcome = await outcome_of(function)
+        assert isinstance(outcome, Failed)
+        assert (outcome.cause, outcome.message) == ("LookupError", "at the bottom")
+        assert "raise LookupError" in outcome.detail["traceback"]
+        assert len(outcome.detail["traceback"]) <= 8_192
+
+
+class Sulks(Exception):
+    def __str__(self) -> str:
+        raise ValueError("I will not say")
+
+
+class Shy:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+async def test_an_exception_without_words_is_still_a_failure() -> None:
+    def sulk() -> None:
+        raise Sulks
+
+    outcome = await outcome_of(sulk)
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.message) == ("Sulks", "a Sulks that cannot say what it is")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, None),
+        (0, b"0"),
+        ("", b'""'),
+        ({"a": (1, 2)}, b'{"a":[1,2]}'),
+        ("\x00", '"\ufffd"'.encode()),
+        ("\ud800", b'"?"'),
+        ({1, 2}.__class__(), b"[]"),
+        (object, b"\"<class 'object'>\""),
+    ],
+)
+async def test_whatever_a_task_returns_is_made_fit_to_be_stored(
+    value: Any, shown: bytes | None
+) -> None:
+    assert await outcome_of(lambda: value) == Succeeded(shown)
+
+
+async def test_a_result_that_has_no_text_is_not_worth_doing_the_work_again() -> None:
+    outcome = await outcome_of(lambda: [Shy()])
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("result_unusable", True)
+
+
+async def test_a_result_is_measured_in_bytes() -> None:
+    fits = "é" * (RESULT_BYTES_MAX // 2 - 1)
+    assert isinstance(await outcome_of(lambda: fits), Succeeded)
+    outcome = await outcome_of(lambda: fits + "x")
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("result_too_large", True)
+
+
+async def test_turning_a_result_into_text_holds_up_nobody_else() -> None:
+    """The user's own code may be asked for it, and it may take its time."""
+    release = threading.Event()
+
+    class Slow:
+        def __str__(self) -> str:
+            release.wait(10)
+            return "at last"
+
+    class Loud(Exception):
+        def __str__(self) -> str:
+            release.wait(10)
+            return "at last"
+
+    def give() -> Any:
+        return [Slow()]
+
+    async def fail() -> None:
+        raise Loud
+
+    strategies = [of(give), of(fail)]
+    calls = [asyncio.create_task(perform(strategy, "it")) for strategy in strategies]
+    await asyncio.sleep(0.05)
+    assert not any(call.done() for call in calls), "this line is reached: the loop is free"
+    release.set()
+    given, raised = await asyncio.gather(*calls)
+    assert given == Succeeded(b'["at last"]')
+    assert isinstance(raised, Failed)
+    for strategy in strategies:
+        await strategy.close()
+
+
+async def test_a_result_that_holds_itself_is_cut_off() -> None:
+    knot: list[Any] = []
+    knot += [knot] * 8
+    outcome = await outcome_of(lambda: knot)
+    assert isinstance(outcome, Succeeded)
+    assert json.loads(outcome.result or b"") == ["…"] * 8

@@ -1,0 +1,170 @@
+"""Sync tasks in threads: many at once, and stopped when their time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from windlass.strategies.threads import Threads
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    made = Threads()
+    yield made
+    made.close()
+
+
+def task_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "windlass task"]
+
+
+async def until(fact: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for `fact()` to be true."""
+    async with asyncio.timeout(seconds):
+        while True:
+            if fact():
+                return
+            await asyncio.sleep(0.005)
+
+
+async def test_a_call_gives_its_value_from_another_thread(threads: Threads) -> None:
+    def where(a: int, *, b: int) -> tuple[int, int]:
+        return a + b, threading.get_ident()
+
+    total, thread = await threads.call(where, [1], {"b": 2})
+    assert total == 3
+    assert thread != threading.get_ident()
+
+
+async def test_an_exception_comes_out_as_it_is(threads: Threads) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await threads.call(lambda: 1 / 0, [], {})
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
+)
+async def test_what_would_end_a_program_ends_the_task_only(
+    threads: Threads, raised: BaseException
+) -> None:
+    def leave() -> None:
+        raise raised
+
+    with pytest.raises(RuntimeError, match=f"the task raised {type(raised).__name__}"):
+        await threads.call(leave, [], {})
+    assert await threads.call(lambda: "still there", [], {}) == "still there"
+
+
+async def test_a_stop_iteration_does_not_leave_its_caller_waiting(threads: Threads) -> None:
+    async with asyncio.timeout(5):
+        with pytest.raises(RuntimeError, match="the task raised StopIteration"):
+            await threads.call(lambda: next(iter([])), [], {})
+
+
+async def test_as_many_run_at_once_as_are_called(threads: Threads) -> None:
+    all_are_here = threading.Barrier(20)
+    async with asyncio.timeout(10):
+        calls = [threads.call(all_are_here.wait, [10], {}) for _ in range(20)]
+        assert sorted(await asyncio.gather(*calls)) == list(range(20))
+
+
+async def test_a_thread_is_used_again(threads: Threads) -> None:
+    first = await threads.call(threading.get_ident, [], {})
+    await until(lambda: threads._idle == 1)
+    assert await threads.call(threading.get_ident, [], {}) == first
+
+
+async def stop_when_begun(
+    threads: Threads, function: Callable[[], None], begun: Callable[[], bool]
+) -> None:
+    """Call it and let its time be up a moment after it has begun."""
+    call = asyncio.create_task(threads.call(function, [], {}))
+    await until(begun)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await call
+
+
+async def test_a_busy_loop_is_really_stopped_when_its_time_is_up(threads: Threads) -> None:
+    counter = [0]
+
+    def spin() -> None:
+        while True:
+            counter[0] += 1
+
+    await stop_when_begun(threads, spin, lambda: counter[0] > 0)
+    await until(lambda: threads._idle == 1)
+    stopped_at = counter[0]
+    await asyncio.sleep(0.05)
+    assert counter[0] == stopped_at
+
+
+async def test_a_task_that_catches_every_exception_is_stopped_all_the_same(
+    threads: Threads,
+) -> None:
+    begun, cleaned_up = threading.Event(), threading.Event()
+
+    def stubborn() -> None:
+        try:
+            begun.set()
+            while True:
+                try:
+                    time.sleep(0.001)
+                except Exception:
+                    continue
+        finally:
+            cleaned_up.set()
+
+    await stop_when_begun(threads, stubborn, begun.is_set)
+    await until(cleaned_up.is_set)
+
+
+async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
+    threads: Threads,
+) -> None:
+    begun, came_back = threading.Event(), threading.Event()
+    stuck_seconds = 0.5
+
+    def stuck() -> None:
+        begun.set()
+        time.sleep(stuck_seconds)
+        came_back.set()  # not reached: the stop takes effect at the next instruction
+
+    await stop_when_begun(threads, stuck, begun.is_set)
+    assert await threads.call(lambda: 5, [], {}) == 5
+    assert threads._idle < 2, "the first is still stuck, and held nobody up"
+    await until(lambda: threads._idle == 2)
+    assert not came_back.is_set()
+
+
+async def test_a_stop_hits_no_later_call(threads: Threads) -> None:
+    """Calls that end just when they are stopped; whatever comes after them must be untouched."""
+    for n in range(100):
+        call = asyncio.create_task(threads.call(time.sleep, [0.0002 * (n % 5)], {}))
+        await asyncio.sleep(0.0002 * (n % 7))
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await threads.call(lambda n=n: n, [], {}) == n
+
+
+async def test_a_call_cancelled_before_it_begins_is_never_made(threads: Threads) -> None:
+    made: list[int] = []
+    call = asyncio.create_task(threads.call(made.append, [1], {}))
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await threads.call(lambda: None, [], {})
+    assert made == []
+
+
+async def test_closing_lets_the_threads_go() -> None:
+    before = set(task_threads())
+    threads = Threads()
+    await asyncio.gather(*(threads.call(time.sleep, [0.01], {}) for _ in range(5)))
+    await until(lambda: threads._idle == 5)
+    threads.close()
+    await until(lambda: set(task_threads()) <= before)

@@ -1,0 +1,145 @@
+"""Async tasks on a loop of their own: whatever they do there, the node's loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from windlass.strategies.user_loop import PATIENCE_SECONDS, UserLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[UserLoop]:
+    made = UserLoop()
+    yield made
+    made.close()
+
+
+async def test_a_call_gives_its_value_from_another_loop(loop: UserLoop) -> None:
+    async def where(a: int, *, b: int) -> tuple[int, int]:
+        await asyncio.sleep(0)
+        return a + b, threading.get_ident()
+
+    total, thread = await loop.call(where, [1], {"b": 2})
+    assert total == 3
+    assert thread != threading.get_ident()
+
+
+async def test_an_exception_comes_out_as_it_is(loop: UserLoop) -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(ZeroDivisionError, match="no"):
+        await loop.call(fail, [], {})
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+async def test_what_would_end_a_program_ends_the_task_only(
+    loop: UserLoop, raised: BaseException
+) -> None:
+    async def leave() -> None:
+        raise raised
+
+    async def stay() -> str:
+        await asyncio.sleep(0.02)
+        return "still there"
+
+    staying = asyncio.create_task(loop.call(stay, [], {}))
+    with pytest.raises(RuntimeError, match=f"the task raised {type(raised).__name__}"):
+        await loop.call(leave, [], {})
+    assert await staying == "still there"
+
+
+async def test_a_task_that_cancels_itself_has_failed_and_is_not_taken_for_stopped(
+    loop: UserLoop,
+) -> None:
+    async def give_up() -> None:
+        raise asyncio.CancelledError
+
+    async def wait_for_a_cancelled_one() -> None:
+        inner = asyncio.ensure_future(asyncio.sleep(60))
+        inner.cancel()
+        await inner
+
+    for task in (give_up, wait_for_a_cancelled_one):
+        with pytest.raises(RuntimeError, match="cancelled itself"):
+            await loop.call(task, [], {})
+
+
+async def test_tasks_run_side_by_side(loop: UserLoop) -> None:
+    async def meet(barrier: list[asyncio.Barrier]) -> int:
+        if not barrier:
+            barrier.append(asyncio.Barrier(10))
+        return await barrier[0].wait()
+
+    shared: list[asyncio.Barrier] = []
+    async with asyncio.timeout(5):
+        places = await asyncio.gather(*(loop.call(meet, [shared], {}) for _ in range(10)))
+    assert sorted(places) == list(range(10))
+
+
+async def test_a_stopped_task_is_cancelled_where_it_waits(loop: UserLoop) -> None:
+    seen: list[str] = []
+    begun, over = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        finally:
+            over.set()
+
+    call = asyncio.create_task(loop.call(wait, [], {}))
+    assert await asyncio.to_thread(begun.wait, 5)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await call
+    assert await asyncio.to_thread(over.wait, 5)
+    assert seen == ["cancelled"]
+
+
+async def test_a_coroutine_that_blocks_holds_up_neither_the_node_nor_the_tasks_after_it(
+    loop: UserLoop,
+) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    async def block() -> None:
+        begun.set()
+        release.wait(30)
+
+    async def quick() -> str:
+        return "done"
+
+    call = asyncio.create_task(loop.call(block, [], {}))
+    assert await asyncio.to_thread(begun.wait, 5)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):  # the node's own loop goes on, or this would not end
+            await call
+    # The loop stands still until it is given up; then there is a fresh one.
+    async with asyncio.timeout(PATIENCE_SECONDS + 5):
+        while True:
+            try:
+                async with asyncio.timeout(0.1):
+                    assert await loop.call(quick, [], {}) == "done"
+                break
+            except TimeoutError:
+                continue
+    release.set()
+
+
+async def test_a_closed_loop_ends_its_thread() -> None:
+    loop = UserLoop()
+
+    async def who() -> threading.Thread:
+        return threading.current_thread()
+
+    thread = await loop.call(who, [], {})
+    loop.close()
+    await asyncio.to_thread(thread.join, 5)
+    assert not thread.is_alive()
