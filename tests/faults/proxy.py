@@ -1,4 +1,5 @@
-"""A proxy in front of PostgreSQL that cuts connections at the worst moment, or goes silent.
+"""A proxy in front of PostgreSQL that cuts connections at the worst moment, goes silent, or holds
+requests back.
 
     client -- statement, COMMIT --> proxy -- forwarded --> PostgreSQL
     client <------- cut ----------- proxy <-- "done" -----      (swallowed)
@@ -19,7 +20,9 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 _SYNC: Final = b"S\x00\x00\x00\x04"
 _QUERY: Final = b"Q"
+_CANCEL: Final = b"\x00\x00\x00\x10\x04\xd2\x16\x2e"  # asks to stop a statement; comes on its own
 _CHUNK_BYTES: Final = 1 << 16
+_PATIENCE_SECONDS: Final = 2.0
 # A request is cut off before it arrives, while it is worked on, or when it is answered.
 _MOMENTS: Final = ("before", "during", "after")
 
@@ -36,6 +39,9 @@ class Proxy:
         self.cut_chance = 0.0
         self.cuts = dict.fromkeys(_MOMENTS, 0)
         self.is_silent = False
+        self.held: list[bytes] = []  # requests, as they came
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
 
     @property
     def url(self) -> str:
@@ -55,6 +61,25 @@ class Proxy:
         self.is_silent = False
         for link in list(self._links):
             link.cut()
+
+    def hold(self) -> None:
+        """From now on requests are kept; they arrive when they are released, wanted or not."""
+        self._may_pass.clear()
+
+    async def release(self) -> None:
+        """Let pass what was held, and wait until the server has answered it."""
+        late = [link for link in self._links if not link.answered.is_set()]
+        self._may_pass.set()
+        await asyncio.gather(*(link.answered.wait() for link in late))
+
+    async def admit(self, request: bytes) -> bool:
+        """True when it may pass, after a while perhaps; False: it got lost."""
+        if self.is_silent or (request.startswith(_CANCEL) and not self._may_pass.is_set()):
+            return False
+        if not self._may_pass.is_set():
+            self.held.append(request)
+            await self._may_pass.wait()
+        return True
 
     def decide(self) -> str | None:
         """What becomes of a request: None lets it pass."""
@@ -109,6 +134,8 @@ class _Link:
         self._proxy = proxy
         self._client, self._server = client, server
         self._is_swallowing = False
+        self.answered = asyncio.Event()
+        self.answered.set()
 
     async def run(self) -> None:
         both = [asyncio.create_task(way) for way in (self._ask(), self._answer())]
@@ -117,6 +144,7 @@ class _Link:
         finally:
             self.cut()
             await asyncio.gather(*both, return_exceptions=True)
+            self.answered.set()
 
     def cut(self) -> None:
         self._client[1].transport.abort()
@@ -124,7 +152,8 @@ class _Link:
 
     async def _ask(self) -> None:
         while data := await _read(self._client[0]):
-            if self._proxy.is_silent:
+            self.answered.clear()
+            if not await self._proxy.admit(data):
                 continue
             ends = data.endswith(_SYNC) or data.startswith(_QUERY)
             match self._proxy.decide() if ends else None:
@@ -139,9 +168,13 @@ class _Link:
                 case _:
                     pass
             self._server[1].write(data)
+        # Whoever asked has gone, but what was forwarded is to be done all the same.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.answered.wait(), _PATIENCE_SECONDS)
 
     async def _answer(self) -> None:
         while data := await _read(self._server[0]):
+            self.answered.set()
             if self._is_swallowing:
                 return
             if not self._proxy.is_silent:

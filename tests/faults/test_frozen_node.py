@@ -30,8 +30,9 @@ async def test_a_frozen_node_writes_and_begins_nothing_after_it_thaws(cluster: C
     tasks = [marker for marker in held if not marker.startswith("w")]
     await cluster.until_started(tasks)
     await until_held(cluster, frozen, IN_FLIGHT)
-    # These wait behind the full slots; the node may have claimed some of them ahead.
+    # These wait behind the full slots; some the node has claimed ahead.
     await cluster.submit([task("note", f"q{n}") for n in range(MORE)])
+    await until_held(cluster, frozen, IN_FLIGHT + 1)
     await frozen.freeze()
 
     other = await cluster.start_node(workers=IN_FLIGHT + MORE)
