@@ -193,7 +193,9 @@ class Enqueuer:
                 if set(request.job_ids) - request.existing <= found:
                     request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
                 else:
-                    request.answer = Unavailable("the submission was not committed; repeat it")
+                    request.answer = Unavailable(
+                        "the commit may not have happened; repeat it with an Idempotency-Key"
+                    )
 
     def _tell(self, requests: list[Request]) -> None:
         lines: dict[tuple[str, int], datetime | float] = {}

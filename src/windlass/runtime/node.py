@@ -230,13 +230,15 @@ class Node:
 
     def _lose(self) -> None:
         now = self._now
-        if now is None or self.is_draining:
+        if now is None:
             return
         log.error("node_lost_its_lease", abandoned=now.worker.held)
         now.worker.abandon()
         now.finisher.abandon()
         for loop in now.loops:
             loop.abort()
+        if self.is_draining:
+            return  # it leaves anyway
         self._rebirth = asyncio.create_task(self._be_reborn(), name="rebirth")
 
     async def _be_reborn(self) -> None:
