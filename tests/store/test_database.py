@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.engine.hands import noop, register, sql, submit, submit_one, value
+from tests.engine.hands import noop, register, sql, submit, submit_one, until, value
 from windlass.errors import Unavailable
 from windlass.store.database import Connection, Database, Record, Refused, Unknown
 from windlass.testing.servers import PrivateServers
@@ -140,16 +140,15 @@ async def test_work_that_raises_is_rolled_back(database: Database) -> None:
 async def test_a_caller_that_gives_up_leaves_no_transaction_and_no_setting_behind(
     database: Database,
 ) -> None:
-    began = asyncio.Event()
-
     async def work(connection: Connection[Record]) -> None:
         await connection.execute("INSERT INTO windlass.queue (name) VALUES ('gone')")
         await connection.execute("SELECT set_config('windlass.verb', 'delete', true)")
-        began.set()
         await connection.execute("SELECT pg_sleep(30)")
 
     task = asyncio.create_task(database.together(work))
-    await began.wait()
+    # PostgreSQL forgets a cancel that arrives before its statement.
+    asleep = "datname = current_database() AND wait_event = 'PgSleep'"
+    await until(database, f"SELECT count(*) FROM pg_stat_activity WHERE {asleep}")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -181,6 +181,9 @@ async def _translated() -> AsyncIterator[None]:
     except asyncpg.DataError as trouble:
         raise Refused(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except TimeoutError as trouble:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            # The caller gave up, and PostgreSQL did not hear of it: the caller's word stands.
+            raise asyncio.CancelledError from trouble
         raise Unknown("PostgreSQL did not answer in time") from trouble
     except _UNREACHABLE as trouble:
         raise Unknown(f"PostgreSQL is not available: {trouble}") from trouble
