@@ -14,13 +14,17 @@
 
 and for Windlass itself:
 
-    jobs.py     the figures one after the other; `make bench` and `windlass bench jobs`
+    jobs.py     the figures of jobs, webhooks.py those of webhooks; `make bench`, `windlass bench`
+    suite.py    figures one after the other: measured, shown, kept, judged
     figures/    what Windlass is held to, one figure a file
     scale.py    how much is measured: the whole of it, or a quick look
     stage.py    the servers of a run, and a fresh database for each measurement
     inside.py   Windlass inside a measuring process;  node.py  a node as a process of its own
     backlog.py  a million waiting jobs;  claims.py  claims timed one by one
     pace.py     jobs submitted at a steady pace, and when each one began (tasks.py)
+    submitter.py  a connection that submits;  http_jobs.py  webhooks to submit
+    receiver.py receivers in processes of their own;  healthy.py  deliveries at a steady pace
+    allowed.py  the settings of a node that may call them
     until.py    waiting for a fact in another process
 
 Each measured thing offers `async def measure(...) -> Sample`, so that `interleave` can take

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
@@ -29,6 +29,8 @@ from windlass.telemetry.logs import configure_logs
 
 configure_logs("console")
 
+DEFAULTS = Settings()
+
 
 def drafts(count: int, *, run_at: datetime | None = None) -> list[Draft]:
     """Jobs that do nothing, with the input everybody carries."""
@@ -48,9 +50,11 @@ async def opened(dsn: str) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def node(dsn: str, redis_url: str) -> AsyncIterator[compose.Windlass]:
+async def node(
+    dsn: str, redis_url: str, settings: Settings = DEFAULTS
+) -> AsyncIterator[compose.Windlass]:
     """A node without an API on this loop. Its worker has not had a turn yet when this yields."""
-    running = await compose.start(Settings(), database_url=dsn, redis_url=redis_url, taken=None)
+    running = await compose.start(settings, database_url=dsn, redis_url=redis_url, taken=None)
     try:
         yield running
     finally:
@@ -73,12 +77,12 @@ def door(database: Database, on_accepted: OnAccepted = lambda _: None) -> Enqueu
     return Enqueuer(database, on_accepted=on_accepted)
 
 
-async def fill(dsn: str, jobs: int) -> None:
-    """Submit `jobs` jobs that are due now, and leave the table as if it had stood for a while."""
+async def fill(dsn: str, waiting: Sequence[Draft]) -> None:
+    """Submit jobs that are due now, and leave the table as if it had stood for a while."""
     async with opened(dsn) as database:
         enqueuer = door(database)
-        for start in range(0, jobs, INSERT_BATCH):
-            await enqueuer.submit_batch(drafts(min(INSERT_BATCH, jobs - start)))
+        for start in range(0, len(waiting), INSERT_BATCH):
+            await enqueuer.submit_batch(waiting[start : start + INSERT_BATCH])
     async with connected(dsn) as connection:
         await settle(connection, "windlass.job")
 

@@ -1,13 +1,6 @@
-"""The figures of jobs: measure them one after the other, show them, keep them, judge them."""
+"""The figures of jobs."""
 
 from __future__ import annotations
-
-import sys
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
-from time import monotonic
-
-import uvloop
 
 from benchmarks.figures import (
     backlog,
@@ -21,78 +14,20 @@ from benchmarks.figures import (
     outage,
     post,
 )
-from benchmarks.machine import Machine, describe
-from benchmarks.measure import Figure
-from benchmarks.report import save, show
-from benchmarks.scale import FULL, QUICK, Scale
-from benchmarks.stage import Stage
-from windlass.testing.servers import PrivateServers
+from benchmarks.suite import Suite
 
-PLAN: dict[str, Callable[[Stage], Awaitable[list[Figure]]]] = {
-    "drain": drain.figures,
-    "due": due.figures,
-    "batch": batch.figures,
-    "post": post.figures,
-    "latency": latency.figures,
-    "idle": idle.figures,
-    "backlog": backlog.figures,
-    "held": held.figures,
-    "memory": memory.figures,
-    "outage": outage.figures,
-}
-BASELINE = "jobs"
-
-
-def bench(*, is_quick: bool = False, only: Sequence[str] = ()) -> int:
-    """Measure, print the table, keep a whole run as the baseline; 1 when a figure does not hold."""
-    assert set(only) <= set(PLAN), f"not figures: {set(only) - set(PLAN)}"
-    return uvloop.run(_bench(QUICK if is_quick else FULL, list(only)))
-
-
-async def _bench(scale: Scale, only: list[str]) -> int:
-    started = monotonic()
-    figures, failed, machine = await measure(scale, only or list(PLAN))
-    show(figures, machine, title="Windlass jobs" + (" (a quick look)" if scale is QUICK else ""))
-    tell(f"took {monotonic() - started:.0f} s")
-    if scale is FULL and not only and not failed:
-        _keep(figures, machine)
-    for name in failed:
-        tell(f"{name} could not be measured; see above")
-    return 1 if failed or any(figure.holds is False for figure in figures) else 0
-
-
-def _keep(figures: list[Figure], machine: Machine) -> None:
-    try:
-        path = save(BASELINE, figures, machine, taken_at=datetime.now(UTC))
-    except OSError as trouble:  # installed where we may not write
-        tell(f"not kept: {trouble}")
-    else:
-        tell(f"kept in {path.parent.name}/{path.name}")
-
-
-async def measure(scale: Scale, names: Sequence[str]) -> tuple[list[Figure], list[str], Machine]:
-    """The figures, the names of those that could not be measured, and the machine."""
-    figures: list[Figure] = []
-    failed: list[str] = []
-    async with PrivateServers(durable=True) as servers:
-        bare_dsn = await servers.create_database()
-        stage = Stage(servers=servers, bare_dsn=bare_dsn, scale=scale, tell=tell)
-        for name in names:
-            tell(f"- {name}")
-            try:
-                figures += await PLAN[name](stage)
-            except Exception as failure:  # the others are worth having all the same
-                tell(f"{name} failed: {_first(failure)!r}")
-                failed.append(name)
-        return figures, failed, await describe(bare_dsn)
-
-
-def _first(failure: Exception) -> Exception:
-    """What a task group wraps is what went wrong."""
-    while isinstance(failure, ExceptionGroup):
-        failure = failure.exceptions[0]
-    return failure
-
-
-def tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+JOBS = Suite(
+    name="jobs",
+    plan={
+        "drain": drain.figures,
+        "due": due.figures,
+        "batch": batch.figures,
+        "post": post.figures,
+        "latency": latency.figures,
+        "idle": idle.figures,
+        "backlog": backlog.figures,
+        "held": held.figures,
+        "memory": memory.figures,
+        "outage": outage.figures,
+    },
+)

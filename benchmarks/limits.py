@@ -32,6 +32,18 @@ assert CLAIM_PLACES < SMALL_BACKLOG
 # An open transaction is compared with none over this share of the jobs: the last and the first.
 HELD_SHARE = 4
 
+# Receivers of deliveries. 1,000 healthy hosts and those to come stay within 127.1.0.0/22.
+HOSTS_MAX = 1_000
+RECEIVER_BACKLOG = 1_024
+# Jobs for healthy hosts come at this pace, beside a dead one or not.
+HEALTHY_PER_SECOND = 100
+# What a job allows a host that never answers, and a dripping one.
+SILENT_SECONDS, DRIP_SECONDS = 2.0, 2.0
+# Deliveries that come before memory is read for the first time.
+ENDLESS_WARM_UP = 100
+ENDLESS_HOSTS = 10
+assert ENDLESS_HOSTS <= HOSTS_MAX
+
 # A node that has just started is left alone for this long before it is called idle.
 SETTLE_SECONDS = 5.0
 # Memory is read so often, and for so long, once a node has seen its backlog.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -30,14 +30,20 @@ class RunningNode:
 
 @asynccontextmanager
 async def running(
-    dsn: str, redis_url: str, *, roles: str = ALL_ROLES, app: str | None = None
+    dsn: str,
+    redis_url: str,
+    *,
+    roles: str = ALL_ROLES,
+    app: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningNode]:
-    """A node with the settings of somebody who set nothing."""
+    """A node with the settings of somebody who set nothing but `settings`."""
     flags = ["--database-url", dsn, "--redis-url", redis_url, "--roles", roles]
     flags += ["--port", str(_free_port())]
     flags += ["--app", app] if app is not None else []
     # A variable that is empty counts as not set: the shell's settings are not what we measure.
     environment = {name: "" for name in os.environ if name.startswith("WINDLASS_")}
+    environment |= settings or {}
     command = [*child.python("benchmarks.node"), *flags]
     async with child.serving(command, environment=environment, hush=CHATTER) as server:
         yield RunningNode(address=server.address, pid=server.pid, key=_key(server.said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.limits import DRAIN_JOBS, INSERT_STATEMENTS, LOAD_REQUESTS, ROUNDS
+from benchmarks.limits import DRAIN_JOBS, HOSTS_MAX, INSERT_STATEMENTS, LOAD_REQUESTS, ROUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,14 @@ class Scale:
     # Jobs drained under one open transaction; the first and the last quarter are compared.
     held_jobs: int = 200_000
     outage_jobs: int = 40_000
+    # Deliveries to one fast receiver.
+    deliveries: int = 5_000
+    # Jobs for a dead host, and those for healthy ones that come meanwhile.
+    dead_jobs: int = 10_000
+    healthy_jobs: int = 2_000
+    healthy_hosts: int = HOSTS_MAX
+    drips: int = 16
+    endless_deliveries: int = 200
 
 
 FULL = Scale()
@@ -40,4 +48,9 @@ QUICK = Scale(
     backlog_claims=200,
     held_jobs=40_000,
     outage_jobs=20_000,
+    deliveries=2_000,
+    dead_jobs=2_000,
+    healthy_jobs=500,
+    drips=4,
+    endless_deliveries=50,
 )

@@ -53,7 +53,7 @@ async def measure(stage: Stage) -> Sample:
 
 
 async def measure_here(request: Request) -> Sample:
-    await inside.fill(request.dsn, request.jobs)
+    await inside.fill(request.dsn, inside.drafts(request.jobs))
     async with inside.node(request.dsn, request.redis_url) as node:
         ends = inside.Ends(node.announcer, request.jobs)
         started = perf_counter()

@@ -11,26 +11,42 @@ from windlass.cli.exits import BadUsage, Stopped
 app = App(name="bench", help="Measure this installation beside the bare limits of its servers.")
 
 
+Quick = Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")]
+Only = Annotated[
+    tuple[str, ...], Parameter(metavar="NAME", help="Measure this one alone; may be repeated.")
+]
+
+
 @app.command
-def jobs(
-    *,
-    quick: Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")] = False,
-    only: Annotated[
-        tuple[str, ...], Parameter(metavar="NAME", help="Measure this one alone; may be repeated.")
-    ] = (),
-) -> int:
+def jobs(*, quick: Quick = False, only: Only = ()) -> int:
     """Measure the job engine on a private PostgreSQL and Valkey; about ten minutes.
 
     Every figure is measured in turns with a bare limit of the same servers and read as a ratio.
     Exit code 1 when one is not what it should be.
     """
+    return _bench("jobs", quick, only)
+
+
+@app.command
+def webhooks(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure deliveries to receivers of its own on this machine; about ten minutes.
+
+    To a fast one beside a bare client, beside a dead one, to one that drips and to one without end.
+    Exit code 1 when a figure is not what it should be.
+    """
+    return _bench("webhooks", quick, only)
+
+
+def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
     try:
-        from benchmarks.jobs import PLAN, bench
+        from benchmarks.__main__ import SUITES
+        from benchmarks.suite import bench
     except ModuleNotFoundError as missing:
         raise Stopped(
             f"the benchmarks cannot be run here: there is no module {missing.name!r}; "
             "install windlass with its extra: pip install 'windlass[bench]'"
         ) from None
-    if unknown := [name for name in only if name not in PLAN]:
-        raise BadUsage(f"there is no figure {unknown[0]!r}; there are: {' '.join(PLAN)}")
-    return bench(is_quick=quick, only=only)
+    [suite] = [suite for suite in SUITES if suite.name == name]
+    if unknown := [figure for figure in only if figure not in suite.plan]:
+        raise BadUsage(f"there is no figure {unknown[0]!r}; there are: {' '.join(suite.plan)}")
+    return bench(suite, is_quick=is_quick, only=only)
