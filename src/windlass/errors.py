@@ -71,7 +71,8 @@ class NotFound(WindlassError):
 
     def __init__(self, noun: str, name: str) -> None:
         self.noun, self.name = noun, name
-        super().__init__(f"there is no {noun} {name!r}; it may have been removed after retention")
+        hint = "; it may have been removed after retention" if noun == "job" else ""
+        super().__init__(f"there is no {noun} {name!r}{hint}")
 
 
 class Conflict(WindlassError):
@@ -79,6 +80,46 @@ class Conflict(WindlassError):
 
     code = "conflict"
     status = 409
+
+
+class NotAwaiting(Conflict):
+    """A completion came for a job that does not wait for one."""
+
+    code = "not_awaiting"
+
+    def __init__(self, job_id: str, state: str) -> None:
+        self.job_id, self.state = job_id, state
+        super().__init__(
+            f"{job_id} is {state} and does not wait for a completion; each attempt that its "
+            "receiver takes over has a token of its own, which is good for one end"
+        )
+
+
+class WrongToken(WindlassError):
+    """A completion without the token that the delivery carried."""
+
+    code = "wrong_token"
+    status = 403
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(
+            f"this is not the token of {job_id}'s newest attempt; send the windlass-callback-token "
+            "of its delivery as `token` or as Authorization: Bearer"
+        )
+
+
+class NotAWebhook(Conflict):
+    """Asked of a job of another kind, which delivers nothing."""
+
+    code = "not_a_webhook"
+
+    def __init__(self, job_id: str, kind: str) -> None:
+        self.job_id, self.kind = job_id, kind
+        super().__init__(
+            f"{job_id} is of kind {kind!r} and delivers nothing; its attempts are shown by "
+            f"GET /v1/jobs/{job_id}/attempts"
+        )
 
 
 class IdempotencyMismatch(WindlassError):

@@ -45,6 +45,9 @@ AGING_EVERY = 8
 # Claimed jobs that a slot did not take within this time go back to the queue.
 PREFETCH_HOLD_SECONDS = 5.0
 assert PREFETCH_HOLD_SECONDS < LEASE_SECONDS - LEASE_MARGIN_SECONDS
+# While claimed jobs wait no longer than this, a node may claim further ahead.
+PREFETCH_WAIT_SECONDS = 0.1
+assert PREFETCH_WAIT_SECONDS < PREFETCH_HOLD_SECONDS
 # What a drain stops at its end gets so long to let go before it is given up.
 HAND_BACK_SECONDS = 1.0
 # Claimed and not yet settled in the database, per node, beyond the slots.
@@ -62,11 +65,90 @@ PEEK_REST_FACTOR = 20
 # Deadlines of calls to the parts around us.
 DATABASE_CALL_SECONDS = 30.0
 DATABASE_CONNECT_SECONDS = 10.0
+# A claim whose answer was lost may still be on its way to its commit: it is looked for this often,
+# until no statement can be.
+DOUBT_LOOK_SECONDS, DOUBT_SECONDS = 0.5, 40.0
+assert DOUBT_SECONDS > DATABASE_CALL_SECONDS
 FASTLANE_CALL_SECONDS = 0.05
 FASTLANE_CONNECT_SECONDS = 0.5
 
 # HTTP deliveries.
 RESPONSE_BYTES_MAX = 64 * 1024
+EXCERPT_CHARS_MAX = 2_000
+# Headers a caller may add, and what is kept of those that came back.
+HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
+RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
+REDIRECTS_MAX = 5
+# `expect`: its text, its loops, and how much work a look at one answer may be (see
+# strategies.expect: about a nanosecond each, on the node's loop).
+EXPECT_CHARS_MAX, EXPECT_LOOPS_MAX = 500, 2
+EXPECT_WORK_MAX = 100_000_000
+EXPECT_CACHE_MAX = 1_000
+# A receiver may ask for a later try, but not for one beyond a day.
+RETRY_AFTER_SECONDS_MAX = 24 * 3600
+# Of an attempt's whole time, so much at most for these.
+DNS_SECONDS_MAX = 5.0
+CONNECT_SECONDS_MAX = 10.0
+# Lookups at once (each in a thread), names under way, addresses a name may have.
+DNS_THREADS_MAX, DNS_NAMES_MAX, DNS_ANSWERS_MAX = 32, 1_000, 64
+assert DNS_THREADS_MAX < DNS_NAMES_MAX
+# What was found is used so long; that nothing was found, so long; of so many names.
+DNS_KEPT_SECONDS, DNS_FAILURE_KEPT_SECONDS, DNS_NAMES_KEPT_MAX = 10.0, 1.0, 10_000
+# One line of an answer's head, and how many of them.
+RESPONSE_HEADER_BYTES_MAX, RESPONSE_HEADERS_MAX = 16 * 1024, 128
+RESPONSE_HEAD_BYTES_MAX = 64 * 1024
+# Connections nobody uses: kept so long (common servers hang up after five seconds), and so many.
+IDLE_SECONDS_MAX, IDLE_CONNECTIONS_MAX = 4.0, 256
+# A receiver that answers later has so long by default, and so long at most.
+CALLBACK_SECONDS, CALLBACK_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
+assert CALLBACK_SECONDS <= CALLBACK_SECONDS_MAX
+
+# Credentials of deliveries. What is kept in memory of each sort, least recently used out first.
+SIGNING_KEYS_MAX, TOKENS_MAX, CLIENT_CERTIFICATES_MAX = 1_000, 1_000, 100
+DERIVED_KEYS_MAX = 10_000  # one for a target, two while a rotation overlaps
+AUTHS_MAX = 4
+CLIENT_PEM_BYTES_MAX = 64 * 1024
+# A token request: its deadline, its answer, and how many may be on their way.
+TOKEN_SECONDS_MAX, TOKEN_ANSWER_BYTES_MAX, TOKEN_REQUESTS_MAX = 10.0, 64 * 1024, 100
+# A token that says nothing of its end is kept so long; none is kept longer than a day.
+TOKEN_KEPT_SECONDS, TOKEN_KEPT_SECONDS_MAX = 300.0, 24 * 3600.0
+# A new one is asked for so long before the end, or a quarter of a short life.
+TOKEN_LEEWAY_SECONDS = 60.0
+# After a failed request the next one waits so long: a moment, for the endpoint's sake.
+TOKEN_FAILURE_SECONDS = 1.0
+assert TOKEN_SECONDS_MAX < TOKEN_LEEWAY_SECONDS < TOKEN_KEPT_SECONDS < TOKEN_KEPT_SECONDS_MAX
+
+# Secrets. A value is text of so many bytes; a rotation's previous version is good so long.
+SECRET_BYTES_MAX = 16 * 1024
+SECRET_BODY_BYTES_MAX = 128 * 1024
+assert 6 * SECRET_BYTES_MAX < SECRET_BODY_BYTES_MAX, "each character may come as \\u00e9"
+SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
+assert SECRET_OVERLAP_SECONDS <= SECRET_OVERLAP_SECONDS_MAX
+SECRET_KEYS_MAX = 8
+SECRET_BATCH_MAX = 200
+# A node believes what it read of a secret for so long; longer only while PostgreSQL is away.
+SECRET_KEPT_SECONDS, SECRET_KEPT_AWAY_SECONDS = 5.0, 60.0
+# And waits no longer for a new answer when it has an old one.
+SECRET_ASK_SECONDS = 1.0
+assert SECRET_ASK_SECONDS < SECRET_KEPT_SECONDS < SECRET_KEPT_AWAY_SECONDS
+SECRETS_KEPT_MAX = 500
+
+# Targets. An unproven or silent one may hold this share of a node's slots, so that one dead host
+# does not stand in the way of the healthy.
+TARGET_SLOTS_SHARE = 0.5
+# An answer within this time shows that a target is alive.
+TARGET_ALIVE_SECONDS = 1.0
+TARGET_PROBES = 1
+# Of jobs for one target that are submitted together, so many join their line at once.
+TARGET_LINE_MAX = 100
+# A node remembers when so many targets answered last.
+TARGETS_REMEMBERED_MAX = 20_000
+UNPARK_BATCH_MAX = 500
+# A breaker, unless its target has other figures; 0003_target.sql has the same.
+BREAKER_FAILURES, BREAKER_REST_SECONDS, BREAKER_REST_SECONDS_MAX = 10, 5.0, 300.0
+assert BREAKER_REST_SECONDS <= BREAKER_REST_SECONDS_MAX
+# Who waits for a target is counted so far and no further.
+PARKED_COUNTED_MAX = 1_000
 
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50

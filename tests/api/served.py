@@ -22,6 +22,7 @@ from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.seal import sealer_of
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.store.database import Database
@@ -98,6 +99,7 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
         kinds=INPUT_CHECKS,
         node=facts,
         registry=CollectorRegistry(),
+        sealer=sealer_of(settings.secret_key),
     )
     key = await ensure_admin_key(database) or ""
     config = uvicorn.Config(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
+import pytest
+
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
 
@@ -49,11 +53,11 @@ async def test_dead_letters_are_replayed_by_id_and_by_filter(api: Served, node: 
     woken: list[tuple[str, int]] = []
     api.parts.announcer.on_line(lambda line, _at: woken.append(line))
     body = {"ids": [hooks[0], alive, "job_" + "0" * 32]}
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 1}
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 1, "more": False}
     assert ("hooks", 1) in woken
     body = {"filter": {"queue": "mail", "cause": "KeyError"}}  # type: ignore[dict-item]
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 2}
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 0}
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 2, "more": False}
+    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 0, "more": False}
     states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (*mail, hooks[0], hooks[1])]
     assert states == ["queued", "queued", "queued", "dead"]
 
@@ -63,7 +67,42 @@ async def test_discarded_dead_letters_are_gone(api: Served, node: ActingNode) ->
     ended = (await api.submit())["id"]
     await node.run()
     # A job that ended well is no dead letter, whoever asks.
-    assert await api.post("/v1/dead-letters/discard", {"ids": [ended]}) == {"discarded": 0}
-    assert await api.post("/v1/dead-letters/discard", {"filter": {}}) == {"discarded": 2}
+    path = "/v1/dead-letters/discard"
+    assert await api.post(path, {"ids": [ended]}) == {"discarded": 0, "more": False}
+    assert await api.post(path, {"filter": {}}) == {"discarded": 2, "more": False}
     await api.get(f"/v1/jobs/{hooks[0]}", 404)
     assert (await api.get("/v1/stats"))["totals"]["dead"] == 0
+
+
+async def bury_at(api: Served, node: ActingNode, host: str) -> str:
+    made = await api.submit(kind="http", input={"url": f"https://{host}/hooks"})
+    await node.bury("http 410")
+    return str(made["id"])
+
+
+async def test_everything_that_failed_at_a_target_since_an_instant_is_replayed(
+    api: Served, node: ActingNode
+) -> None:
+    before = await bury_at(api, node, "shop.example")
+    at_shop = [await bury_at(api, node, "shop.example") for _ in range(2)]
+    elsewhere = await bury_at(api, node, "other.example")
+    since = (await api.get(f"/v1/jobs/{at_shop[0]}"))["finished_at"]
+    query = f"target=SHOP.example&since={quote(since)}"
+    found = (await api.get(f"/v1/dead-letters?{query}"))["data"]
+    assert [job["id"] for job in found] == at_shop[::-1]
+    which = {"filter": {"target": "shop.example:443", "since": since}}
+    assert await api.post("/v1/dead-letters/replay", which) == {"replayed": 2, "more": False}
+    states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (before, *at_shop, elsewhere)]
+    assert states == ["dead", "queued", "queued", "dead"]
+    refused = await api.post("/v1/dead-letters/replay", {"filter": {"target": "a b"}}, 422)
+    assert refused["errors"][0]["pointer"] == "/filter/target"
+
+
+async def test_a_filter_that_matches_more_than_one_call_takes_says_so(
+    api: Served, node: ActingNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.api.dead_letters.SELECT_MAX", 2)
+    await bury(api, node, 3, "x", "hooks")
+    path = "/v1/dead-letters/discard"
+    assert await api.post(path, {"filter": {}}) == {"discarded": 2, "more": True}
+    assert await api.post(path, {"filter": {}}) == {"discarded": 1, "more": False}

@@ -15,7 +15,7 @@ from windlass.config import Settings
 @pytest.fixture(autouse=True)
 def _in_a_folder_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "windlass.toml").write_text(f'port = 5888\nsecret_key = "{"hush" * 8}"\n')
+    (tmp_path / "windlass.toml").write_text('port = 5888\nsecret_key = "file:hush"\n')
 
 
 def test_every_setting_is_shown_with_its_source(

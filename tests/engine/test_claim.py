@@ -202,7 +202,7 @@ async def test_a_retry_is_a_new_attempt_under_a_new_fence(database: Database) ->
         fences.add(attempt.claim_id)
         await database.run(
             "job_requeue_many", [attempt.job_id], [number], [attempt.claim_id], ["failed"], [0.0],
-            [None], [False], [node],
+            [None], [False], [node], [None],
         )  # fmt: skip
     assert len(fences) == 3
 

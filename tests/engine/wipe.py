@@ -8,7 +8,7 @@ from windlass.store.statements import statement
 
 TABLES = (
     "job job_history attempt event dependency idempotency job_key api_key queue node"
-    " counter counter_delta"
+    " counter counter_delta secret secret_default target"
 )
 
 

@@ -19,7 +19,8 @@ from windlass.store.database import Database, Record
 _UNOWNED = {
     "is running on a node that is not alive": """
         SELECT j.id FROM windlass.job j LEFT JOIN windlass.node n ON n.id = j.node_id
-        WHERE j.state = 'running' AND (n.id IS NULL OR n.lease_until <= now())""",
+        WHERE j.state = 'running' AND j.callback_until IS NULL
+          AND (n.id IS NULL OR n.lease_until <= now())""",
     "waits for another number of parents than it has": """
         SELECT j.id FROM windlass.job j
         WHERE j.waits_for <>

@@ -36,6 +36,18 @@ def task(name: str, marker: str, *args: Any, **fields: Any) -> Job:
     }
 
 
+def hook(marker: str, url: str, **fields: Any) -> Job:
+    """A webhook that is tried again soon."""
+    again = {"max_attempts": 10, "initial": "200ms", "factor": 1, "jitter": False}
+    return {
+        "kind": "http",
+        "input": {"url": url, "json": {"marker": marker}},
+        "correlation_id": marker,
+        "retry": again,
+        **fields,
+    }
+
+
 def mixed(count: int, chance: random.Random) -> list[Job]:
     """Mostly quick jobs of every kind that needs no network."""
     made: list[Job] = []

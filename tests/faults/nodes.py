@@ -129,6 +129,7 @@ class Nodes:
             VARIABLE: str(self._witness_path),
             "WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS),
             "WINDLASS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS),
+            "WINDLASS_EGRESS_ALLOW": "127.0.0.0/8",
             **settings,
         }
 

@@ -82,7 +82,7 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "retention_days": "30",
         "egress_allow": "127.0.0.0/8, hooks.internal",
         "auth": "off",
-        "secret_key": "k" * 32,
+        "secret_key": "0f" * 32,
         "otel_exporter_otlp_endpoint": "http://collector:4318",
         "log_format": "json",
         "data": "some/folder",
@@ -196,7 +196,14 @@ BAD: dict[str, list[object]] = {
     "retention_days": [0, "14d", 3651],
     "egress_allow": ["10.0.0.1/8", "10.0.0.0/33", "http://x", "a,,b", [["x"]], "999.9.9.9"],
     "auth": ["maybe", 0],
-    "secret_key": ["short", 12345678901234567890123456789012],
+    "secret_key": [
+        "short",
+        12345678901234567890123456789012,
+        "k" * 32,
+        "0" * 63,
+        "file:",
+        "0f" * 32 + ",x",
+    ],
     "log_format": ["xml", True],
     "data": ["~/windlass", "a\x00b", 3],
     "app": ["shop", "shop:", ":app", "shop:a-b", "1shop:app", "shop/tasks.py:app"],
@@ -300,7 +307,7 @@ def test_no_secret_is_shown_by_a_problem_or_a_repr(tmp_path: Path) -> None:
     assert canary not in str(caught.value.facts)
 
     good = load(
-        {"database_url": f"postgresql://bob:{canary}@db/x", "secret_key": canary * 5}
+        {"database_url": f"postgresql://bob:{canary}@db/x", "secret_key": f"file:{canary}"}
     ).settings
     assert canary not in repr(good)
     assert shown("database_url", good.database_url) == "'postgresql://***@db/x'"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.model.harmless import harmless_json, harmless_text
+from windlass.model.harmless import harmless_json, harmless_record, harmless_text
 
 odd_values = st.recursive(
     st.none()
@@ -76,3 +77,17 @@ def test_a_deep_value_is_cut_off_in_the_depth() -> None:
     for _ in range(5_000):
         deep = [deep]
     assert "…" in harmless_json(deep)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": "plain", "n": 1.5, "deep": {"b": [1, None, True]}},
+        {"nul": "a\x00b"},
+        {"half": "a\ud800b"},
+        {"odd": object},
+        {"said": "\\u0000 written out"},
+    ],
+)
+def test_a_record_is_the_same_as_the_slow_way_makes_it(value: dict[str, object]) -> None:
+    assert json.loads(harmless_record(value)) == json.loads(harmless_json(value))

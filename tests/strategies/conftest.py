@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.strategies.receiver import Receiver, listening
+from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.python import Python
 from windlass.strategies.task import load_tasks
@@ -23,7 +24,7 @@ async def python() -> AsyncIterator[Python]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[Http]:
-    strategy = Http(10)
+    strategy = Http(egress=Egress(["127.0.0.0/8"]))
     yield strategy
     await strategy.close()
 

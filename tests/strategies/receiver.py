@@ -6,13 +6,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from ssl import SSLContext
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
 from tests.model.attempts import attempt
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Outcome
+from windlass.runtime.kinds import Kinds
 from windlass.strategies.http import Http
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -48,8 +50,10 @@ async def listening() -> AsyncIterator[Receiver]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield made
-    await runner.cleanup()
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
 
 
 def request(url: str, **fields: Any) -> Attempt:
@@ -59,3 +63,67 @@ def request(url: str, **fields: Any) -> Attempt:
 async def deliver(http: Http, url: str, **fields: Any) -> Outcome:
     async with asyncio.timeout(10):
         return await http.perform(request(url, **fields))
+
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def raw_receiver(talk: Talk, ssl: SSLContext | None = None) -> AsyncIterator[str]:
+    """A receiver that has no manners of its own: `talk` gets the bare connection.
+
+    Yields its address. Whoever still talks at the end is hung up on.
+    """
+    talking: set[asyncio.Task[None]] = set()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        talking.add(task)
+        try:
+            await talk(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the other side had enough, or the test is over
+        finally:
+            talking.discard(task)
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=ssl)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"{'https' if ssl else 'http'}://127.0.0.1:{port}"
+    finally:
+        server.close()
+        for task in list(talking):
+            task.cancel()
+        await asyncio.gather(*talking, return_exceptions=True)
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """The head and body of one request."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = 0
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            length = int(line.partition(b":")[2])
+    return head + await reader.readexactly(length)
+
+
+async def perform_within(http: Http, seconds: float, url: str, **fields: Any) -> Performed:
+    """As a slot does it: the attempt's timeout comes from outside."""
+    kinds = Kinds(instant={}, slotted={"http": http}, timeout_seconds={}, default_timeout_seconds=9)
+    one = attempt(
+        kind="http",
+        timeout_ms=int(seconds * 1000),
+        input=json.dumps({"url": url, **fields}),
+    )
+    began = asyncio.get_running_loop().time()
+    async with asyncio.timeout(10):
+        outcome = await kinds.perform_until_deadline(one)
+    return Performed(outcome, one.detail or {}, asyncio.get_running_loop().time() - began)
+
+
+class Performed(NamedTuple):
+    outcome: Outcome
+    detail: dict[str, Any]
+    took_seconds: float

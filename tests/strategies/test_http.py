@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -36,7 +38,7 @@ async def test_every_2xx_is_success(http: Http, receiver: Receiver, status: int)
     [
         (500, False), (502, False), (503, False), (599, False),
         (408, False), (425, False), (429, False),
-        (400, True), (401, True), (404, True), (410, True), (422, True),
+        (400, True), (401, True), (404, True), (422, True),
         (301, True), (302, True), (307, True), (304, True),
     ],
 )  # fmt: skip
@@ -53,14 +55,47 @@ async def test_other_answers_are_failures_that_may_or_may_not_pass(
 
 async def test_every_request_says_who_and_what_it_is(http: Http, receiver: Receiver) -> None:
     one = attempt(
-        kind="http", number=3, correlation_id="c-1", input=json.dumps({"url": receiver.url})
+        kind="http",
+        number=3,
+        correlation_id="c-1",
+        trace_id="4BF92F3577B34DA6A3CE929D0E0E4736",
+        claim_id=UUID("00000000-0000-4000-8aaa-123456789abc"),
+        input=json.dumps({"url": receiver.url}),
     )
+    began = int(time.time())
     await http.perform(one)
     headers = receiver.seen[0][0].headers
     assert headers["user-agent"] == f"windlass/{__version__}"
     assert headers["webhook-id"] == headers["idempotency-key"] == f"job_{one.job_id.hex}"
-    assert (headers["windlass-attempt"], headers["x-correlation-id"]) == ("3", "c-1")
+    assert (headers["windlass-attempt"], headers["windlass-fence"]) == ("3", "3")
+    assert began <= int(headers["webhook-timestamp"]) <= time.time()
+    assert headers["x-correlation-id"] == "c-1"
+    assert headers["traceparent"] == "00-4bf92f3577b34da6a3ce929d0e0e4736-8aaa123456789abc-01"
+    assert headers["x-trace-id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert len(headers["windlass-callback-token"]) >= 32
     assert headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("trace_id", [None, "", "0" * 32, "xyz", "a" * 31])
+async def test_without_a_trace_the_job_is_its_own_and_the_same_in_every_attempt(
+    http: Http, receiver: Receiver, trace_id: str | None
+) -> None:
+    for number in (1, 2):
+        await http.perform(
+            attempt(
+                kind="http",
+                number=number,
+                trace_id=trace_id,
+                claim_id=UUID(int=number),
+                input=json.dumps({"url": receiver.url}),
+            )
+        )
+    first, second = (seen.headers for seen, _ in receiver.seen)
+    assert first["x-trace-id"] == second["x-trace-id"] == UUID(int=1).hex
+    assert first["x-correlation-id"] == f"job_{UUID(int=1).hex}"
+    assert first["webhook-id"] == second["webhook-id"]
+    assert first["traceparent"] != second["traceparent"], "each attempt is a span of its own"
+    assert first["windlass-callback-token"] != second["windlass-callback-token"]
 
 
 async def test_headers_of_the_caller_are_sent_and_replace_ours_whatever_their_case(
@@ -95,8 +130,18 @@ async def test_headers_of_the_caller_are_sent_and_replace_ours_whatever_their_ca
             "application/octet-stream",
         ),
         ({"json": "x" * 500_000}, b'"' + b"x" * 500_000 + b'"', "application/json"),
+        (
+            {"form": {"a": "é" * 200_000}},
+            b"a=" + b"%C3%A9" * 200_000,
+            "application/x-www-form-urlencoded",
+        ),
+        (
+            {"json": [12345678901234567890123, 0.1, 1e22, -0.0, 3.0, "\U0001f600"]},
+            '[12345678901234567890123,0.1,1e22,-0.0,3.0,"\U0001f600"]'.encode(),
+            "application/json",
+        ),
     ],
-    ids=["json", "null", "text", "form", "base64", "large"],
+    ids=["json", "null", "text", "form", "base64", "large", "over a megabyte", "numbers"],
 )
 async def test_bodies_arrive_as_they_were_given(
     http: Http, receiver: Receiver, fields: dict[str, Any], body: bytes, content_type: str
@@ -128,7 +173,18 @@ async def test_a_proxy_in_the_environment_is_not_used(
     assert isinstance(await deliver(http, receiver.url), Succeeded)
 
 
-@pytest.mark.parametrize("text", ["{}", '{"url": "ftp://x"}', '{"url": "http://x", "odd": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        '{"url": 1e999}',
+        '{"url": "ftp://x"}',
+        '{"url": "http://x", "odd": 1}',
+        '{"url": "http://x", "text": "\\ud800"}',
+        '{"url": "http://x", "json": ' + "[" * 5_000 + "]" * 5_000 + "}",
+    ],
+)
 async def test_input_that_did_not_pass_the_door_is_refused_for_good(http: Http, text: str) -> None:
     outcome = await http.perform(attempt(kind="http", input=text))
     assert isinstance(outcome, Failed)

@@ -9,6 +9,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp
 
 from windlass.api import (
+    complete,
     dead_letters,
     docs_page,
     events,
@@ -20,8 +21,11 @@ from windlass.api import (
     openapi,
     queues,
     schemas,
+    secrets,
     stats,
     submit,
+    targets,
+    webhook_status,
 )
 from windlass.api.auth import Keys
 from windlass.api.door import Door
@@ -38,9 +42,13 @@ def build_app(parts: ApiParts) -> Litestar:
     routes = [
         *submit.routes(parts),
         *jobs.routes(parts),
+        *complete.routes(parts),
         *history.routes(parts),
+        *webhook_status.routes(parts),
         *dead_letters.routes(parts),
         *queues.routes(parts),
+        *targets.routes(parts),
+        *secrets.routes(parts),
         *events.routes(parts, streams),
         *stats.routes(parts),
         *nodes.routes(parts),

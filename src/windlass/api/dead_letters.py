@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from litestar.types import ASGIApp
 from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json
+from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.jobs import FILTERS, jobs_page
 from windlass.api.paging import JOBS, page
 from windlass.api.parts import ApiParts
@@ -18,6 +20,7 @@ from windlass.api.query import (
     INSTANT_SCHEMA,
     NAME_SCHEMA,
     id_schema,
+    instant_param,
     limit_param,
     read_wanted,
     text_param,
@@ -27,7 +30,7 @@ from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.engine.dead import group_dead
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_jobs
-from windlass.engine.replay import DeadFilter, delete, replay, select_dead
+from windlass.engine.replay import SELECT_MAX, DeadFilter, delete, replay, select_dead
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
 from windlass.model.submission import read_instant, read_name
@@ -40,7 +43,14 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "tag": lambda value: read_wanted(value, TAG_CHARS_MAX),
     "since": read_instant,
     "until": read_instant,
+    "target": read_host,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    ids: list[UUID]
+    more: bool = False  # True: a filter matches more than one call takes; ask again
 
 
 class DeadLetters:
@@ -50,7 +60,7 @@ class DeadLetters:
 
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
-        which = JobFilter(states=("dead",), **query)
+        which = JobFilter(states=("dead",), finished_since=query.pop("since", None), **query)
         return json_reply(jobs_page(await list_jobs(self._database, which, limit, before), limit))
 
     async def groups(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -59,21 +69,24 @@ class DeadLetters:
         return json_reply(page(shown, None))
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        moved = await replay(self._database, await self._chosen(request))
+        chosen = await self._chosen(request)
+        moved = await replay(self._database, chosen.ids)
         self._parts.announcer.rows(moved)
-        return json_reply({"replayed": len(moved)})
+        return json_reply({"replayed": len(moved), "more": chosen.more})
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        gone = await delete(self._database, await self._chosen(request))
-        return json_reply({"discarded": len(gone)})
+        chosen = await self._chosen(request)
+        gone = await delete(self._database, chosen.ids)
+        return json_reply({"discarded": len(gone), "more": chosen.more})
 
-    async def _chosen(self, request: Call) -> list[UUID]:
+    async def _chosen(self, request: Call) -> Chosen:
         """The dead among those asked for: what ended otherwise is not touched from here."""
         asked = read_choice(await read_json(request))
         if isinstance(asked, DeadFilter):
-            return await select_dead(self._database, asked)
+            found = await select_dead(self._database, asked, SELECT_MAX + 1)
+            return Chosen(ids=found[:SELECT_MAX], more=len(found) > SELECT_MAX)
         rows = await read_jobs(self._database, asked)
-        return [row["id"] for row in rows if row["state"] == "dead"]
+        return Chosen(ids=[row["id"] for row in rows if row["state"] == "dead"])
 
 
 def read_choice(value: object) -> list[UUID] | DeadFilter:
@@ -126,6 +139,7 @@ def _choice_schema() -> schemas.Schema:
         "tag": text_schema(TAG_CHARS_MAX),
         "since": INSTANT_SCHEMA,
         "until": INSTANT_SCHEMA,
+        "target": HOST_SCHEMA,
     }
     named = {
         "type": "array",
@@ -162,6 +176,7 @@ def routes(parts: ApiParts) -> list[Route]:
         query=(
             *FILTERS,
             text_param("cause", "Those with this cause"),
+            instant_param("since", "Those that died at this instant or later"),
             limit_param(),
             JOBS.param(),
         ),
@@ -182,9 +197,13 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=handle,
             summary=summary,
             tag="Dead letters",
+            description=f"A filter takes {SELECT_MAX:,} at a time; `more` says that some are left.",
             body=_choice_schema(),
             answers={
-                200: Answer(description="How many", schema=schemas.record(**{word: schemas.COUNT}))
+                200: Answer(
+                    description="How many",
+                    schema=schemas.record(**{word: schemas.COUNT, "more": {"type": "boolean"}}),
+                )
             },
             problems=(400, 413, 415),
         )

@@ -1,11 +1,13 @@
 """The door: every request passes it before it is routed.
 
-Owns: the request's id, which every answer carries, and the question who calls. `/health*` is open;
-everything else needs a key unless the owner switched that off.
+Owns: the request's id, which every answer carries, and the question who calls. `/health*` is open,
+and so are routes that ask for a token of their own; everything else needs a key unless the owner
+switched that off.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,6 +21,7 @@ from windlass.api.problem import problem_reply
 from windlass.api.route import Route, answer
 
 _OPEN: Final = "/health"
+_PARAMETER: Final = re.compile(r"\{\w+:\w+\}")
 
 
 class Door:
@@ -27,6 +30,11 @@ class Door:
         self._keys = keys  # None: everybody may come in
         # The busiest routes are known here: finding them again would cost a tenth of their time.
         self._hot = {(str(r.method), r.path): r for r in routes if r.is_hot}
+        self._token_routes = [
+            (str(r.method), re.compile(_PARAMETER.sub("[^/]+", r.path)))
+            for r in routes
+            if r.takes_token
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -40,7 +48,7 @@ class Door:
                 message["headers"] = [*message["headers"], mark]
             await send(message)
 
-        if self._keys is not None and not _is_open(scope["path"]):
+        if self._keys is not None and not self._is_open(scope["method"], scope["path"]):
             try:
                 caller.owner = await self._keys.owner(caller.headers.get(b"authorization"))
             except Exception as trouble:  # whatever it is, the caller hears of it in our form
@@ -53,6 +61,7 @@ class Door:
             reply = await answer(hot, Request(scope, receive, send_marked))
             await reply(scope, receive, send_marked)
 
-
-def _is_open(path: str) -> bool:
-    return path == _OPEN or path.startswith(_OPEN + "/")
+    def _is_open(self, method: str, path: str) -> bool:
+        if path == _OPEN or path.startswith(_OPEN + "/"):
+            return True
+        return any(method == m and route.fullmatch(path) for m, route in self._token_routes)

@@ -64,6 +64,7 @@ def _attempt_view(tried: Tried) -> dict[str, Any]:
         "outcome": tried.outcome,
         "next_run_at": tried.next_run_at,
         "error": raw(tried.error),
+        "detail": raw(tried.detail),
     }
 
 

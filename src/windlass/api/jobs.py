@@ -10,6 +10,7 @@ from litestar.types import ASGIApp
 from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_nothing
+from windlass.api.host import target_param
 from windlass.api.paging import JOBS, page
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
@@ -130,6 +131,7 @@ FILTERS = (
     name_param("queue", "Jobs of this queue"),
     name_param("kind", "Jobs of this kind"),
     tag_param(),
+    target_param(),
 )
 
 

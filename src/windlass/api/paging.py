@@ -14,6 +14,7 @@ from uuid import UUID
 from windlass.api.query import NAME_PATTERN, Param
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.event import EVENT_ID_PATTERN, Place, parse_place, show_place
+from windlass.model.target import TARGET_CHARS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,13 @@ class Cursors:
 JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", places=lambda text: UUID(hex=text))
 QUEUES: Final = Cursors(
     mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
+)
+SECRETS: Final = Cursors(mark="s_", pattern=QUEUES.pattern, places=lambda text: text)
+# Any host that a job's address may hold.
+TARGETS: Final = Cursors(
+    mark="t_",
+    pattern=rf"[^\u0000-\u001f\u007f-\u009f]{{1,{TARGET_CHARS_MAX}}}",
+    places=lambda text: text,
 )
 EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_place)
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.seal import Sealer
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.model.submission import InputCheck
@@ -49,5 +50,7 @@ class ApiParts:
     kinds: Mapping[str, InputCheck]
     node: NodeFacts
     registry: CollectorRegistry
+    # Encrypts secrets; None: there is no key, and none can be stored.
+    sealer: Sealer | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted

@@ -34,6 +34,7 @@ COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 TEXT: Final[Schema] = {"type": "string"}
 ANY_OBJECT: Final[Schema] = {"type": "object"}
 STATE: Final[Schema] = {"type": "string", "enum": list(STATES)}
+BREAKER: Final[Schema] = {"type": "string", "enum": ["closed", "open", "half_open"]}
 
 
 def ref(name: str) -> Schema:
@@ -217,6 +218,20 @@ def _problem() -> Schema:
     }
 
 
+def _secret() -> dict[str, Schema]:
+    return {
+        "name": TEXT,
+        "kind": {"type": "string", "enum": ["hmac", "ed25519", "derived", "other"]},
+        "public_key": nullable(TEXT),
+        "version": COUNT,
+        "versions": COUNT,
+        "created_at": INSTANT,
+        "rotated_at": nullable(INSTANT),
+        "overlap_until": nullable(INSTANT),
+        "is_readable": {"type": "boolean"},
+    }
+
+
 def components(kinds: Iterable[str]) -> dict[str, Schema]:
     """Every named schema."""
     counts = record(**dict.fromkeys(STATES, COUNT))
@@ -235,12 +250,13 @@ def components(kinds: Iterable[str]) -> dict[str, Schema]:
             outcome=nullable(TEXT),
             next_run_at=nullable(INSTANT),
             error=nullable(ANY_OBJECT),
+            detail=nullable(ANY_OBJECT),
         ),
         "Event": record(
             id={"type": "string", "pattern": f"^{ids.PREFIXES['event']}[0-9a-f]+$"},
             at=INSTANT,
             type=TEXT,
-            noun={"type": "string", "enum": ["job", "queue", "node"]},
+            noun={"type": "string", "enum": ["job", "queue", "node", "target", "secret"]},
             subject=TEXT,
             job_id=nullable(id_schema("job")),
             queue=nullable(TEXT),
@@ -275,6 +291,62 @@ def components(kinds: Iterable[str]) -> dict[str, Schema]:
             created_at=INSTANT,
             counts=ref("Counts"),
             bytes=COUNT,
+        ),
+        "Target": record(
+            host=TEXT,
+            state={"type": "string", "enum": ["enabled", "disabled"]},
+            disabled_at=nullable(INSTANT),
+            disabled_reason=nullable(TEXT),
+            rate=nullable({"type": "number"}),
+            max_running=nullable(COUNT),
+            breaker=record(
+                state=BREAKER,
+                opened_at=nullable(INSTANT),
+                open_until=nullable(INSTANT),
+                opens=COUNT,
+                reason=nullable(TEXT),
+                failures=COUNT,
+                rest={"type": "number"},
+                rest_max={"type": "number"},
+            ),
+            parked=COUNT,
+            parked_more={"type": "boolean"},
+            running=nullable(COUNT),
+            succeeded=COUNT,
+            failed=COUNT,
+            last_answer_at=nullable(INSTANT),
+            last_failure_at=nullable(INSTANT),
+            created_at=INSTANT,
+        ),
+        "TargetSecret": record(host=TEXT, secrets=listed(TEXT), name=TEXT),
+        "Secret": record(**_secret()),
+        "SecretPut": {
+            **record(**_secret()),
+            "properties": {**_secret(), "value": {**TEXT, "description": "Only if generated"}},
+        },
+        "Delivery": record(
+            attempt=COUNT,
+            fence=COUNT,
+            node_id=nullable(id_schema("node")),
+            started_at=INSTANT,
+            duration_ms=nullable({"type": "number"}),
+            outcome=nullable(TEXT),
+            status_code=nullable({"type": "integer"}),
+            error=nullable(ANY_OBJECT),
+            method=nullable(TEXT),
+            request_headers=ANY_OBJECT,
+            response_headers=ANY_OBJECT,
+            response_excerpt=nullable(TEXT),
+            timings_ms={"type": "object", "additionalProperties": {"type": "number"}},
+            address=nullable(TEXT),
+            is_reused=nullable({"type": "boolean"}),
+            redirects=listed(TEXT),
+        ),
+        "WebhookStatus": record(
+            state=STATE,
+            deliveries=listed(ref("Delivery")),
+            next_attempt_at=nullable(INSTANT),
+            target=record(host=nullable(TEXT), breaker=BREAKER),
         ),
         "Stats": record(
             totals=ref("Counts"),

@@ -52,6 +52,7 @@ class JobView(msgspec.Struct, kw_only=True):
     crashes: int = 0
     snoozes: int = 0
     replays: int = 0
+    target: str | None = None
 
 
 def job_view(row: Row) -> JobView:
@@ -88,6 +89,7 @@ def job_view(row: Row) -> JobView:
         crashes=row["crashes"],
         snoozes=row["snoozes"],
         replays=row["replays"],
+        target=row["target"],
     )
 
 
@@ -111,6 +113,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
         correlation_id=draft.correlation_id,
         trace_id=draft.trace_id,
         retry=raw(draft.retry),
+        target=draft.target,
     )
 
 

@@ -32,10 +32,13 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Work with it": (
         _command("job", "Submit jobs, watch them, ask why they wait, cancel or retry them."),
         _command("queue", "Show queues, set their limits, pause and resume them."),
+        _command("target", "Show whom webhooks call; set limits, reset breakers, disable."),
         _command("dead", "Look through dead letters; replay or discard them."),
         _command("event", "Follow what happens, live."),
+        _command("listen", "Receive deliveries here: print, verify and forward them."),
     ),
     "Look after it": (
+        _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),
         _command("health", "Is the server well?"),
         _command("stats", "Counters of jobs by queue and state."),
         _command("doctor", "Check the whole database against its guarantees."),

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import gc
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +20,25 @@ from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.seal import sealer_of
+from windlass.engine.secret_store import SecretStore
+from windlass.engine.secrets import ensure_default_secret
 from windlass.engine.waiters import Waiters
 from windlass.errors import WindlassError
+from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.limits import Limits as TargetLimits
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.node import Node
+from windlass.runtime.targets import Targets
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
+from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.noop import Noop
 from windlass.strategies.python import Python
-from windlass.strategies.task import load_tasks
+from windlass.strategies.task import Task, load_tasks
+from windlass.strategies.vault import Vault
 from windlass.strategies.wait import Wait
 from windlass.telemetry.metrics import Metrics
 
@@ -93,14 +101,13 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-def build_kinds(settings: Settings, app: str | None) -> Kinds:
-    tasks = load_tasks(app) if app else {}
+def build_kinds(settings: Settings, tasks: Mapping[str, Task], vault: Vault) -> Kinds:
     return Kinds(
         instant={"noop": Noop()},
         slotted={
             "wait": Wait(),
-            "http": Http(settings.workers + 1),
-            "python": Python(tasks, app),
+            "http": Http(egress=Egress(settings.egress_allow), vault=vault),
+            "python": Python(tasks, settings.app),
         },
         # A wait decides itself how long it takes.
         timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
@@ -112,12 +119,14 @@ async def start(
     settings: Settings, *, database_url: str, redis_url: str | None, taken: socket.socket | None
 ) -> Windlass:
     """Everything up to `ready`. `taken` is the API's socket; None: no API on this node."""
-    kinds = build_kinds(settings, settings.app)
+    tasks = load_tasks(settings.app) if settings.app else {}
+    sealer = sealer_of(settings.secret_key)
     await migrate(database_url)
     database = Database(database_url)
     await database.open()
     lane = FastLane(redis_url)
     announcer = Announcer(lane)
+    await ensure_default_secret(database, sealer)
     metrics = Metrics()
     lane.on_change(lambda is_up: metrics.fastlane.set(int(is_up)))
     enqueuer = Enqueuer(
@@ -131,7 +140,15 @@ async def start(
         database_url=database_url,
         announcer=announcer,
         metrics=metrics,
-        kinds=kinds,
+        kinds=build_kinds(settings, tasks, SecretStore(database, sealer, announcer)),
+        targets=Targets(
+            database=database,
+            announcer=announcer,
+            limits=TargetLimits(lane),
+            failures=Failures(lane),
+            metrics=metrics,
+            slots=max(1, settings.workers),
+        ),
     )
     enqueuer.starter = node
     await lane.open()
@@ -156,6 +173,7 @@ async def start(
             node=node,
             registry=metrics.registry,
             on_rejected=metrics.rejected,
+            sealer=sealer,
         )
         server, serving = serve(build_app(parts), taken)
     tune_collector()

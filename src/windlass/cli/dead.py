@@ -13,7 +13,7 @@ from windlass.cli.job_view import error_text
 from windlass.cli.limits import BATCH_CALL_SECONDS
 from windlass.cli.listing import show_list, show_whole
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
-from windlass.cli.output import show_line
+from windlass.cli.output import say, show_line
 from windlass.cli.table import Column, columns
 from windlass.limits import PAGE_DEFAULT
 
@@ -37,6 +37,12 @@ class Listed:
         str | None, Parameter(metavar="TEXT", help="Only this cause; `dead groups` names them.")
     ] = None
     tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None
+    target: Annotated[
+        str | None, Parameter(metavar="HOST", help="Only what failed at this host.")
+    ] = None
+    since: Annotated[
+        str | None, Parameter(metavar="INSTANT", help="Only what died at or after this instant.")
+    ] = None
 
     def given(self) -> Query:
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -45,11 +51,8 @@ class Listed:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen(Listed):
-    """Which to act on: by the time of their death too."""
+    """Which to act on."""
 
-    since: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Only what died at or after this instant.")
-    ] = None
     until: Annotated[
         str | None, Parameter(metavar="INSTANT", help="Only what died before this instant.")
     ] = None
@@ -109,5 +112,8 @@ def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, A
 def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> None:
     with server.client() as client:
         path = f"/v1/dead-letters/{verb}"
-        count: int = client.post(path, body, seconds=BATCH_CALL_SECONDS).value[done]
+        answer = client.post(path, body, seconds=BATCH_CALL_SECONDS).value
+    count: int = answer[done]
     show_line(f"{count:,} {'job' if count == 1 else 'jobs'} {done}")
+    if answer.get("more"):
+        say("there are more: one call takes no more than these; do it again")

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from windlass.cli.client import segment
+from windlass.cli.complete import complete
+from windlass.cli.delivery_view import show_deliveries
 from windlass.cli.each import for_each
 from windlass.cli.event_view import EVENT
 from windlass.cli.job_view import ATTEMPT, PAGE, ROW, sentence
@@ -23,6 +25,7 @@ JobId = Annotated[str, Parameter(metavar="JOB", help="Id of the job, job_…")]
 
 app = App(name="job", help="Submit jobs, watch them, ask why they wait, cancel or retry them.")
 app.command(submit)
+app.command(complete)
 
 
 @app.command
@@ -34,6 +37,9 @@ def ls(
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None,
     kind: Annotated[str | None, Parameter(metavar="KIND", help="Only this kind.")] = None,
     tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None,
+    target: Annotated[
+        str | None, Parameter(metavar="HOST", help="Only webhooks that call this host.")
+    ] = None,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
@@ -42,7 +48,7 @@ def ls(
     show_list(
         reading,
         "/v1/jobs",
-        {"state": list(state), "queue": queue, "kind": kind, "tag": tag},
+        {"state": list(state), "queue": queue, "kind": kind, "tag": tag, "target": target},
         ROW,
         limit=None if everything else limit,
         none="no jobs match",
@@ -114,6 +120,13 @@ def attempts(job: JobId, /, *, reading: Reading = READ) -> None:
     """Show every try of a job: where, how long, how it ended."""
     path = f"/v1/jobs/{segment(job)}/attempts"
     show_whole(reading, path, ATTEMPT, none="it was not tried yet")
+
+
+@app.command
+def deliveries(job: JobId, /, *, reading: Reading = READ) -> None:
+    """Show every delivery of a webhook: what came back, and where the time went."""
+    with reading.client() as client:
+        show_deliveries(reading, client.get(f"/v1/jobs/{segment(job)}/webhook-status"))
 
 
 @app.command

@@ -44,7 +44,7 @@ def _if_any(name: str) -> Column:
     return Column(title=name, take=lambda job: job.get(name) or None)
 
 
-def _attempt_took(attempt: Mapping[str, Any]) -> str:
+def attempt_took(attempt: Mapping[str, Any]) -> str:
     milliseconds = attempt.get("duration_ms")
     return "" if milliseconds is None else length(milliseconds / 1000)
 
@@ -63,13 +63,13 @@ PAGE: Final = (
     Column(title="took", take=_took),
     *columns("deadline", "timeout", "cancel_requested_at", "node_id", "execution_id", "depends_on"),
     *map(_if_any, ("crashes", "snoozes", "replays")),
-    *columns("key", "tags", "correlation_id", "trace_id"),
+    *columns("target", "key", "tags", "correlation_id", "trace_id"),
     Column(title="error", take=lambda job: error_text(job.get("error"))),
     *columns("input", "result"),
 )
 ATTEMPT: Final = (
     *columns("attempt", "outcome", "node_id", "started_at"),
-    Column(title="took", take=_attempt_took),
+    Column(title="took", take=attempt_took),
     *columns("next_run_at"),
     Column(title="error", take=lambda attempt: error_text(attempt.get("error"))),
 )

@@ -44,3 +44,17 @@ CELL_WHOLE_CHARS_MAX: Final = 40
 assert CELL_WHOLE_CHARS_MAX < CELL_CHARS_MAX
 # Problems of one answer that are worth reading.
 POINTERS_SHOWN_MAX: Final = 100
+
+# `windlass listen`: what is read of a delivery and of the answer behind it.
+LISTEN_BODY_BYTES_MAX: Final = 1024 * 1024
+# Of a body at a terminal; jsonl has all of it.
+LISTEN_BODY_CHARS_SHOWN_MAX: Final = 8_192
+# Deliveries that are remembered, to tell a repeat.
+LISTEN_IDS_MAX: Final = 10_000
+# A delivery passed on is answered within this time; a node's own default is 30 s.
+FORWARD_SECONDS_MAX: Final = 60.0
+# What is under way when it ends gets so long.
+LISTEN_STOP_SECONDS: Final = 1.0
+# Standard Webhooks: how far a timestamp may be from now; and signatures looked at in one header.
+SIGNATURE_AGE_SECONDS_MAX: Final = 300
+SIGNATURES_MAX: Final = 20

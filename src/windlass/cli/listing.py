@@ -67,7 +67,9 @@ def show_one(reading: Reading, answer: Answer, cols: Sequence[Column]) -> None:
 
 def name_of(thing: dict[str, Any]) -> str:
     """What other commands take to mean this thing."""
-    found = next((thing[field] for field in ("id", "name", "job_id") if thing.get(field)), None)
+    found = next(
+        (thing[field] for field in ("id", "name", "job_id", "host") if thing.get(field)), None
+    )
     if found is None:
         raise BadUsage("these have no id; use -o json or -o jsonl")
     return str(found)

@@ -16,12 +16,14 @@ import structlog
 import uvloop
 
 from windlass.cli import compose
+from windlass.cli.secret_key import with_key
 from windlass.config import Settings, load_settings
 from windlass.embedded.errors import EmbeddedError
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 from windlass.embedded.valkey import EmbeddedValkey
 from windlass.errors import WindlassError
+from windlass.strategies.egress import Egress
 from windlass.telemetry.logs import configure_logs
 
 log = structlog.get_logger()
@@ -60,6 +62,7 @@ async def _up(settings: Settings, nodes: int) -> int:
     taken = compose.listen(settings.host, settings.port)
     stop = Stop()
     async with EmbeddedServers(settings.data or DATA) as servers:
+        settings = with_key(settings, servers.data)
         running = await compose.start(
             settings,
             database_url=servers.database_url,
@@ -67,6 +70,7 @@ async def _up(settings: Settings, nodes: int) -> int:
             taken=taken,
         )
         async with _kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
+            _warn_of_loopback(settings)
             _say_ready(running)
             await stop.first.wait()
             log.info("draining", seconds=settings.drain_timeout_seconds)
@@ -87,6 +91,16 @@ async def _node(settings: Settings, database_url: str) -> int:
     log.info("draining", seconds=settings.drain_timeout_seconds)
     await _drain_or_stop(running, stop)
     return 0
+
+
+def _warn_of_loopback(settings: Settings) -> None:
+    """Who tries Windlass out has a receiver on this very machine, and should not have to guess."""
+    if Egress(settings.egress_allow).refusal("localhost", "127.0.0.1") is not None:
+        print(
+            "note: webhooks to this machine and to private networks are refused; "
+            "WINDLASS_EGRESS_ALLOW=127.0.0.0/8 lets them reach loopback",
+            file=sys.stderr,
+        )
 
 
 def _say_ready(running: compose.Windlass) -> None:
@@ -157,6 +171,7 @@ async def _more_nodes(
     """Further nodes of `up --nodes N`: processes that execute and serve no API."""
     environ = {**os.environ, "WINDLASS_DATABASE_URL": servers.database_url}
     environ["WINDLASS_REDIS_URL"] = servers.redis_url
+    environ["WINDLASS_SECRET_KEY"] = settings.secret_key or ""
     command = [sys.executable, "-m", "windlass", "node", "--roles", "worker,leader"]
     command += ["--workers", str(settings.workers)]
     command += ["--app", settings.app] if settings.app else []

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from windlass import duration, limits
+from windlass.config import secret_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +111,10 @@ def subset(*words: str) -> Rule:
     return Rule(parse=parse, allowed=f"one or more of {', '.join(words)}, separated by commas")
 
 
-def matching(check: Callable[[str], bool], allowed: str, *, chars_min: int = 1) -> Rule:
+def matching(check: Callable[[str], bool], allowed: str) -> Rule:
     def parse(value: object) -> str:
         text = plain_text(value)
-        if len(text) < chars_min or not check(text):
+        if not check(text):
             raise ValueError
         return text
 
@@ -123,14 +124,28 @@ def matching(check: Callable[[str], bool], allowed: str, *, chars_min: int = 1) 
 def network_list() -> Rule:
     def parse(value: object) -> tuple[str, ...]:
         given = text_list(value)
-        if not all(is_network(item) or is_host(item) for item in given):
+        if not all(is_network(item) or is_host_pattern(item) for item in given):
             raise ValueError
         return tuple(given)
 
     return Rule(
         parse=parse,
-        allowed='CIDRs or hosts separated by commas, like "10.0.0.0/8, hooks.internal"',
+        allowed='CIDRs or hosts separated by commas, like "10.0.0.0/8, hooks.internal, *.local"',
     )
+
+
+def key_list() -> Rule:
+    """Kept as it was written: whoever encrypts reads the keys, and the file that it may name."""
+
+    def parse(value: object) -> str:
+        text = plain_text(value, chars_max=4096)
+        if not text.removeprefix(secret_key.FILE):
+            raise ValueError
+        if not text.startswith(secret_key.FILE):
+            secret_key.decode_keys(text)
+        return text
+
+    return Rule(parse=parse, allowed=secret_key.ALLOWED)
 
 
 def folder() -> Rule:
@@ -159,12 +174,26 @@ def is_host(text: str) -> bool:
     return True
 
 
+def is_host_pattern(text: str) -> bool:
+    """A host, or `*.` and the end of names; no address below `*.`, and none with a zone."""
+    name = text.removeprefix("*.")
+    return is_host(name) and "%" not in name and (name == text or not is_address(name))
+
+
 def is_network(text: str) -> bool:
     try:
         ip_network(text)
     except ValueError:
         return False
-    return "/" in text
+    return "/" in text and "%" not in text
+
+
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

@@ -19,7 +19,9 @@ FILE_NAME = "windlass.toml"
 FILE_BYTES_MAX = 1024 * 1024
 PREFIX = "WINDLASS_"
 # These speak to the command line, not to a node.
-NOT_SETTINGS = frozenset({"WINDLASS_CONFIG", "WINDLASS_TOKEN", "WINDLASS_URL"})
+NOT_SETTINGS = frozenset(
+    {"WINDLASS_CONFIG", "WINDLASS_LISTEN_SECRET", "WINDLASS_TOKEN", "WINDLASS_URL"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ RULES: dict[str, rules.Rule] = {
     "retention_days": rules.whole_number(1, 3650),
     "egress_allow": rules.network_list(),
     "auth": rules.switch(),
-    "secret_key": rules.matching(lambda _: True, "at least 32 characters", chars_min=32),
+    "secret_key": rules.key_list(),
     "otel_exporter_otlp_endpoint": rules.url("http", "https", like="https://collector:4318"),
     "log_format": rules.one_of("console", "json"),
     "data": rules.folder(),

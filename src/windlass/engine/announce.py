@@ -30,11 +30,15 @@ class Announcer:
         self._end_listeners: list[Callable[[UUID], None]] = []
         self._cancel_listeners: list[Callable[[UUID], None]] = []
         self._event_listeners: list[Callable[[], None]] = []
+        self._name_listeners: dict[str, list[Callable[[list[str]], None]]] = {
+            "target": [],
+            "secret": [],
+        }
         self._events_due = False
         # One process hears its own messages back; they do no harm, they only say it again.
         lane.on_message(keys.WAKE, self._hear_lines)
         lane.on_message(keys.RESULTS, self._hear_ends)
-        lane.on_message(keys.INVALIDATE, self._hear_cancels)
+        lane.on_message(keys.INVALIDATE, self._hear_invalid)
         lane.on_message(keys.EVENTS, lambda _: self._each_event())
 
     def on_line(self, listener: Callable[[Line, datetime], None]) -> None:
@@ -51,6 +55,14 @@ class Announcer:
 
     def on_event(self, listener: Callable[[], None]) -> None:
         self._event_listeners.append(listener)
+
+    def on_target(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears the hosts of targets whose rows have changed."""
+        self._name_listeners["target"].append(listener)
+
+    def on_secret(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears the names of secrets that have changed."""
+        self._name_listeners["secret"].append(listener)
 
     def lines(self, due: Mapping[Line, datetime | float]) -> None:
         """New work in these lines, due at an instant or after so many seconds."""
@@ -98,6 +110,20 @@ class Announcer:
         self._lane.publish(keys.INVALIDATE, msgspec.json.encode(message))
         self.happened()
 
+    def targets(self, hosts: list[str]) -> None:
+        """The rows of these targets have changed."""
+        self._changed("target", hosts)
+
+    def secrets(self, names: list[str]) -> None:
+        """These secrets have changed."""
+        self._changed("secret", names)
+
+    def _changed(self, noun: str, names: list[str]) -> None:
+        for listener in self._name_listeners[noun]:
+            listener(names)
+        self._lane.publish(keys.INVALIDATE, msgspec.json.encode({noun: names}))
+        self.happened()
+
     def happened(self) -> None:
         """Something changed; listeners to events hear of it, at most every 50 ms."""
         if not self._events_due:
@@ -126,7 +152,11 @@ class Announcer:
             for listener in self._end_listeners:
                 listener(job_id)
 
-    def _hear_cancels(self, message: bytes) -> None:
-        for text in msgspec.json.decode(message, type=dict[str, list[str]]).get("cancel", []):
+    def _hear_invalid(self, message: bytes) -> None:
+        told = msgspec.json.decode(message, type=dict[str, list[str]])
+        for text in told.get("cancel", []):
             for listener in self._cancel_listeners:
                 listener(UUID(hex=text))
+        for noun, listeners in self._name_listeners.items():
+            for hear in listeners if noun in told else ():
+                hear(told[noun])

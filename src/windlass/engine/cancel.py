@@ -1,7 +1,7 @@
 """Cancel jobs wherever they are.
 
-Promises: a job that is waiting ends `cancelled` at once; a running one is asked to stop and can no
-longer end `succeeded` (G7). Jobs that have ended stay as they are.
+Promises: a job that is waiting, be it for its receiver, ends `cancelled` at once; a running one is
+asked to stop and can no longer end `succeeded` (G7). Jobs that have ended stay as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from windlass.engine.advance import advance
+from windlass.engine.complete import drop_awaited
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -36,10 +37,12 @@ async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
         )
         asked = await connection.fetch(statement("job_request_cancel_many"), list(job_ids))
         advanced = await advance(connection, ended)
+        # With a receiver there is nobody to ask: no node runs it.
+        dropped = await drop_awaited(connection, [row["id"] for row in asked])
         return Cancelled(
-            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
-            asked={row["id"]: row["node_id"] for row in asked},
-            ready=advanced.ready,
+            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]} | dropped.ended,
+            asked={row["id"]: row["node_id"] for row in asked if row["id"] not in dropped.ended},
+            ready=advanced.ready + dropped.ready,
         )
 
     return await database.together(work)

@@ -116,10 +116,17 @@ class Frontier:
 
 
 async def claim(
-    database: Database, node_id: UUID, frontier: Frontier, places: int
+    database: Database,
+    node_id: UUID,
+    frontier: Frontier,
+    places: int,
+    claim_id: UUID | None = None,
 ) -> list[Attempt]:
-    """Up to `places` attempts, none of them begun. Raises Unavailable; see `unclaim`."""
-    claim_id = uuid4()
+    """Up to `places` attempts, none of them begun. Raises Unavailable; see `held_under`.
+
+    `claim_id` is random and fresh; None: made here.
+    """
+    claim_id = claim_id or uuid4()
     lines = frontier.lines(limited=False)
     if not lines:
         return []
@@ -137,13 +144,17 @@ async def claim(
 
 
 async def claim_limited(
-    database: Database, node_id: UUID, frontier: Frontier, places: int
+    database: Database,
+    node_id: UUID,
+    frontier: Frontier,
+    places: int,
+    claim_id: UUID | None = None,
 ) -> list[Attempt]:
     """The same for queues with `max_running` or `rate`: under the lock of the queue's row."""
     lines = frontier.lines(limited=True)
     if not lines:
         return []
-    claim_id = uuid4()
+    claim_id = claim_id or uuid4()
 
     async def work(connection: Connection[Record]) -> list[Record]:
         queues = sorted({queue for queue, _ in lines})
@@ -166,9 +177,11 @@ async def claim_limited(
     return [attempt_of(row, claim_id) for row in rows]
 
 
-async def claim_solo(database: Database, node_id: UUID) -> list[Attempt]:
+async def claim_solo(
+    database: Database, node_id: UUID, claim_id: UUID | None = None
+) -> list[Attempt]:
     """One job on its last chance, if there is one."""
-    claim_id = uuid4()
+    claim_id = claim_id or uuid4()
     rows = await database.run("job_claim_solo", node_id, claim_id)
     return [attempt_of(row, claim_id) for row in rows]
 
@@ -190,9 +203,26 @@ async def release(database: Database, attempts: list[Attempt]) -> list[Record]:
     )
 
 
+async def park(database: Database, attempts: list[Attempt], reasons: list[str]) -> list[Record]:
+    """Hand back attempts whose target has no room; they wait for it outside their line."""
+    return await database.run(
+        "job_park_many",
+        [attempt.job_id for attempt in attempts],
+        [attempt.number for attempt in attempts],
+        [attempt.claim_id for attempt in attempts],
+        [attempt.target for attempt in attempts],
+        reasons,
+    )
+
+
 async def held(database: Database, node_id: UUID, older_than_seconds: float) -> list[Record]:
     """What the database thinks this node runs: a claim whose answer got lost shows up here."""
     return await database.run("job_held_by", node_id, older_than_seconds)
+
+
+async def held_under(database: Database, node_id: UUID, claim_ids: list[UUID]) -> list[Record]:
+    """What claims took whose answers never came."""
+    return await database.run("job_held_under", node_id, claim_ids)
 
 
 async def release_rows(database: Database, rows: list[Record]) -> list[Record]:
@@ -223,4 +253,6 @@ def attempt_of(row: Record, claim_id: UUID) -> Attempt:
         correlation_id=row["correlation_id"],
         trace_id=row["trace_id"],
         input=row["input"],
+        target=row["target"],
+        has_pass=row["has_pass"],
     )

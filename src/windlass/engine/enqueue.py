@@ -21,7 +21,7 @@ from windlass.engine.admission import Limits, admit
 from windlass.engine.gather import Gather
 from windlass.engine.request import COPIED, Accepted, Idempotency, Request, arrange, copied
 from windlass.errors import Unavailable
-from windlass.limits import ENQUEUE_BATCH_MAX
+from windlass.limits import ENQUEUE_BATCH_MAX, TARGETS_REMEMBERED_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
 from windlass.store.database import Connection, Database, Record, Refused, Unknown
@@ -44,11 +44,20 @@ class Reservation:
 class Starter(Protocol):
     """A node that may begin a job the moment it is accepted, instead of claiming it after."""
 
+    def park(self, drafts: Sequence[Draft]) -> list[str]:
+        """Mark those whose targets have no room (`parked_for`); returns these targets."""
+
+    def parked(self) -> None:
+        """What was marked is committed."""
+
     def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
         """None: it has no place, or others were there first."""
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         """Begin what was inserted as running; places that were not used are free again."""
+
+    def doubt(self, reservation: Reservation) -> None:
+        """What became of the insert is not known; nothing of it is begun here."""
 
 
 class Enqueuer:
@@ -61,6 +70,7 @@ class Enqueuer:
         self._limits = limits or Limits()
         self._on_accepted = on_accepted
         self.starter: Starter | None = None  # None: this process runs nothing
+        self._targets: set[str] = set()  # that have their row
         self._singles: Gather[Request, Accepted] = Gather(
             self._perform, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
@@ -84,6 +94,7 @@ class Enqueuer:
         return answer
 
     async def _perform(self, requests: list[Request]) -> list[Accepted | Exception]:
+        await self._park(requests)
         plain = [request for request in requests if request.is_plain]
         special = [request for request in requests if not request.is_plain]
         if plain and self._limits.max_jobs is None and self._limits.max_bytes is None:
@@ -97,6 +108,18 @@ class Enqueuer:
         return [
             request.answer or Unavailable("the submission was not answered") for request in requests
         ]
+
+    async def _park(self, requests: list[Request]) -> None:
+        """Jobs for a target without room do not join their line: others stand behind them there."""
+        if self.starter is None:
+            return
+        hosts = self.starter.park([draft for request in requests for draft in request.drafts])
+        fresh = [host for host in hosts if host not in self._targets]
+        if fresh:
+            await self._database.run("target_ensure_many", fresh)
+            if len(self._targets) > TARGETS_REMEMBERED_MAX:
+                self._targets.clear()
+            self._targets.update(fresh)
 
     async def _insert_apart(
         self, requests: list[Request], insert: Callable[[list[Request]], Awaitable[None]]
@@ -130,7 +153,8 @@ class Enqueuer:
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
         except Unknown:
-            # What was inserted as running and is not begun here is found by the node's reconcile.
+            if place is not None and self.starter is not None:
+                self.starter.doubt(place)
             inserted = await self._resolve(requests)
         finally:
             if place is not None and self.starter is not None:
@@ -199,19 +223,23 @@ class Enqueuer:
 
     def _tell(self, requests: list[Request]) -> None:
         lines: dict[tuple[str, int], datetime | float] = {}
+        has_parked = False
         for request in requests:
             if not isinstance(request.answer, Accepted) or request.answer.is_replayed:
                 continue
             if request.is_started:
                 continue  # nobody needs to look for it
             for draft in request.drafts:
-                if not draft.has_parents:
+                has_parked = has_parked or draft.parked_for is not None
+                if not draft.has_parents and draft.parked_for is None:
                     line = (draft.queue, draft.priority)
                     due = draft.run_at or draft.delay_seconds
                     if due == 0.0 or line not in lines:
                         lines[line] = due
         if lines:
             self._on_accepted(lines)
+        if has_parked and self.starter is not None:
+            self.starter.parked()
 
 
 def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:
@@ -233,6 +261,7 @@ def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:
         correlation_id=draft.correlation_id,
         trace_id=draft.trace_id,
         input=draft.input,
+        target=draft.target,
     )
 
 

@@ -67,6 +67,8 @@ def _ended(job: Record) -> Why:
 
 
 def _running(facts: Record) -> Why:
+    if facts["callback_until"] is not None:
+        return _awaited(facts)
     node = ids.show("node", facts["node_id"])
     reason = f"attempt {facts['attempt']} runs on {node}"
     gates = [Gate(gate="running", reason=reason, since=facts["started_at"])]
@@ -76,10 +78,21 @@ def _running(facts: Record) -> Why:
     return Why(state="running", summary=reason, gates=gates, estimated_start=None)
 
 
+def _awaited(facts: Record) -> Why:
+    until = facts["callback_until"]
+    reason = (
+        f"attempt {facts['attempt']} was delivered; the receiver will complete it until "
+        f"{until:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    gate = Gate(gate="callback", reason=reason, since=facts["started_at"], until=until)
+    return Why(state="running", summary=reason, gates=[gate], estimated_start=None)
+
+
 def _gates(facts: Record) -> Iterator[Gate]:
     """The gates that are shut, the weightiest first."""
     yield from _parents(facts)
     yield from _time(facts)
+    yield from _target(facts)
     yield from _queue(facts)
     yield from _places(facts)
 
@@ -122,6 +135,26 @@ def _time(facts: Record) -> Iterator[Gate]:
             since=facts["created_at"],
             until=facts["run_at"],
         )
+
+
+def _target(facts: Record) -> Iterator[Gate]:
+    if facts["parked_at"] is None:
+        return
+    host, until = facts["target"], None
+    # By what holds now, which need not be what it was parked for.
+    if not facts["is_enabled"]:
+        said = f"is disabled ({facts['disabled_reason']}); enable it to go on"
+    elif facts["breaker"] != "closed":
+        until = facts["open_until"]
+        said = f"has its breaker {facts['breaker'].replace('_', ' ')}: {facts['breaker_reason']}"
+    elif facts["target_rate"] is not None:
+        said = f"takes at most {facts['target_rate']:g} deliveries a second"
+    elif facts["target_max_running"] is not None:
+        said = f"takes at most {facts['target_max_running']} deliveries at once"
+    else:
+        said = "has its share of the slots until it answers"
+    reason = f"it is parked: target {host} {said}"
+    yield Gate(gate="target", reason=reason, since=facts["parked_at"], until=until)
 
 
 def _queue(facts: Record) -> Iterator[Gate]:
@@ -175,7 +208,8 @@ def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
         [facts["now"], facts["run_at"], *(gate.until for gate in gates if gate.until is not None)]
     )
     if facts["ahead"] == 0:
-        return None if shut & {"slots", "max_running"} else due
+        waits = any(gate.gate == "target" and gate.until is None for gate in gates)
+        return None if waits or shut & {"slots", "max_running"} else due
     # What stood before it leaves at the pace of the last seconds, if anything left at all.
     pace = facts["ended_lately"] / _LATELY_SECONDS
     return due + timedelta(seconds=facts["ahead"] / pace) if pace else None

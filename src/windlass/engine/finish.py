@@ -1,6 +1,6 @@
 """Finish attempts, many at a time.
 
-Owns: the only statements that move a job out of `running`.
+Owns: the only statements that move a job out of `running`, or leave it to its receiver.
 Promises: a settlement is applied at most once, and only while its fence (attempt number and claim
 id) is the newest (G2); a job somebody asked to cancel never ends `succeeded` (G7).
 Never: calls the network, reads the clock, or decides a retry (see model.settle).
@@ -29,12 +29,14 @@ class Finished:
     ended: dict[UUID, str] = field(default_factory=dict)  # job -> its terminal state
     requeued: list[Record] = field(default_factory=list)  # id, run_at, queue, priority
     ready: list[Record] = field(default_factory=list)  # children now due: queue, priority, run_at
+    awaited: set[UUID] = field(default_factory=set)  # left to their receivers
     refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
 
     def add(self, other: Finished) -> None:
         self.ended |= other.ended
         self.requeued += other.requeued
         self.ready += other.ready
+        self.awaited |= other.awaited
         self.refused |= other.refused
 
 
@@ -46,12 +48,18 @@ async def finish(database: Database, node_id: UUID, batch: Sequence[Settlement])
     batch = sorted(batch, key=lambda settlement: settlement.job_id)
     finished = Finished()
     again = [settlement for settlement in batch if settlement.state == "queued"]
-    ends = [settlement for settlement in batch if settlement.state != "queued"]
+    waits = [settlement for settlement in batch if settlement.state == "running"]
+    ends = [settlement for settlement in batch if is_terminal(settlement.state)]
     if again:
         finished.requeued = await _apart(again, lambda part: _requeue(database, node_id, part))
         done = {row["id"] for row in finished.requeued}
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]
+    if waits:
+        rows = await _apart(waits, lambda part: _await(database, part))
+        finished.awaited = {row["id"] for row in rows}
+        # The same: whoever was asked to stop does not wait for its receiver.
+        ends += [settlement for settlement in waits if settlement.job_id not in finished.awaited]
     if ends:
         rows = await _apart(ends, lambda part: _end(database, part))
         finished.ended = {row["id"]: row["state"] for row in rows}
@@ -83,6 +91,19 @@ async def _apart(
 
 async def _requeue(database: Database, node_id: UUID, again: Sequence[Settlement]) -> list[Record]:
     return await database.run("job_requeue_many", *requeue_columns(again, node_id))
+
+
+async def _await(database: Database, waits: Sequence[Settlement]) -> list[Record]:
+    callbacks = [settlement.callback for settlement in waits if settlement.callback is not None]
+    return await database.run(
+        "job_await_many",
+        [settlement.job_id for settlement in waits],
+        [settlement.attempt for settlement in waits],
+        [settlement.claim_id for settlement in waits],
+        [callback.patience_seconds for callback in callbacks],
+        [callback.token_hash for callback in callbacks],
+        [settlement.detail for settlement in waits],
+    )
 
 
 async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
@@ -132,6 +153,7 @@ def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> list[list[obj
         [settlement.error for settlement in again],
         [settlement.crashed for settlement in again],
         [node_id] * len(again),
+        [settlement.detail for settlement in again],
     ]
 
 
@@ -140,12 +162,13 @@ def _end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
         [settlement.job_id for settlement in ends],
         [settlement.attempt for settlement in ends],
         [settlement.claim_id for settlement in ends],
-        # A retry that may not happen any more is here only because of a cancel request.
-        ["cancelled" if s.state == "queued" else s.state for s in ends],
-        ["cancelled" if s.state == "queued" else s.outcome for s in ends],
+        # A retry or a wait that may not happen any more is here only because of a cancel request.
+        [s.state if is_terminal(s.state) else "cancelled" for s in ends],
+        [s.outcome if is_terminal(s.state) else "cancelled" for s in ends],
         [settlement.result for settlement in ends],
         [settlement.error for settlement in ends],
         [settlement.cause for settlement in ends],
+        [settlement.detail for settlement in ends],
     ]
 
 
@@ -162,6 +185,7 @@ def _without_values(settlement: Settlement) -> Settlement:
         error='{"cause":"unstorable","message":"the result or error could not be stored"}',
         cause=settlement.cause,
         crashed=settlement.crashed,
+        callback=settlement.callback,
         queue=settlement.queue,
         kind=settlement.kind,
     )

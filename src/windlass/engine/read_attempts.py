@@ -22,10 +22,16 @@ class Tried:
     outcome: str | None
     next_run_at: datetime | None  # None: no other attempt followed from it
     error: str | None  # JSON
+    detail: str | None  # JSON of what its strategy keeps of it; None: nothing, or not yet
 
 
 async def read_attempts(database: Database, job_id: UUID) -> list[Tried]:
     """In order. Raises NotFound."""
+    return (await read_tried_job(database, job_id))[1]
+
+
+async def read_tried_job(database: Database, job_id: UUID) -> tuple[Record, list[Tried]]:
+    """The job's row with its attempts in order. Raises NotFound."""
     rows = await database.read("attempt_list", [job_id])
     # The job after its attempts: one that moves in between is then seen twice rather than never.
     job = await read_job(database, job_id)
@@ -34,7 +40,7 @@ async def read_attempts(database: Database, job_id: UUID) -> list[Tried]:
     newest = _newest(job)
     if newest is not None and (newest.attempt, newest.started_at) not in seen:
         tried.append(newest)
-    return tried
+    return job, tried
 
 
 def _tried(row: Record) -> Tried:
@@ -46,6 +52,7 @@ def _tried(row: Record) -> Tried:
         outcome=row["outcome"],
         next_run_at=row["next_run_at"],
         error=row["error"],
+        detail=row["detail"],
     )
 
 
@@ -61,4 +68,5 @@ def _newest(job: Record) -> Tried | None:
         next_run_at=None,
         # A running job still shows the error of the attempt before.
         error=job["error"] if job["outcome"] not in (None, "succeeded") else None,
+        detail=job["detail"],
     )

@@ -34,6 +34,8 @@ class JobFilter:
     correlation_id: str | None = None
     key: str | None = None
     cause: str | None = None
+    target: str | None = None
+    finished_since: datetime | None = None  # only what has ended
     created_after: datetime | None = None
     created_before: datetime | None = None
 
@@ -62,8 +64,8 @@ async def list_jobs(
 
 def _statement_for(which: JobFilter) -> str:
     asked = set(which.states)
-    # Only a finished job has a cause.
-    if (asked and asked <= set(TERMINAL)) or which.cause is not None:
+    # Only a finished job has a cause or an end.
+    if (asked and asked <= set(TERMINAL)) or which.cause or which.finished_since:
         return "job_list_finished"
     if asked and asked <= set(UNFINISHED):
         return "job_list_unfinished"
@@ -93,6 +95,8 @@ def _conditions(which: JobFilter, before: UUID | None) -> tuple[list[str], list[
     add("correlation_id = {}", which.correlation_id)
     add("id = (SELECT k.job_id FROM windlass.job_key k WHERE k.key = {})", which.key)
     add("coalesce(cause, 'unknown') = {}", which.cause)
+    add("target = {}", which.target)
+    add("finished_at >= {}", which.finished_since)
     if which.created_after is not None:
         add("created_at > {}", which.created_after)
         add("id >= {}", _id_at(which.created_after, -_SKEW))

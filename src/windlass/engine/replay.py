@@ -29,6 +29,7 @@ class DeadFilter:
     tag: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    target: str | None = None
 
 
 async def replay(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -46,17 +47,21 @@ async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     return await database.run("job_promote_many", list(job_ids))
 
 
-async def select_dead(database: Database, which: DeadFilter) -> list[UUID]:
-    rows = await database.read(
-        "dead_select",
-        which.queue,
-        which.kind,
-        which.cause,
-        which.tag,
-        which.since,
-        which.until,
-        SELECT_MAX,
-    )
+async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
+    """Up to `most` ids, oldest first."""
+    one_target = "target = $8" if which.target is not None else "$8::text IS NULL"
+    async with database.side() as connection:
+        rows = await connection.fetch(
+            statement("dead_select").replace("{where}", one_target),
+            which.queue,
+            which.kind,
+            which.cause,
+            which.tag,
+            which.since,
+            which.until,
+            most,
+            which.target,
+        )
     return [row["id"] for row in rows]
 
 

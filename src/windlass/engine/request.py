@@ -105,6 +105,8 @@ def arrange(
         [unmet.get(job_id, 0) for _, job_id, _ in rows] if unmet else [],
         _some([draft.on_parent_failure if draft.has_parents else None for draft in drafts]),
         list(starts or ()),
+        _some([draft.target for draft in drafts]),
+        _some([draft.parked_for for draft in drafts]),
     ]
 
 
@@ -125,6 +127,9 @@ COPIED: Final = (
     "tags",
     "input",
     "input_bytes",
+    "target",
+    "parked_at",
+    "parked_for",
 )
 
 
@@ -152,6 +157,9 @@ def copied(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
             draft.tags or None,
             draft.input,
             len(draft.input) if draft.input.isascii() else len(draft.input.encode()),
+            draft.target,
+            None if draft.parked_for is None else now,
+            draft.parked_for,
         )
 
 

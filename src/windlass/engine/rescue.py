@@ -1,6 +1,6 @@
-"""Recover what lost nodes held, and end what is past its deadline.
+"""Recover what lost nodes held, end what is past its deadline, give up on silent receivers.
 
-Both are idempotent statements that any node may run at any time; the fence makes a node that comes
+All are idempotent statements that any node may run at any time; the fence makes a node that comes
 back from the dead powerless (G2). A node's death counts as a crash of what it ran: the job that
 keeps killing nodes is quarantined as `dead` with the cause `worker_died`.
 """
@@ -11,8 +11,9 @@ from typing import Final
 from uuid import UUID
 
 from windlass.engine.advance import advance
-from windlass.engine.finish import Finished, end_in, requeue_columns
-from windlass.model.attempt import Attempt
+from windlass.engine.finish import Finished
+from windlass.engine.held import attempt_of, settle_in
+from windlass.engine.overdue import give_up
 from windlass.model.outcome import Crashed
 from windlass.model.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
@@ -22,11 +23,12 @@ BATCH: Final = 1_000
 
 
 async def recover(database: Database) -> Finished:
-    """One round of both, in one transaction: an idle node asks for as little as it can."""
+    """One round of all, in one transaction: an idle node asks for as little as it can."""
 
     async def work(connection: Connection[Record]) -> Finished:
         finished = await _rescue(connection)
         finished.add(await _expire(connection))
+        finished.add(await give_up(connection, BATCH))
         return finished
 
     return await database.together(work)
@@ -45,47 +47,13 @@ async def expire(database: Database) -> Finished:
 async def _rescue(connection: Connection[Record]) -> Finished:
     await connection.fetch(statement("node_mark_lost"))
     rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
-    finished = Finished()
-    if not rows:
-        return finished
-    settlements = [(row["node_id"], _settle(row)) for row in rows]
-    for node_id in {row["node_id"] for row in rows}:
-        mine = [s for node, s in settlements if node == node_id and s.state == "queued"]
-        if mine:
-            finished.requeued += await connection.fetch(
-                statement("job_requeue_many"), *requeue_columns(mine, node_id)
-            )
-    done = {row["id"] for row in finished.requeued}
-    # Out of tries, quarantined, or asked to cancel while it ran.
-    ends = [s for _, s in settlements if s.job_id not in done]
-    if ends:
-        finished.add(await end_in(connection, ends))
-    return finished
+    return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
 
 
 def _settle(row: Record) -> Settlement:
-    attempt = Attempt(
-        job_id=row["id"],
-        claim_id=row["claim_id"],
-        number=row["attempt"],
-        queue=row["queue"],
-        kind=row["kind"],
-        priority=row["priority"],
-        max_attempts=row["max_attempts"],
-        snoozes=row["snoozes"],
-        crashes=row["crashes"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        timeout_ms=None,
-        retry=row["retry"],
-        correlation_id=None,
-        trace_id=None,
-        input="",
-    )
     node: UUID = row["node_id"]
-    settlement = settle(
-        attempt, Crashed(f"node_{node.hex} died or was cut off while running it"), 0
-    )
+    outcome = Crashed(f"node_{node.hex} died or was cut off while running it")
+    settlement = settle(attempt_of(row), outcome, 0)
     settlement.rest_seconds = 0.0  # it waited a whole lease already
     return settlement
 

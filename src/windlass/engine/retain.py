@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from windlass.engine.secrets import forget_expired_secrets
 from windlass.errors import Unavailable
 from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
 from windlass.store.database import Connection, Database, Record
@@ -31,6 +32,7 @@ async def retain(database: Database, retention_days: int) -> Retained:
     await _forget_rest(database, retention_days)
     forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
     done.forgotten_keys = forgotten[0]["forgotten"]
+    await forget_expired_secrets(database)
     return done
 
 

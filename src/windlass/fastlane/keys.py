@@ -11,4 +11,10 @@ WAKE: Final = PREFIX + "wake"  # there is work in these lines; published by whoe
 RESULTS: Final = PREFIX + "results"  # these jobs ended; published by whoever finished them
 EVENTS: Final = PREFIX + "events"  # something happened; published at most every 50 ms by a node
 INVALIDATE: Final = PREFIX + "invalidate"  # stop these running jobs; drop these cached things
+# A target's rate: when its next delivery is due (µs, Redis TIME). Owned by whoever lets jobs go; it
+# expires when it no longer matters. After a flush the limit starts anew: one burst more.
+LIMIT: Final = PREFIX + "limit:{%s}"
+# A target's failures in a row, of all nodes. Owned by whoever sees one, expires after minutes, gone
+# with the first answer. After a flush nodes go on with what each of them counted itself.
+BREAKER: Final = PREFIX + "breaker:{%s}"
 CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE)

@@ -11,13 +11,16 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from importlib import resources
+from typing import Any, Final
 
 import structlog
 from redis import asyncio as redis
 from redis.exceptions import RedisError
 
 from windlass.clock import monotonic
+from windlass.errors import Unavailable
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 
@@ -29,6 +32,18 @@ BUFFER_MAX: Final = 1_000
 # After a failure calls are not tried for this long: a dead Redis costs one deadline, not thousands.
 BREAK_SECONDS: Final = 1.0
 SUBSCRIBE_PING_SECONDS: Final = 5.0
+_FORGET: Final = ""  # stands in the outbox for "unlink this key"
+
+
+@cache
+def lua(name: str) -> str:
+    """The text of a script, without what it says about itself."""
+    text = resources.files("windlass.fastlane").joinpath(f"lua/{name}.lua").read_text()
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+class LaneDown(Unavailable):
+    """Redis did not answer in time; the caller has another way."""
 
 
 class FastLane:
@@ -88,6 +103,23 @@ class FastLane:
         self._outbox.append((channel, message))
         self._has_mail.set()
 
+    async def ask(self, script: str, key: str, *args: int | float | str) -> Any:
+        """What a script of lua/ answers about one key. Raises LaneDown."""
+        if self._client is None or not self.is_up or monotonic() < self._broken_until:
+            raise LaneDown("the fast lane is down")
+        try:
+            async with asyncio.timeout(FASTLANE_CALL_SECONDS):
+                return await self._client.register_script(lua(script))(keys=[key], args=args)
+        except (RedisError, OSError, TimeoutError) as trouble:
+            self._broken_until = monotonic() + BREAK_SECONDS
+            raise LaneDown(f"Redis did not answer: {trouble}") from trouble
+
+    def forget(self, key: str) -> None:
+        """Drop a key when possible. Never waits."""
+        if self._client is not None and self.is_up and monotonic() >= self._broken_until:
+            self._outbox.append((_FORGET, key.encode()))
+            self._has_mail.set()
+
     async def ping_seconds(self) -> float | None:
         """How long a round trip takes now; None when Redis does not answer."""
         if self._client is None:
@@ -116,7 +148,10 @@ class FastLane:
         assert self._client is not None
         async with self._client.pipeline(transaction=False) as pipeline:
             for channel, message in mail:
-                pipeline.publish(channel, message)
+                if channel == _FORGET:
+                    pipeline.unlink(message)
+                else:
+                    pipeline.publish(channel, message)
             # A cancelled command could leave its reply on the connection for the next caller;
             # redis-py closes the connection in that case, which is what we want.
             async with asyncio.timeout(FASTLANE_CALL_SECONDS * 10):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 
@@ -27,6 +28,11 @@ class Attempt:
     correlation_id: str | None
     trace_id: str | None
     input: str  # JSON, decoded only by a strategy that needs it
+    target: str | None = None  # whom an `http` job calls; None: other kinds
+    has_pass: bool = False  # its target's limits were asked already
+    # What its strategy keeps of it for people to look at, filled as it goes, so that it is there
+    # however the attempt ends; None: nothing.
+    detail: dict[str, Any] | None = None
 
     @property
     def tries(self) -> int:

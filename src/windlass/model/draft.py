@@ -32,10 +32,17 @@ class Draft:
     correlation_id: str | None = None
     trace_id: str | None = None
     owner: str | None = None
+    target: str | None = None  # whom an `http` job calls; None: other kinds
+    parked_for: str | None = None  # what its target has no room for; None: it joins its line
 
     @property
     def has_parents(self) -> bool:
         return bool(self.depends_on or self.depends_on_places)
+
+    @property
+    def is_due(self) -> bool:
+        """True when it may start the moment it is accepted."""
+        return self.run_at is None and not self.delay_seconds and not self.has_parents
 
     @property
     def is_plain(self) -> bool:

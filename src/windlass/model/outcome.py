@@ -19,12 +19,14 @@ class Failed:
     message: str
     detail: dict[str, Any] = field(default_factory=dict)
     is_final: bool = False  # True: another try cannot help
+    retry_after_seconds: float | None = None  # the other side's wish; None: it has none
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
     name: ClassVar[str] = "timed_out"
     after_seconds: float
+    waited_for: str | None = None  # "a connection"; None: the whole attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +50,13 @@ class Cancelled:
     name: ClassVar[str] = "cancelled"
 
 
-Outcome = Succeeded | Failed | TimedOut | Crashed | Snoozed | Cancelled
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """The other side has it and will say how it ended, by a token of which we keep the hash."""
+
+    name: ClassVar[str] = "awaited"
+    token_hash: bytes
+    patience_seconds: float
+
+
+Outcome = Succeeded | Failed | TimedOut | Crashed | Snoozed | Cancelled | Awaited

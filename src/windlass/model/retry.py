@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from windlass.duration import parse_seconds
-from windlass.limits import ATTEMPTS_MAX, DURATION_SECONDS_MAX
+from windlass.limits import ATTEMPTS_MAX, DURATION_SECONDS_MAX, RETRY_AFTER_SECONDS_MAX
 from windlass.model.pointer import step
 
 
@@ -46,6 +46,13 @@ def rest_seconds(policy: Retry, tries: int, chance: float) -> float | None:
         # The exponent is bounded first: 2.0 ** 2000 is an OverflowError, not a long rest.
         rest = min(policy.initial_seconds * policy.factor ** min(tries - 1, 64), policy.max_seconds)
     return rest * (0.75 + chance / 2) if policy.jitter else rest
+
+
+def obliging(rest: float, wish: float | None) -> float:
+    """A rest that also honours the other side's wish, within reason."""
+    if wish is None or not wish > rest:
+        return rest
+    return min(wish, max(rest, float(RETRY_AFTER_SECONDS_MAX)))
 
 
 @cache

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from windlass.limits import CRASHES_MAX, ERROR_TEXT_MAX
 from windlass.model.attempt import Attempt
-from windlass.model.harmless import harmless_json, harmless_text
+from windlass.model.harmless import harmless_json, harmless_record, harmless_text
 from windlass.model.outcome import (
+    Awaited,
     Cancelled,
     Crashed,
     Failed,
@@ -19,7 +20,7 @@ from windlass.model.outcome import (
     Succeeded,
     TimedOut,
 )
-from windlass.model.retry import Retry, default_for, read_retry, rest_seconds
+from windlass.model.retry import Retry, default_for, obliging, read_retry, rest_seconds
 from windlass.model.states import State
 
 
@@ -30,16 +31,20 @@ class Settlement:
     job_id: UUID
     attempt: int
     claim_id: UUID
-    state: State  # `queued` means: again after `rest_seconds`
+    # `queued` means: again after `rest_seconds`; `running`: the other side has it, see `callback`.
+    state: State
     outcome: str
     rest_seconds: float = 0.0
     result: str | None = None
     error: str | None = None
     cause: str | None = None
     crashed: bool = False
+    detail: str | None = None  # JSON of what the strategy kept of the attempt; None: nothing
+    callback: Awaited | None = None
     # What telemetry wants to know.
     queue: str = ""
     kind: str = ""
+    target: str | None = None
     duration_seconds: float = 0.0
 
 
@@ -56,6 +61,10 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             return _settlement(attempt, outcome, "cancelled")
         case Failed() | TimedOut() | Crashed():
             return _retry_or_bury(attempt, outcome, chance)
+        case Awaited():
+            settlement = _settlement(attempt, outcome, "running")
+            settlement.callback = outcome
+            return settlement
         case _:
             assert_never(outcome)
 
@@ -78,8 +87,8 @@ def _retry_or_bury(
     rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
     if isinstance(outcome, Crashed) and attempt.crashes + 1 >= CRASHES_MAX:
         rest = None
-    if isinstance(outcome, Failed) and outcome.is_final:
-        rest = None
+    if isinstance(outcome, Failed) and rest is not None:
+        rest = None if outcome.is_final else obliging(rest, outcome.retry_after_seconds)
     return _settlement(
         attempt,
         outcome,
@@ -103,12 +112,12 @@ def explain_failure(outcome: Failed | TimedOut | Crashed) -> tuple[str, str]:
     match outcome:
         case Failed(cause, message, detail):
             document = {"cause": cause, "message": message, **detail}
-        case TimedOut(after_seconds):
+        case TimedOut(after_seconds, waited_for):
             cause = "timeout"
-            document = {
-                "cause": cause,
-                "message": f"the attempt was stopped after {after_seconds:g} s",
-            }
+            said = "the attempt was stopped after"
+            if waited_for is not None:
+                said = f"{waited_for} did not come within"
+            document = {"cause": cause, "message": f"{said} {after_seconds:g} s"}
         case Crashed(message):
             cause = "worker_died"
             document = {"cause": cause, "message": message}
@@ -140,6 +149,8 @@ def _settlement(
         error=error,
         cause=cause,
         crashed=crashed,
+        detail=None if attempt.detail is None else harmless_record(attempt.detail),
         queue=attempt.queue,
         kind=attempt.kind,
+        target=attempt.target,
     )

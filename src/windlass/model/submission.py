@@ -33,6 +33,7 @@ from windlass.model.draft import Draft
 from windlass.model.pointer import step
 from windlass.model.priority import NAMES, NUMBERS
 from windlass.model.retry import default_for, read_retry, to_json
+from windlass.model.target import target_of
 
 # Nobody reads more of them; a body of a million mistakes must not become a million sentences.
 PROBLEMS_MAX: Final = 100
@@ -155,6 +156,8 @@ def _read(
     if check_input is not None and isinstance(given, dict):
         for pointer, detail in check_input(given):
             problem(f"/input{pointer}", detail)
+        if draft.kind == "http" and isinstance(url := given.get("url"), str):
+            draft.target = target_of(url)
     _check_times(draft, value, now, problem)
     return draft
 

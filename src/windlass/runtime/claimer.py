@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from windlass.clock import monotonic
 from windlass.engine import claim as claims
 from windlass.engine.announce import Line
 from windlass.errors import Unavailable
-from windlass.limits import PEEK_REST_FACTOR, POLL_BUSY_SECONDS, POLL_IDLE_SECONDS
+from windlass.limits import (
+    DOUBT_LOOK_SECONDS,
+    DOUBT_SECONDS,
+    PEEK_REST_FACTOR,
+    POLL_BUSY_SECONDS,
+    POLL_IDLE_SECONDS,
+)
 from windlass.model.attempt import Attempt
-from windlass.store.database import Database
+from windlass.store.database import Database, Record
 from windlass.telemetry.metrics import Metrics
 
 
@@ -28,6 +34,8 @@ class Claimer:
         self._frontier = claims.Frontier()
         self._under_way: tuple[asyncio.Task[list[Attempt]], int] | None = None
         self._peeked_at = 0.0
+        self._doubted: dict[UUID, float] = {}  # claims without an answer, and since when
+        self._looked_at = 0.0
         self._poll_seconds = POLL_BUSY_SECONDS
         self._peek_rest_seconds = POLL_BUSY_SECONDS
 
@@ -115,19 +123,49 @@ class Claimer:
         if self._under_way is not None:
             self._under_way[0].cancel()
 
+    # -- claims whose answer was lost --------------------------------------------------------------
+
+    def doubt(self, claim_id: UUID) -> None:
+        """Nobody knows what this claim took."""
+        self._doubted[claim_id] = monotonic()
+
+    @property
+    def should_look(self) -> bool:
+        return bool(self._doubted) and monotonic() - self._looked_at >= DOUBT_LOOK_SECONDS
+
+    async def orphans(self) -> list[Record]:
+        """What doubted claims have taken, as far as they are committed by now."""
+        now = self._looked_at = monotonic()
+        rows = await claims.held_under(self._database, self._node_id, list(self._doubted))
+        found = {row["claim_id"] for row in rows}
+        self._doubted = {
+            claim_id: since
+            for claim_id, since in self._doubted.items()
+            if claim_id not in found and now - since < DOUBT_SECONDS
+        }
+        return rows
+
     async def _claim(self, places: int, *, solo: bool) -> list[Attempt]:
+        claim_id = uuid4()
+        try:
+            return await self._claim_under(claim_id, places, solo=solo)
+        except Unavailable:
+            self.doubt(claim_id)
+            raise
+
+    async def _claim_under(self, claim_id: UUID, places: int, *, solo: bool) -> list[Attempt]:
         start = monotonic()
         attempts: list[Attempt] = []
         if self._frontier.has_solo and solo:
             self._frontier.has_solo = False
-            attempts += await claims.claim_solo(self._database, self._node_id)
+            attempts += await claims.claim_solo(self._database, self._node_id, claim_id)
         if self._frontier.limited:
             attempts += await claims.claim_limited(
-                self._database, self._node_id, self._frontier, places
+                self._database, self._node_id, self._frontier, places, claim_id
             )
         if len(attempts) < places:
             attempts += await claims.claim(
-                self._database, self._node_id, self._frontier, places - len(attempts)
+                self._database, self._node_id, self._frontier, places - len(attempts), claim_id
             )
         self._metrics.claim.observe(monotonic() - start)
         return attempts

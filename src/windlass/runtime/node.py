@@ -30,6 +30,7 @@ from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
+from windlass.runtime.targets import Targets
 from windlass.runtime.worker import Worker
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
@@ -59,6 +60,7 @@ class Node:
         announcer: Announcer,
         metrics: Metrics,
         kinds: Kinds,
+        targets: Targets,
     ) -> None:
         self._settings = settings
         self._database = database
@@ -66,6 +68,7 @@ class Node:
         self._announcer = announcer
         self._metrics = metrics
         self._kinds = kinds
+        self._targets = targets
         self._now: Incarnation | None = None
         self._rebirth: asyncio.Task[None] | None = None
         self.is_draining = False
@@ -105,6 +108,12 @@ class Node:
 
     # -- beginning what this process accepts -----------------------------------------------------
 
+    def park(self, drafts: Sequence[Draft]) -> list[str]:
+        return self._targets.park(drafts)
+
+    def parked(self) -> None:
+        self._targets.parked()
+
     def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
         now = self._now
         is_worker = "worker" in self._settings.roles
@@ -116,9 +125,15 @@ class Node:
         if now is not None and now.node_id == reservation.node_id:
             now.worker.begin(reservation, attempts)
 
+    def doubt(self, reservation: Reservation) -> None:
+        now = self._now
+        if now is not None and now.node_id == reservation.node_id:
+            now.worker.doubt(reservation)
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
+        await self._targets.start()
         self._now = await self._be_born()
 
     async def drain(self, seconds: float) -> int:
@@ -152,6 +167,7 @@ class Node:
 
     async def _leave(self, now: Incarnation) -> None:
         now.lease.stop()
+        await self._targets.stop()
         await self._say(now.node_id, "left")
         await self._kinds.close()
 
@@ -179,6 +195,7 @@ class Node:
             lease=lease,
             metrics=self._metrics,
             kinds=self._kinds,
+            targets=self._targets,
             node_id=node_id,
             workers=self._settings.workers,
         )

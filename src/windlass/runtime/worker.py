@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import structlog
@@ -30,6 +31,7 @@ from windlass.limits import (
     POLL_IDLE_SECONDS,
     PREFETCH_HOLD_SECONDS,
     PREFETCH_MAX,
+    PREFETCH_WAIT_SECONDS,
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
@@ -41,7 +43,8 @@ from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
 from windlass.runtime.slots import Slots
-from windlass.store.database import Database
+from windlass.runtime.targets import Targets
+from windlass.store.database import Database, Record
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -56,6 +59,7 @@ class Worker:
         lease: Lease,
         metrics: Metrics,
         kinds: Kinds,
+        targets: Targets,
         node_id: UUID,
         workers: int,
     ) -> None:
@@ -64,6 +68,7 @@ class Worker:
         self._lease = lease
         self._metrics = metrics
         self._kinds = kinds
+        self._targets = targets
         self.node_id = node_id
         # With no workers at all jobs run inline: one at a time.
         self._slots = Slots(kinds, max(workers, 1), self._ended)
@@ -71,11 +76,12 @@ class Worker:
         self._claimer = Claimer(database, metrics, node_id)
         self._buffer: deque[tuple[float, Attempt]] = deque()
         self._reserved = 0  # slots kept for what is being inserted
-        self._handing_back: asyncio.Task[None] | None = None
+        self._handing_back: set[asyncio.Task[None]] = set()
         self._is_claiming = True
         self.last_execution_at: datetime | None = None
         self._loop = Loop("worker", self._tick)
         finisher.on_settled = self._settled
+        metrics.slots = self._places_now
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -99,8 +105,7 @@ class Worker:
         """
         self._is_claiming = False
         await self._loop.stop()
-        if self._handing_back is not None:
-            await self._handing_back
+        await asyncio.gather(*self._handing_back)
         claimed = await self._claimer.stop()
         await self._hand_back([*claimed, *(attempt for _, attempt in self._buffer)])
         self._buffer.clear()
@@ -118,6 +123,7 @@ class Worker:
         self._claimer.abort()
         self._buffer.clear()
         self._slots.abandon()
+        self._targets.forget_running()
 
     # -- what it is told -------------------------------------------------------------------------
 
@@ -140,18 +146,23 @@ class Worker:
     def _settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
         self._claimer.ended_in({settlement.queue for settlement in batch})
+        self._targets.settled(batch)
         self._loop.wake()
 
     def _ended(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
+        self._targets.ended(attempt, outcome)
         self._settle(attempt, outcome, begun)
         self._begin()
-        self._loop.wake()
+        if self._places() > 0:
+            self._loop.wake()
 
     # -- claiming --------------------------------------------------------------------------------
 
     async def _tick(self) -> float:
         if not self._is_claiming or not self._lease.is_trusted:
             return 0.2
+        if self._claimer.should_look:
+            await self._release(await self._claimer.orphans())
         await self._hand_back_stale()
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:
@@ -174,6 +185,8 @@ class Worker:
 
     def _places(self) -> int:
         free = self._slots.free - self._reserved
+        if free <= 0 and len(self._buffer) > self._ahead // 2:
+            return 0  # enough for a while: the next claim is a larger one
         room = PREFETCH_MAX - self._finisher.unsettled
         return min(free + self._ahead - len(self._buffer), CLAIM_BATCH_MAX, room)
 
@@ -190,7 +203,7 @@ class Worker:
         free = self._slots.free - self._reserved
         starts, slots = [], 0
         for draft in drafts:
-            is_due = draft.run_at is None and not draft.delay_seconds
+            is_due = draft.is_due and draft.parked_for is None
             needs_slot = draft.kind not in self._kinds.instant
             starts.append(is_due and not (needs_slot and slots >= free))
             slots += starts[-1] and needs_slot
@@ -205,7 +218,11 @@ class Worker:
             self._take_in(attempts, places=0)
         elif attempts:
             # Drained in the meantime: hand them to the others.
-            self._handing_back = asyncio.create_task(self._hand_back(attempts))
+            self._soon(self._hand_back(attempts))
+
+    def doubt(self, reservation: Reservation) -> None:
+        """Nobody knows whether its jobs were inserted; those that were are handed back."""
+        self._claimer.doubt(reservation.claim_id)
 
     def _is_idle_enough(self) -> bool:
         return (
@@ -222,6 +239,7 @@ class Worker:
         if not attempts:
             return
         now = monotonic()
+        is_starved = not self._buffer
         self.last_execution_at = attempts[-1].started_at
         for attempt in attempts:
             if attempt.number == 1:
@@ -232,18 +250,28 @@ class Worker:
                 self._settle(attempt, self._kinds.perform_now(instant, attempt), now)
             else:
                 self._buffer.append((now, attempt))
+        self._turn_away()
         self._begin()
-        if places and not self._buffer and len(attempts) == places:
-            self._ahead = min(max(self._ahead * 2, 1), PREFETCH_MAX)
-        elif len(self._buffer) > self._ahead // 2:
+        if self._buffer and now - self._buffer[0][0] > PREFETCH_WAIT_SECONDS:
             self._ahead //= 2
+        elif places and is_starved and len(attempts) == places:
+            self._ahead = min(max(self._ahead * 2, 1), PREFETCH_MAX)
 
     def _begin(self) -> None:
         while self._buffer and self._slots.free and self._lease.is_trusted:
-            self._slots.begin(self._buffer.popleft()[1])
-        self._metrics.slots(
-            busy=self._slots.busy, free=self._slots.free, buffered=len(self._buffer)
-        )
+            attempt = self._buffer.popleft()[1]
+            if attempt.target is not None and (reason := self._targets.why_not(attempt)):
+                self._soon(self._park([attempt], [reason]))
+                continue
+            self._targets.began(attempt)
+            self._slots.begin(attempt)
+
+    def _places_now(self) -> dict[str, int]:
+        return {
+            "busy": self._slots.busy,
+            "free": self._slots.free,
+            "buffered": len(self._buffer),
+        }
 
     def _settle(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
         settlement = settle(attempt, outcome, random.random())
@@ -251,6 +279,30 @@ class Worker:
         self._finisher.put(settlement)
 
     # -- handing back ----------------------------------------------------------------------------
+
+    def _turn_away(self) -> None:
+        """Park what waits here for a target that has no room: others can use the place."""
+        away: list[tuple[Attempt, str]] = []
+        stay: deque[tuple[float, Attempt]] = deque()
+        for entry in self._buffer:
+            attempt = entry[1]
+            reason = self._targets.why_not(attempt) if attempt.target is not None else None
+            if reason is None:
+                stay.append(entry)
+            else:
+                away.append((attempt, reason))
+        if away:
+            self._buffer = stay
+            self._soon(self._park([a for a, _ in away], [reason for _, reason in away]))
+
+    async def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
+        await self._give_back(attempts, lambda: claims.park(self._database, attempts, reasons))
+        self._targets.parked()
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._handing_back.add(task)
+        task.add_done_callback(self._handing_back.discard)
 
     async def _hand_back_stale(self) -> None:
         if not self._buffer or monotonic() - self._buffer[0][0] < PREFETCH_HOLD_SECONDS:
@@ -262,11 +314,15 @@ class Worker:
         await self._hand_back(stale)
 
     async def _hand_back(self, attempts: list[Attempt]) -> None:
-        if not attempts:
-            return
+        if attempts:
+            await self._give_back(attempts, lambda: claims.release(self._database, attempts))
+
+    async def _give_back(
+        self, attempts: list[Attempt], give: Callable[[], Awaitable[list[Record]]]
+    ) -> None:
         for _ in range(3):
             try:
-                released = {row["id"] for row in await claims.release(self._database, attempts)}
+                released = {row["id"] for row in await give()}
             except Unavailable:
                 await asyncio.sleep(0.2)
                 continue
@@ -285,9 +341,15 @@ class Worker:
         orphans = [row for row in rows if row["id"] not in mine]
         if not orphans or self._finisher.unsettled:
             return 0
+        await self._release(orphans)
+        return len(orphans)
+
+    async def _release(self, orphans: list[Record]) -> None:
+        """Hand back what this node holds and knows nothing of."""
+        if not orphans:
+            return
         log.warning("claims_reconciled", count=len(orphans))
         released = {row["id"] for row in await claims.release_rows(self._database, orphans)}
         for row in orphans:
             if row["id"] not in released:
                 self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))
-        return len(orphans)

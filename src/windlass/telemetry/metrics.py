@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -46,11 +47,27 @@ class Metrics:
             "Settlements whose fence had moved on",
             registry=self.registry,
         )
-        self._slots = Gauge(
-            "windlass_slots", "Slots of this node", ["state"], registry=self.registry
-        )
+        # Read when somebody asks: they change with every attempt.
+        self.slots: Callable[[], Mapping[str, int]] = dict
+        slots = Gauge("windlass_slots", "Slots of this node", ["state"], registry=self.registry)
+        for state in ("busy", "free", "buffered"):
+            slots.labels(state).set_function(partial(self._slots, state))
         self.fastlane = Gauge(
             "windlass_fastlane_up", "1 while Redis answers", registry=self.registry
+        )
+
+        self._deliveries = Counter(
+            "windlass_webhook_deliveries_total",
+            "Deliveries by how they ended and the class of the answer",
+            ["outcome", "code_class"],
+            registry=self.registry,
+        )
+        self._delivered: dict[tuple[str, int], Counter] = {}  # found again without a lock
+        self._breaker = Gauge(
+            "windlass_breaker_state",
+            "Of targets whose breaker has moved: 0 closed, 1 half open, 2 open",
+            ["target"],
+            registry=self.registry,
         )
 
     def _histogram(
@@ -69,10 +86,19 @@ class Metrics:
         for labels, count in counted.items():
             self._jobs.labels(*labels).inc(count)
 
+    def delivered(self, outcome: str, status_code: int | None) -> None:
+        key = outcome, 0 if status_code is None else status_code // 100
+        counter = self._delivered.get(key)
+        if counter is None:
+            code_class = f"{key[1]}xx" if key[1] else "none"
+            counter = self._delivered[key] = self._deliveries.labels(outcome, code_class)
+        counter.inc()
+
+    def breaker(self, host: str, state: str) -> None:
+        self._breaker.labels(host).set({"closed": 0, "half_open": 1, "open": 2}[state])
+
     def rejected(self, queue: str, reason: str) -> None:
         self._rejected.labels(queue, reason).inc()
 
-    def slots(self, *, busy: int, free: int, buffered: int) -> None:
-        self._slots.labels("busy").set(busy)
-        self._slots.labels("free").set(free)
-        self._slots.labels("buffered").set(buffered)
+    def _slots(self, state: str) -> float:
+        return self.slots().get(state, 0)

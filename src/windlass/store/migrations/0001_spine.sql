@@ -41,6 +41,8 @@ CREATE TABLE windlass.job (
     created_at          timestamptz NOT NULL DEFAULT now(),
     started_at          timestamptz,           -- of the newest attempt; NULL: never started
     cancel_requested_at timestamptz,           -- NULL: nobody asked
+    parked_at           timestamptz,           -- since when it waits for its target; NULL: it does not
+    callback_until      timestamptz,           -- its receiver has it and answers until then; NULL: a node runs it
     deadline            timestamptz,           -- must have started by then; NULL: any time
     node_id             uuid,                  -- who runs it; NULL unless running
     claim_id            uuid,                  -- random, fresh for each claim; NULL unless running
@@ -56,6 +58,7 @@ CREATE TABLE windlass.job (
     replays             smallint NOT NULL DEFAULT 0,
     has_children        boolean NOT NULL DEFAULT false,
     was_blocked         boolean NOT NULL DEFAULT false, -- it was created `blocked`
+    has_pass            boolean NOT NULL DEFAULT false, -- its target's limits were asked and it may go
     queue               text NOT NULL,
     kind                text NOT NULL,
     state               text NOT NULL CHECK (state IN ('blocked', 'queued', 'running')),
@@ -64,6 +67,9 @@ CREATE TABLE windlass.job (
     correlation_id      text,
     trace_id            text,
     owner               text,                  -- who submitted it; NULL: through SQL
+    target              text,                  -- whom an `http` job calls; NULL: other kinds
+    parked_for          text CHECK (parked_for IN ('disabled', 'breaker', 'rate', 'max_running', 'crowded')),
+    callback_hash       bytea,                 -- SHA-256 of the token that completes it
     tags                text[],
     depends_on          uuid[],
     retry               json,                  -- NULL: the default of its kind
@@ -75,7 +81,10 @@ CREATE TABLE windlass.job (
             WHEN 'running' THEN node_id IS NOT NULL AND claim_id IS NOT NULL AND started_at IS NOT NULL AND attempt > 0
             WHEN 'blocked' THEN node_id IS NULL AND claim_id IS NULL AND waits_for > 0
             ELSE node_id IS NULL AND claim_id IS NULL AND waits_for = 0
-        END)
+        END),
+    -- Who is parked waits for a target, and says for what.
+    CONSTRAINT job_parked CHECK (parked_at IS NULL OR (state = 'queued' AND target IS NOT NULL AND parked_for IS NOT NULL)),
+    CONSTRAINT job_called_back CHECK (callback_until IS NULL OR (state = 'running' AND callback_hash IS NOT NULL))
 ) WITH (
     fillfactor = 90,
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
@@ -83,9 +92,13 @@ CREATE TABLE windlass.job (
     autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 5000
 );
 -- A line is one (queue, priority); claims read it from its oldest due row on.
-CREATE INDEX job_line ON windlass.job (queue, priority, run_at) WHERE state = 'queued' AND crashes < 2;
+CREATE INDEX job_line ON windlass.job (queue, priority, run_at) WHERE state = 'queued' AND crashes < 2 AND parked_at IS NULL;
 -- Jobs on their last chance are claimed alone.
-CREATE INDEX job_solo ON windlass.job (run_at) WHERE state = 'queued' AND crashes >= 2;
+CREATE INDEX job_solo ON windlass.job (run_at) WHERE state = 'queued' AND crashes >= 2 AND parked_at IS NULL;
+-- Who waits for a target, in the order in which they may go; and who may go or has gone.
+CREATE INDEX job_parked_line ON windlass.job (target, priority DESC, run_at) WHERE parked_at IS NOT NULL;
+CREATE INDEX job_passed ON windlass.job (target) WHERE has_pass;
+CREATE INDEX job_callback ON windlass.job (callback_until) WHERE callback_until IS NOT NULL;
 CREATE INDEX job_held ON windlass.job (node_id) WHERE state = 'running';
 CREATE INDEX job_deadline ON windlass.job (deadline) WHERE state IN ('queued', 'blocked') AND deadline IS NOT NULL;
 CREATE INDEX job_cancelling ON windlass.job (node_id) WHERE state = 'running' AND cancel_requested_at IS NOT NULL;
@@ -98,6 +111,7 @@ CREATE TABLE windlass.job_history (
     outcome     text CHECK (outcome IN ('succeeded', 'failed', 'timed_out', 'lost', 'cancelled')), -- of the last attempt; NULL: never started
     cause       text,    -- short name of what went wrong, for grouping dead letters
     result      json,
+    detail      json,    -- of the last attempt: what its strategy keeps of it, for a webhook the delivery
     CONSTRAINT job_history_ended CHECK (state IN ('succeeded', 'dead', 'cancelled', 'expired', 'skipped')),
     CONSTRAINT job_history_succeeded CHECK (state <> 'succeeded' OR (outcome = 'succeeded' AND started_at IS NOT NULL)),
     -- G7: a cancelled job never ends succeeded, whoever writes it.
@@ -112,6 +126,7 @@ CREATE TABLE windlass.job_history (
     PRIMARY KEY (id, finished_at)
 ) PARTITION BY RANGE (finished_at);
 CREATE INDEX job_history_dead ON windlass.job_history (id) WHERE state = 'dead';
+CREATE INDEX job_history_dead_target ON windlass.job_history (target, finished_at) WHERE state = 'dead' AND target IS NOT NULL;
 CREATE INDEX job_history_execution ON windlass.job_history (execution_id, id) WHERE execution_id IS NOT NULL;
 CREATE INDEX job_history_tags ON windlass.job_history USING gin (tags) WHERE tags IS NOT NULL;
 CREATE INDEX job_history_finished ON windlass.job_history USING brin (finished_at, started_at) WITH (pages_per_range = 16, autosummarize = on);
@@ -127,6 +142,7 @@ CREATE TABLE windlass.attempt (
     due_at      timestamptz,   -- when this attempt had been due: a retry overwrites the job's run_at
     next_run_at timestamptz,   -- when the job is due again; NULL: the job ended with this attempt
     error       json,
+    detail      json,          -- as in job_history
     PRIMARY KEY (job_id, attempt, ended_at)
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX attempt_ended ON windlass.attempt USING brin (ended_at, started_at) WITH (pages_per_range = 16, autosummarize = on);
@@ -136,8 +152,8 @@ CREATE SEQUENCE windlass.event_seq CACHE 32;
 CREATE TABLE windlass.event (
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     seq     bigint NOT NULL DEFAULT nextval('windlass.event_seq'),
-    noun    text NOT NULL,           -- job, queue, node
-    subject text NOT NULL,           -- the job's id without its prefix, the queue's name, the node's id
+    noun    text NOT NULL,           -- job, queue, node, target
+    subject text NOT NULL,           -- the job's id without its prefix, the queue's name, the node's id, the target's host
     job_id  uuid,
     type    text NOT NULL,
     data    json NOT NULL DEFAULT '{}',

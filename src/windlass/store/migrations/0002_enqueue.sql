@@ -240,13 +240,14 @@ BEGIN
     END IF;
 
     INSERT INTO windlass.job (id, run_at, deadline, max_attempts, waits_for, was_blocked, timeout_ms, input_bytes, priority, queue, kind, state,
-                              on_parent_failure, key, correlation_id, tags, depends_on, retry, input)
+                              on_parent_failure, key, correlation_id, tags, depends_on, retry, input, target)
     VALUES (new_id, due, last_start, tries, unmet, unmet > 0,
             (windlass.seconds('timeout', job -> 'timeout', 604800) * 1000)::bigint, octet_length(body), level, line_name, job ->> 'kind',
             CASE WHEN unmet > 0 THEN 'blocked' ELSE 'queued' END,
             CASE WHEN parents IS NOT NULL THEN rule END,
             unique_key, job ->> 'correlation_id', windlass.texts('tags', job -> 'tags', 32, 128),
-            parents, nullif(job -> 'retry', 'null')::json, body::json);
+            parents, nullif(job -> 'retry', 'null')::json, body::json,
+            CASE job ->> 'kind' WHEN 'http' THEN windlass.target_of(job #>> '{input,url}') END);
     INSERT INTO windlass.dependency (parent_id, child_id)
     SELECT j.id, new_id FROM windlass.job j WHERE j.id = ANY (parents);
     RETURN 'job_' || replace(new_id::text, '-', '');

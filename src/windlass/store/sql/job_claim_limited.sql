@@ -21,6 +21,7 @@ WITH room AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT j.ctid, j.queue, j.run_at FROM windlass.job j
         WHERE j.queue = line.queue AND j.priority = line.priority AND j.state = 'queued' AND j.crashes < 2
+          AND j.parked_at IS NULL
           AND j.run_at <= clock_timestamp() AND (j.deadline IS NULL OR j.deadline > now())
           AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $4 AND n.lease_until > now() AND n.state = 'active')
         ORDER BY j.queue, j.priority, j.run_at
@@ -39,4 +40,4 @@ UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $4, claim_id = $5, started_at = clock_timestamp()
 WHERE j.ctid = ANY (ARRAY(SELECT ctid FROM taken))
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input
+          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass

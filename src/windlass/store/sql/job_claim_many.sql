@@ -21,7 +21,7 @@ WITH picked AS MATERIALIZED (
         SELECT j.ctid
         FROM windlass.job j
         WHERE j.queue = open_line.queue AND j.priority = open_line.priority
-          AND j.state = 'queued' AND j.crashes < 2
+          AND j.state = 'queued' AND j.crashes < 2 AND j.parked_at IS NULL
           AND j.run_at >= open_line.since AND j.run_at <= clock_timestamp()
           AND (j.deadline IS NULL OR j.deadline > now())
         ORDER BY j.queue, j.priority, j.run_at
@@ -34,4 +34,4 @@ UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $5, claim_id = $6, started_at = clock_timestamp()
 WHERE j.ctid = ANY (ARRAY(SELECT ctid FROM picked))
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input
+          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass

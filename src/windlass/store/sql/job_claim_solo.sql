@@ -5,7 +5,7 @@ UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $1, claim_id = $2, started_at = clock_timestamp()
 WHERE j.id = (
     SELECT s.id FROM windlass.job s JOIN windlass.queue q ON q.name = s.queue
-    WHERE s.state = 'queued' AND s.crashes >= 2 AND s.run_at <= clock_timestamp() AND NOT q.is_paused
+    WHERE s.state = 'queued' AND s.crashes >= 2 AND s.parked_at IS NULL AND s.run_at <= clock_timestamp() AND NOT q.is_paused
       AND (s.deadline IS NULL OR s.deadline > now())
       AND (q.max_running IS NULL
            OR q.max_running > (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = q.name))
@@ -13,4 +13,4 @@ WHERE j.id = (
     ORDER BY s.run_at LIMIT 1
     FOR UPDATE OF s, q SKIP LOCKED)
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input
+          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass

@@ -14,12 +14,12 @@ INSERT INTO windlass.job_history (
     id, run_at, created_at, started_at, cancel_requested_at, deadline, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    finished_at, outcome, cause)
+    target, finished_at, outcome, cause)
 SELECT
     id, run_at, created_at, started_at, CASE new_state WHEN 'cancelled' THEN clock_timestamp() END, deadline, execution_id,
     attempt, max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked,
     queue, kind, new_state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry,
     CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    clock_timestamp(), NULL, cause
+    target, clock_timestamp(), NULL, cause
 FROM gone
 RETURNING id, state, queue, has_children, execution_id

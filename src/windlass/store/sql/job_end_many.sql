@@ -1,33 +1,36 @@
 -- job_end_many: end jobs: the only statement that moves a job out of `running` for good.
 -- params: id uuid[], attempt int4[], claim_id uuid[], state text[], outcome text[], result text[], error text[], cause text[],
---         parents_too bool (also take jobs that have children; then the caller advances them in the same transaction)
+--         detail text[], parents_too bool (also take jobs that have children; then the caller advances them in the same transaction)
 -- returns: id, state, queue, has_children, execution_id of every row ended; a row whose fence moved on is left alone
 -- Index: job primary key. The hot row goes and the history row comes in one statement. A job somebody asked to cancel
--- ends `cancelled` whatever its attempt says (G7).
+-- ends `cancelled` whatever its attempt says (G7). The hash of a callback token stays, so that a completion said twice is
+-- recognised.
 -- `must_be` is a column and not a literal, so that no plan enters by the index of running jobs: its dead entries outnumber
 -- the living by far.
 WITH gone AS (
     DELETE FROM windlass.job j
     USING (SELECT *, 'running' AS must_be
-           FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-               AS g(id, attempt, claim_id, state, outcome, result, error, cause)
+           FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+                       $9::text[])
+               AS g(id, attempt, claim_id, state, outcome, result, error, cause, detail)
            OFFSET 0) s
     WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
-      AND ($9::bool OR NOT j.has_children)
-    RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause
+      AND ($10::bool OR NOT j.has_children)
+    RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause, s.detail
 )
 INSERT INTO windlass.job_history (
     id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    finished_at, outcome, cause, result)
+    target, callback_hash, finished_at, outcome, cause, result, detail)
 SELECT
     id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, CASE WHEN cancel_requested_at IS NULL THEN new_state ELSE 'cancelled' END, on_parent_failure, key,
     correlation_id, trace_id, owner, tags, depends_on, retry,
     CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    clock_timestamp(), CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
-    CASE WHEN cancel_requested_at IS NULL THEN result::json END
+    target, callback_hash, clock_timestamp(), CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
+    CASE WHEN cancel_requested_at IS NULL THEN result::json END,
+    detail::json
 FROM gone
 RETURNING id, state, queue, has_children, execution_id

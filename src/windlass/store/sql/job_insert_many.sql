@@ -2,7 +2,8 @@
 -- params: id uuid[], queue text[], kind text[], priority int2[], state text[], run_at timestamptz[] (NULL: now + delay),
 --         delay float8[] seconds, deadline timestamptz[], timeout_ms int8[], max_attempts int4[], retry text[],
 --         key text[], correlation_id text[], trace_id text[], owner text[], tags text[] (JSON arrays), input text[],
---         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[],
+--         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[], target text[],
+--         parked_for text[] (what its target has no room for),
 --         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts)
 --         An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
 -- returns: id of every row inserted; started_at of those that were claimed as well
@@ -13,7 +14,7 @@
 INSERT INTO windlass.job (
     id, queue, kind, priority, run_at, deadline, timeout_ms, max_attempts, retry,
     key, correlation_id, trace_id, owner, tags, input, input_bytes, depends_on, waits_for, was_blocked, on_parent_failure,
-    state, attempt, node_id, claim_id, started_at)
+    target, parked_at, parked_for, state, attempt, node_id, claim_id, started_at)
 SELECT
     g.id, g.queue, g.kind, g.priority,
     coalesce(g.run_at, clock_timestamp() + coalesce(g.delay, 0) * interval '1 second'),
@@ -23,20 +24,23 @@ SELECT
     g.input::json, octet_length(g.input),
     CASE WHEN g.depends_on IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.depends_on::json)::uuid) END,
     coalesce(g.waits_for, 0), coalesce(g.waits_for, 0) > 0, g.on_parent_failure,
+    g.target, CASE WHEN g.parked_for IS NOT NULL THEN clock_timestamp() END, g.parked_for,
     CASE WHEN may.start THEN 'running' ELSE coalesce(g.state, 'queued') END,
     CASE WHEN may.start THEN 1 ELSE 0 END,
-    CASE WHEN may.start THEN $23::uuid END,
-    CASE WHEN may.start THEN $24::uuid END,
+    CASE WHEN may.start THEN $25::uuid END,
+    CASE WHEN may.start THEN $26::uuid END,
     CASE WHEN may.start THEN clock_timestamp() END
 FROM unnest(
     $1::uuid[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::timestamptz[], $7::float8[], $8::timestamptz[], $9::int8[],
     $10::int4[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
-    $19::int4[], $20::text[], $21::bool[])
+    $19::int4[], $20::text[], $21::bool[],
+    $22::text[], $23::text[])
     AS g(id, queue, kind, priority, state, run_at, delay, deadline, timeout_ms, max_attempts, retry, key, correlation_id,
-         trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts)
-JOIN windlass.queue q ON q.name = g.queue AND ($22::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
+         trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts, target,
+         parked_for)
+JOIN windlass.queue q ON q.name = g.queue AND ($24::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
 CROSS JOIN LATERAL (
-    SELECT coalesce(g.starts, false) AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
-       AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $23::uuid AND n.lease_until > now() AND n.state = 'active') AS start
+    SELECT coalesce(g.starts, false) AND g.parked_for IS NULL AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
+       AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $25::uuid AND n.lease_until > now() AND n.state = 'active') AS start
 ) may
 RETURNING id, started_at

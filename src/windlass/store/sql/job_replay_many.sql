@@ -6,8 +6,8 @@
 WITH gone AS (
     DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) RETURNING h.*
 ), noted_attempt AS (
-    INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, error, due_at)
-    SELECT id, attempt, node_id, claim_id, started_at, finished_at, outcome, error, run_at FROM gone WHERE outcome IS NOT NULL
+    INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, error, due_at, detail)
+    SELECT id, attempt, node_id, claim_id, started_at, finished_at, outcome, error, run_at, detail FROM gone WHERE outcome IS NOT NULL
 ), noted_end AS (
     INSERT INTO windlass.event (at, noun, subject, job_id, type, data)
     SELECT finished_at, 'job', replace(id::text, '-', ''), id, 'finished',
@@ -17,11 +17,11 @@ WITH gone AS (
     INSERT INTO windlass.job (
         id, run_at, created_at, started_at, deadline, execution_id, attempt, max_attempts, snoozes, timeout_ms, input_bytes,
         priority, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input)
+        tags, depends_on, retry, error, input, target)
     SELECT
         id, clock_timestamp(), created_at, started_at, NULL, execution_id, attempt, max_attempts, attempt, timeout_ms, input_bytes,
         priority, replays + 1, false, was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input
+        tags, depends_on, retry, error, input, target
     FROM gone
     RETURNING id, queue, priority, run_at, attempt
 ), noted_replay AS (

@@ -1,6 +1,6 @@
 -- job_requeue_many: give back jobs whose attempt ended without ending the job: retries and snoozes.
 -- params: id uuid[], attempt int4[], claim_id uuid[], outcome text[], rest float8[] seconds, error text[], crashed bool[],
---         node_id uuid[] (who ran it)
+--         node_id uuid[] (who ran it), detail text[]
 -- returns: id, run_at, queue, priority of every row moved; a row whose fence moved on, or that somebody asked to cancel,
 -- is left alone
 -- Index: job primary key. The attempt that ended is written to `attempt` by the same statement, with the instant at which
@@ -12,19 +12,22 @@ WITH moved AS (
         run_at = clock_timestamp() + s.rest * interval '1 second',
         error = coalesce(s.error::json, j.error),
         snoozes = j.snoozes + (s.outcome = 'snoozed')::int,
-        crashes = j.crashes + s.crashed::int
+        crashes = j.crashes + s.crashed::int, has_pass = false, callback_until = NULL, callback_hash = NULL
     FROM (SELECT *, 'running' AS must_be
-          FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::float8[], $6::text[], $7::bool[], $8::uuid[])
-              AS g(id, attempt, claim_id, outcome, rest, error, crashed, node_id)
+          FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::float8[], $6::text[], $7::bool[], $8::uuid[],
+                      $9::text[])
+              AS g(id, attempt, claim_id, outcome, rest, error, crashed, node_id, detail)
           OFFSET 0) s
     JOIN windlass.job was ON was.id = s.id
     WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND j.cancel_requested_at IS NULL
     RETURNING j.id, j.attempt, j.started_at, j.run_at, j.queue, j.priority, s.claim_id, s.outcome, s.error, s.node_id,
-        was.run_at AS due_at
+        s.detail, was.run_at AS due_at
 ), noted AS (
-    INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, next_run_at, error, due_at)
-    SELECT m.id, m.attempt, m.node_id, m.claim_id, m.started_at, clock_timestamp(), m.outcome, m.run_at, m.error::json, m.due_at
+    INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, next_run_at, error, due_at,
+                                  detail)
+    SELECT m.id, m.attempt, m.node_id, m.claim_id, m.started_at, clock_timestamp(), m.outcome, m.run_at, m.error::json, m.due_at,
+           m.detail::json
     FROM moved m
 )
 SELECT id, run_at, queue, priority FROM moved

@@ -2,19 +2,21 @@
 -- params: id uuid     returns: one row
 -- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows); BRIN for the rate of the last minute.
 SELECT j.state, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
-       j.cancel_requested_at, j.started_at, j.error, now() AS now,
+       j.cancel_requested_at, j.callback_until, j.started_at, j.error, now() AS now,
+       j.target, j.parked_at, t.is_enabled, t.disabled_reason, t.rate AS target_rate, t.max_running AS target_max_running,
+       t.breaker, t.breaker_reason, t.open_until,
        q.is_paused, q.paused_at, q.max_running, q.rate, CASE WHEN q.rate_free_at > now() THEN q.rate_free_at END AS rate_free_at,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = j.queue) AS running,
        (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_live,
        (SELECT coalesce(sum(n.workers), 0) FROM windlass.node n
         WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS slots,
-       (SELECT count(*) FROM windlass.job r WHERE r.state = 'running') AS running_all,
+       (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL) AS running_all,
        (SELECT count(*) FROM (
            SELECT 1 FROM windlass.job b WHERE b.queue = j.queue AND b.priority = j.priority AND b.state = 'queued' AND b.crashes < 2
-             AND b.run_at < least(j.run_at, now()) ORDER BY b.queue, b.priority, b.run_at LIMIT 1000) ahead) AS ahead,
+             AND b.parked_at IS NULL AND b.run_at < least(j.run_at, now()) ORDER BY b.queue, b.priority, b.run_at LIMIT 1000) ahead) AS ahead,
        (SELECT count(*) FROM (
            SELECT 1 FROM windlass.job_history h
            WHERE h.finished_at > now() - interval '10 seconds' AND h.queue = j.queue LIMIT 10000) recent) AS ended_lately,
        ARRAY(SELECT d.parent_id FROM windlass.dependency d WHERE d.child_id = j.id LIMIT 20) AS open_parents
-FROM windlass.job j LEFT JOIN windlass.queue q ON q.name = j.queue
+FROM windlass.job j LEFT JOIN windlass.queue q ON q.name = j.queue LEFT JOIN windlass.target t ON t.host = j.target
 WHERE j.id = $1

@@ -8,10 +8,11 @@ CROSS JOIN unnest('{3,2,1,0}'::int2[]) AS level(priority)
 CROSS JOIN LATERAL (
     SELECT j.run_at FROM windlass.job j
     WHERE j.queue = q.name AND j.priority = level.priority AND j.state = 'queued' AND j.crashes < 2
+      AND j.parked_at IS NULL
     ORDER BY j.queue, j.priority, j.run_at LIMIT 1
 ) first
 WHERE NOT q.is_paused
 UNION ALL
 SELECT '', -2, clock_timestamp(), false
 UNION ALL
-(SELECT '', -1, j.run_at, false FROM windlass.job j WHERE j.state = 'queued' AND j.crashes >= 2 ORDER BY j.run_at LIMIT 1)
+(SELECT '', -1, j.run_at, false FROM windlass.job j WHERE j.state = 'queued' AND j.crashes >= 2 AND j.parked_at IS NULL ORDER BY j.run_at LIMIT 1)

@@ -1,0 +1,236 @@
+"""Secrets: write-only. A value that Windlass made itself is shown once, in the answer that made it.
+
+No answer shows a value that somebody sent, whole or in part: not even to say what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from litestar.types import ASGIApp
+
+from windlass.api import schemas
+from windlass.api.body import read_json, read_nothing
+from windlass.api.paging import SECRETS, page
+from windlass.api.parts import ApiParts
+from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.reply import empty_reply, json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.duration import parse_seconds
+from windlass.engine.secret_value import GENERATED, Value, generate, read_value
+from windlass.engine.secrets import (
+    Secret,
+    delete_secret,
+    list_secrets,
+    put_secret,
+    read_secret,
+)
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import (
+    PAGE_DEFAULT,
+    SECRET_BODY_BYTES_MAX,
+    SECRET_BYTES_MAX,
+    SECRET_OVERLAP_SECONDS,
+    SECRET_OVERLAP_SECONDS_MAX,
+)
+from windlass.model.submission import read_name
+
+_FIELDS: Final = ("value", "generate", "overlap")
+_OVERLAP_RULE: Final = (
+    f'must be seconds or text such as "12h" or "7d", at most {SECRET_OVERLAP_SECONDS_MAX:.0f} s'
+)
+
+
+class Secrets:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+        self._sealer = parts.sealer
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        secrets = await list_secrets(self._database, self._sealer, limit, query.get("cursor", ""))
+        cursor = SECRETS.show(secrets[-1].name) if len(secrets) == limit else None
+        return json_reply(page([secret_view(secret) for secret in secrets], cursor))
+
+    async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        secret = await read_secret(self._database, self._sealer, _name_of(request))
+        return json_reply(secret_view(secret))
+
+    async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        asked = read_put(await read_json(request, SECRET_BODY_BYTES_MAX))
+        secret = await put_secret(
+            self._database, self._sealer, name, asked.value, asked.overlap_seconds
+        )
+        self._parts.announcer.secrets([name])
+        shown = {"value": asked.value.text} if asked.is_generated else {}
+        return json_reply({**secret_view(secret), **shown})
+
+    async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        await read_nothing(request)
+        await delete_secret(self._database, name)
+        self._parts.announcer.secrets([name])
+        return empty_reply()
+
+
+def _name_of(request: Call) -> str:
+    try:
+        return read_name(request.path_params["name"])
+    except ValueError as trouble:
+        raise InvalidInput.at("{name}", str(trouble)) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """What a PUT asks for."""
+
+    value: Value
+    is_generated: bool  # by us, so the caller has to be told
+    overlap_seconds: float
+
+
+def read_put(body: object) -> Put:
+    """Raises InvalidInput with every problem."""
+    if not isinstance(body, dict):
+        raise InvalidInput.at("", "must be an object with value or generate")
+    problems = [
+        FieldProblem(
+            pointer=f"/{name[:60]}", detail=f"unknown field; known are {' '.join(_FIELDS)}"
+        )
+        for name in body
+        if name not in _FIELDS
+    ]
+    if len(body.keys() & {"value", "generate"}) != 1:
+        detail = "needs either value, or generate to have one made"
+        problems.append(FieldProblem(pointer="", detail=detail))
+    overlap_seconds = SECRET_OVERLAP_SECONDS
+    if "overlap" in body:
+        try:
+            overlap_seconds = parse_seconds(body["overlap"], SECRET_OVERLAP_SECONDS_MAX)
+        except ValueError:
+            # Said without what was given: somebody may have mixed up the fields.
+            problems.append(FieldProblem(pointer="/overlap", detail=_OVERLAP_RULE))
+    value: Value | None = None
+    try:
+        value = _value_in(body)
+    except InvalidInput as trouble:
+        problems += trouble.problems
+    if problems or value is None:
+        raise InvalidInput(*problems)
+    return Put(value=value, is_generated="generate" in body, overlap_seconds=overlap_seconds)
+
+
+def _value_in(body: dict[str, Any]) -> Value | None:
+    """None: neither field is there, which is said elsewhere."""
+    if "generate" in body:
+        kind = body["generate"]
+        if not isinstance(kind, str) or kind not in GENERATED:
+            raise InvalidInput.at("/generate", f"must be one of: {' '.join(GENERATED)}")
+        return generate(kind)
+    if "value" in body:
+        try:
+            return read_value(body["value"])
+        except ValueError as trouble:
+            raise InvalidInput.at("/value", str(trouble)) from None
+    return None
+
+
+def secret_view(secret: Secret) -> dict[str, Any]:
+    return {
+        "name": secret.name,
+        "kind": secret.kind,
+        "public_key": secret.public_key,
+        "version": secret.version,
+        "versions": secret.versions,
+        "created_at": secret.created_at,
+        "rotated_at": secret.rotated_at,
+        "overlap_until": secret.overlap_until,
+        "is_readable": secret.is_readable,
+    }
+
+
+def _put_schema() -> schemas.Schema:
+    overlap = {
+        "description": f"How long the version before stays good; {_OVERLAP_RULE}; 24h unless said",
+        "anyOf": [
+            {"type": "number", "minimum": 0, "maximum": SECRET_OVERLAP_SECONDS_MAX},
+            {
+                "type": "string",
+                "pattern": "^([0-9]{1,6}(ms|s)|[0-9]{1,4}m|[0-9]{1,2}h|[12]?[0-9]d)$",
+            },
+        ],
+    }
+    value = {
+        "description": "`whsec_…`, `whmk_…` and `whsk_…` are keys to sign with; else as it is",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": SECRET_BYTES_MAX,
+        "writeOnly": True,
+    }
+    chosen: dict[str, schemas.Schema] = {
+        "value": value,
+        "generate": {"type": "string", "enum": list(GENERATED)},
+    }
+    return {
+        "oneOf": [
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": [name],
+                "properties": {name: schema, "overlap": overlap},
+            }
+            for name, schema in chosen.items()
+        ]
+    }
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    secrets = Secrets(parts)
+    one = "/v1/secrets/{name:str}"
+    its_name = {"name": NAME_SCHEMA}
+    listed = Route(
+        method="GET",
+        path="/v1/secrets",
+        handle=secrets.index,
+        summary="List secrets by name, without their values",
+        tag="Secrets",
+        query=(limit_param(), SECRETS.param()),
+        answers={200: Answer(description="A page of secrets", schema=schemas.page_of("Secret"))},
+    )
+    read = Route(
+        method="GET",
+        path=one,
+        handle=secrets.get,
+        summary="Read what may be known of a secret",
+        tag="Secrets",
+        path_schemas=its_name,
+        answers={200: Answer(description="The secret", schema=schemas.ref("Secret"))},
+        problems=(404,),
+    )
+    put = Route(
+        method="PUT",
+        path=one,
+        handle=secrets.put,
+        summary="Store a secret, or rotate it",
+        description="The version before stays good until its overlap ends. A value that was "
+        "generated is in the answer to this call and nowhere else.",
+        tag="Secrets",
+        path_schemas=its_name,
+        body=_put_schema(),
+        answers={200: Answer(description="The secret", schema=schemas.ref("SecretPut"))},
+        problems=(400, 409, 413, 415),
+    )
+    deleted = Route(
+        method="DELETE",
+        path=one,
+        handle=secrets.delete,
+        summary="Forget a secret and all its versions",
+        tag="Secrets",
+        path_schemas=its_name,
+        answers={204: Answer(description="It is forgotten")},
+        problems=(404,),
+    )
+    return [listed, read, put, deleted]

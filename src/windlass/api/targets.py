@@ -1,0 +1,197 @@
+"""Targets: whom webhooks call, their limits and breakers; enable, disable and reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass.api import schemas
+from windlass.api.body import read_json, read_nothing
+from windlass.api.host import HOST_SCHEMA, read_host
+from windlass.api.paging import TARGETS, page
+from windlass.api.parts import ApiParts
+from windlass.api.query import limit_param, name_param, text_schema
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
+from windlass.engine.target_secret import target_secrets
+from windlass.engine.targets import (
+    Target,
+    disable_target,
+    enable_target,
+    list_targets,
+    put_target,
+    read_target_row,
+    reset_target,
+)
+from windlass.errors import InvalidInput
+from windlass.limits import PAGE_DEFAULT
+from windlass.strategies.auth import DEFAULT_SECRET
+
+
+class Targets:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        targets = await list_targets(self._database, limit, query.get("cursor", ""))
+        cursor = TARGETS.show(targets[-1].host) if len(targets) == limit else None
+        return json_reply(page([target_view(target) for target in targets], cursor))
+
+    async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply(target_view(await read_target_row(self._database, _host_of(request))))
+
+    async def secret(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        host, name = _host_of(request), query.get("name", DEFAULT_SECRET)
+        found = await target_secrets(self._database, self._parts.sealer, name, host)
+        return json_reply({"host": host, "secrets": found, "name": name})
+
+    async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        host = _host_of(request)
+        limits = read_limits(await read_json(request))
+        return self._changed(await put_target(self._database, host, limits))
+
+    async def enable(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        host = _host_of(request)
+        await read_nothing(request)
+        return self._changed(await enable_target(self._database, host))
+
+    async def disable(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        host = _host_of(request)
+        reason = await read_reason(request)
+        return self._changed(await disable_target(self._database, host, reason))
+
+    async def reset(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        host = _host_of(request)
+        await read_nothing(request)
+        return self._changed(await reset_target(self._database, host))
+
+    def _changed(self, target: Target) -> ASGIApp:
+        # Nodes reload the row, and whoever is parked may go.
+        self._parts.announcer.targets([target.host])
+        return json_reply(target_view(target))
+
+
+def _host_of(request: Call) -> str:
+    try:
+        return read_host(request.path_params["host"])
+    except ValueError as trouble:
+        raise InvalidInput.at("{host}", str(trouble)) from None
+
+
+def target_view(target: Target) -> dict[str, Any]:
+    return {
+        "host": target.host,
+        "state": "enabled" if target.is_enabled else "disabled",
+        "disabled_at": target.disabled_at,
+        "disabled_reason": target.disabled_reason,
+        "rate": target.limits.rate,
+        "max_running": target.limits.max_running,
+        "breaker": {
+            "state": target.breaker.state,
+            "opened_at": target.breaker.opened_at,
+            "open_until": target.breaker.open_until,
+            "opens": target.breaker.opens,
+            "reason": target.breaker.reason,
+            "failures": target.limits.failures,
+            "rest": target.limits.rest_seconds,
+            "rest_max": target.limits.rest_max_seconds,
+        },
+        "parked": target.parked,
+        "parked_more": target.has_more_parked,
+        "running": target.running,
+        "succeeded": target.succeeded,
+        "failed": target.failed,
+        "last_answer_at": target.last_answer_at,
+        "last_failure_at": target.last_failure_at,
+        "created_at": target.created_at,
+    }
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    targets = Targets(parts)
+    one = "/v1/targets/{host:str}"
+    shown = {200: Answer(description="The target", schema=schemas.ref("Target"))}
+    its_host = {"host": HOST_SCHEMA}
+    reason = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"reason": schemas.nullable(text_schema(REASON_CHARS_MAX))},
+    }
+    return [
+        Route(
+            method="GET",
+            path="/v1/targets",
+            handle=targets.index,
+            summary="List targets by host",
+            tag="Targets",
+            query=(limit_param(), TARGETS.param()),
+            answers={
+                200: Answer(description="A page of targets", schema=schemas.page_of("Target"))
+            },
+        ),
+        Route(
+            method="GET",
+            path=one,
+            handle=targets.get,
+            summary="Read a target",
+            tag="Targets",
+            path_schemas=its_host,
+            answers=shown,
+            problems=(404,),
+        ),
+        Route(
+            method="GET",
+            path=f"{one}/secret",
+            handle=targets.secret,
+            summary="Read the secret with which a target verifies what is delivered to it",
+            description="The host is taken as it is written: `shop.example` is its port 443. "
+            "There are two secrets, newest first, while the key they come from is rotated. Whoever "
+            "knows one can sign for this target, and for no other.",
+            tag="Targets",
+            path_schemas=its_host,
+            query=(name_param("name", f"Which derived secret; `{DEFAULT_SECRET}` unless said"),),
+            answers={
+                200: Answer(description="Its secrets", schema=schemas.ref("TargetSecret")),
+            },
+            problems=(404, 409),
+        ),
+        Route(
+            method="PUT",
+            path=one,
+            handle=targets.put,
+            summary="Set the limits and breaker of a target, which is made if need be",
+            tag="Targets",
+            path_schemas=its_host,
+            body=limits_schema(),
+            answers=shown,
+            problems=(400, 413, 415),
+        ),
+        *(
+            Route(
+                method="POST",
+                path=f"{one}/{verb}",
+                handle=handle,
+                summary=summary,
+                tag="Targets",
+                path_schemas=its_host,
+                body=body,
+                answers=shown,
+                problems=problems,
+            )
+            for verb, handle, summary, body, problems in (
+                ("reset", targets.reset, "Close the breaker of a target", None, (404,)),
+                ("enable", targets.enable, "Deliver to a target again", None, (404,)),
+                (
+                    "disable",
+                    targets.disable,
+                    "Deliver nothing more to a target; its jobs wait",
+                    reason,
+                    (400, 404, 413, 415),
+                ),
+            )
+        ),
+    ]

@@ -1,0 +1,154 @@
+"""`windlass secret …`: values that deliveries sign and identify themselves with.
+
+A value is never an argument: it would stay in the shell's history and in the list of processes.
+"""
+
+from __future__ import annotations
+
+import sys
+from getpass import getpass
+from typing import Annotated, Any, Final, Literal, get_args
+
+from cyclopts import App, Parameter
+
+from windlass.cli.client import Client, segment
+from windlass.cli.each import for_each
+from windlass.cli.exits import BadUsage
+from windlass.cli.listing import show_list, show_one
+from windlass.cli.options import READ, SERVED, Reading, Server
+from windlass.cli.output import say
+from windlass.cli.table import Column, columns
+from windlass.cli.typed import duration, read_text
+from windlass.limits import SECRET_BYTES_MAX
+
+SecretName = Annotated[str, Parameter(metavar="SECRET", help="Name of the secret.")]
+From = Annotated[
+    str | None,
+    Parameter(
+        name="--from", metavar="FILE", help="Read the value from a file; - is standard input."
+    ),
+]
+Overlap = Annotated[
+    str | None,
+    Parameter(metavar="TIME", help="How long the value before stays good; 24h unless said."),
+]
+Generated = Literal["hmac", "ed25519", "derived"]
+_GENERATED: Final = get_args(Generated)
+
+ROW = (
+    *columns("name", "kind", "versions"),
+    Column(title="readable", take="is_readable"),
+    *columns("created_at", "rotated_at", "overlap_until"),
+)
+PAGE = (*ROW, *columns("version", "public_key", "value"))
+
+app = App(name="secret", help="Keep signing keys and credentials, encrypted; rotate them.")
+
+
+@app.command
+def ls(*, reading: Reading = READ) -> None:
+    """List secrets; their values are shown to nobody."""
+    show_list(reading, "/v1/secrets", {}, ROW, limit=None, none="no secret was set yet")
+
+
+@app.command
+def get(secret: SecretName, /, *, reading: Reading = READ) -> None:
+    """Show what may be known of one secret: its public key, for example."""
+    with reading.client() as client:
+        show_one(reading, client.get(_path(secret)), PAGE)
+
+
+@app.command(name="set")
+def set_value(
+    secret: SecretName,
+    /,
+    *,
+    source: From = None,
+    generate: Annotated[
+        Generated | None,
+        Parameter(help="Have a key to sign with made; it is shown once."),
+    ] = None,
+    overlap: Overlap = None,
+    reading: Reading = READ,
+) -> None:
+    """Store a secret; without --from or --generate its value is asked for."""
+    if generate is not None and source is not None:
+        raise BadUsage("say either --from or --generate")
+    with reading.client() as client:
+        given = {"generate": generate} if generate else {"value": _value(source)}
+        _put(client, reading, secret, given, overlap)
+
+
+@app.command
+def rotate(
+    secret: SecretName,
+    /,
+    *,
+    source: From = None,
+    overlap: Overlap = None,
+    reading: Reading = READ,
+) -> None:
+    """Give a secret a new value; the one before stays good for a while.
+
+    A signing key is made anew; any other value is asked for, or taken --from a file.
+    """
+    with reading.client() as client:
+        kind = client.get(_path(secret)).value.get("kind")
+        is_made = source is None and kind in _GENERATED
+        given = {"generate": kind} if is_made else {"value": _value(source)}
+        _put(client, reading, secret, given, overlap)
+
+
+@app.command
+def rm(*secrets: SecretName, server: Server = SERVED) -> int:
+    """Forget secrets at once; deliveries that need them fail from then on."""
+    with server.client() as client:
+        return for_each(
+            secrets,
+            lambda secret: client.delete(_path(secret)),
+            lambda secret, _: f"{secret} forgotten",
+        )
+
+
+@app.command
+def reencrypt(
+    *,
+    database_url: Annotated[str | None, Parameter(help="postgresql://…")] = None,
+    data: Annotated[str | None, Parameter(help="Or the folder of 'windlass up'.")] = None,
+) -> int:
+    """Put every secret under the first key of SECRET_KEY, so that older keys can go.
+
+    Put a new key before the old one (SECRET_KEY=new,old) and restart every node; run this; take
+    the old key away. Exit code 1: some are under a key that is not there.
+    """
+    from windlass.cli.reencrypt import run_reencrypt
+
+    return run_reencrypt({"database_url": database_url, "data": data})
+
+
+def _put(
+    client: Client, reading: Reading, secret: str, given: dict[str, Any], overlap: str | None
+) -> None:
+    kept = {} if overlap is None else {"overlap": duration(overlap)}
+    answer = client.put(_path(secret), {**given, **kept})
+    show_one(reading, answer, PAGE)
+    if "value" in answer.value:
+        say("the value is shown only now")
+
+
+def _path(secret: str) -> str:
+    return f"/v1/secrets/{segment(secret)}"
+
+
+def _value(source: str | None) -> str:
+    if source is None and sys.stdin.isatty():
+        return getpass("value: ")
+    raw = read_text("--from", source or "-")
+    # An editor or `echo` ended the last line; PEM does not mind.
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    if not 1 <= len(raw) <= SECRET_BYTES_MAX:
+        raise BadUsage(f"a value has 1 to {SECRET_BYTES_MAX} bytes, and this one {len(raw)}")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise BadUsage("a value is text in UTF-8; put other bytes into base64") from None

@@ -1,0 +1,128 @@
+"""Secrets as deliveries open them: from memory, nearly always.
+
+Promises: an answer is at most SECRET_KEPT_SECONDS old, that there is no such secret too; it is
+dropped at once when anybody says that the secret changed. While PostgreSQL is away what was known
+goes on being good, but not beyond SECRET_KEPT_AWAY_SECONDS. However many ask, one reads.
+A strategies.vault.Vault by shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from windlass.clock import monotonic
+from windlass.engine.announce import Announcer
+from windlass.engine.seal import CannotOpen, Sealer
+from windlass.engine.secrets import unseal_live
+from windlass.errors import WindlassError
+from windlass.limits import (
+    SECRET_ASK_SECONDS,
+    SECRET_KEPT_AWAY_SECONDS,
+    SECRET_KEPT_SECONDS,
+    SECRETS_KEPT_MAX,
+)
+from windlass.store.database import Database, Record
+from windlass.strategies.vault import SecretUnavailable
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """What was read of one secret, and when."""
+
+    values: tuple[str, ...] = field(default=(), repr=False)  # newest first; none: it cannot be had
+    why: str = ""  # it cannot be had
+    is_missing: bool = False
+    read_at: float = 0.0
+    ask_at: float = 0.0  # from then on it is asked for again
+
+
+_Answer = _Known | WindlassError
+
+
+class SecretStore:
+    def __init__(self, database: Database, sealer: Sealer | None, announcer: Announcer) -> None:
+        self._database = database
+        self._sealer = sealer  # None: no secret can be opened here
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[_Answer]] = {}
+        # The loop itself holds tasks only weakly, and those who asked may have gone away.
+        self._tasks: set[asyncio.Task[_Answer]] = set()
+        announcer.on_secret(self.forget)
+
+    async def open(self, name: str) -> Sequence[str]:
+        """The live values, newest first. Raises SecretUnavailable."""
+        known = self._known.get(name)
+        if known is None or known.ask_at <= monotonic():
+            known = await self._ask(name, known)
+        else:
+            self._known.move_to_end(name)
+        if not known.values:
+            raise SecretUnavailable(name, known.why, is_missing=known.is_missing)
+        return known.values
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These have changed: what was read, or is being read, is not believed any more."""
+        for name in names:
+            self._known.pop(name, None)
+            self._asking.pop(name, None)
+
+    async def _ask(self, name: str, known: _Known | None) -> _Known:
+        asking = self._asking.get(name) or self._begin(name)
+        if known is None or monotonic() > known.read_at + SECRET_KEPT_AWAY_SECONDS:
+            answer = await asyncio.shield(asking)
+            if isinstance(answer, WindlassError):
+                raise SecretUnavailable(name, str(answer), is_missing=False) from answer
+            return answer
+        await asyncio.wait({asking}, timeout=SECRET_ASK_SECONDS)
+        if asking.done() and isinstance(answer := asking.result(), _Known):
+            return answer
+        if self._known.get(name) is not known:
+            return await self._ask(name, None)  # it was changed meanwhile: the old is no good
+        # PostgreSQL is away; those who come next do not wait for it again.
+        known.ask_at = monotonic() + SECRET_ASK_SECONDS
+        return known
+
+    def _begin(self, name: str) -> asyncio.Task[_Answer]:
+        task = self._asking[name] = asyncio.create_task(self._read(name), name="open secret")
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._asked, name))
+        return task
+
+    def _asked(self, name: str, task: asyncio.Task[_Answer]) -> None:
+        self._tasks.discard(task)
+        if self._asking.get(name) is not task:
+            return  # somebody said meanwhile that it changed
+        del self._asking[name]
+        if task.cancelled() or task.exception() is not None:
+            return
+        answer = task.result()
+        if isinstance(answer, _Known):
+            self._known[name] = answer
+            self._known.move_to_end(name)
+            if len(self._known) > SECRETS_KEPT_MAX:
+                self._known.popitem(last=False)
+
+    async def _read(self, name: str) -> _Answer:
+        begun = monotonic()
+        try:
+            rows = await self._database.read("secret_live", name)
+        except WindlassError as trouble:
+            return trouble  # as a value: it may be that nobody waits for it any more
+        known = _opened(self._sealer, name, rows)
+        known.read_at, known.ask_at = begun, begun + SECRET_KEPT_SECONDS
+        return known
+
+
+def _opened(sealer: Sealer | None, name: str, rows: list[Record]) -> _Known:
+    if not rows:
+        return _Known(why="there is none of this name; set it first", is_missing=True)
+    if sealer is None:
+        return _Known(why="this node has no key to open it with; set SECRET_KEY")
+    try:
+        return _Known(values=tuple(unseal_live(sealer, name, rows)))
+    except CannotOpen as trouble:
+        return _Known(why=str(trouble))

@@ -1,0 +1,122 @@
+"""The record of a delivery: what people look at afterwards, without what nobody may see.
+
+It fills `attempt.detail` as things happen, so that an attempt that is stopped from outside still
+shows how far it came. The address of the request is not in it: query strings hold secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from windlass.limits import RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
+from windlass.model.attempt import Attempt
+from windlass.strategies.pool import Timings
+
+REDACTED: Final = "[redacted]"
+_SECRET: Final = re.compile(
+    r"token|secret|key|password|auth|session|cookie|^proxy-|^webhook-signature$"
+)
+_NOT_SECRET: Final = frozenset({"idempotency-key"})
+# Shorter secrets would be found in texts where they are not meant.
+_CONCEALED_CHARS_MIN: Final = 8
+
+
+class Record:
+    def __init__(self, attempt: Attempt, method: str) -> None:
+        self._began = perf_counter()
+        self._timings_ms: dict[str, float] = {}
+        self._detail: dict[str, Any] = {"method": method, "timings_ms": self._timings_ms}
+        attempt.detail = self._detail
+
+    def sending(self, headers: Mapping[str, str], secret: frozenset[str]) -> None:
+        self._detail["request_headers"] = shown(headers, secret)
+
+    def head(self, status: int, headers: Mapping[str, str], told: Collection[str]) -> None:
+        """The first of the answer; `told` are the secrets its sender knows from us."""
+        self._timings_ms["first_byte"] = self._elapsed_ms()
+        self._detail["status_code"] = status
+        self._detail["response_headers"] = shown(headers, told=told)
+
+    def excerpt(self, text: str) -> None:
+        self._detail["response_excerpt"] = text
+
+    def redirected(self, status: int, url: str) -> None:
+        path = urlsplit(url).path[:RECORD_HEADER_CHARS_MAX]
+        self._detail.setdefault("redirects", []).append(f"{status} {path}")
+
+    def over(self, timings: Timings) -> None:
+        """However it ended, and if it was stopped."""
+        ms = self._timings_ms
+        ms["total"] = self._elapsed_ms()
+        if timings.dns_ms is not None:
+            ms["dns"] = timings.dns_ms
+        if timings.connect_ms is not None:
+            ms["connect"] = timings.connect_ms
+        if timings.tls_ms is not None:
+            ms["tls"] = timings.tls_ms
+        if timings.address is not None:
+            self._detail["address"] = timings.address
+        self._detail["is_reused"] = timings.is_reused
+
+    def _elapsed_ms(self) -> float:
+        return round((perf_counter() - self._began) * 1000, 3)
+
+
+def shown(
+    headers: Mapping[str, str],
+    secret: frozenset[str] = frozenset(),
+    told: Collection[str] = (),
+) -> dict[str, str]:
+    """Headers fit to be kept, by lower-case name: without secrets, and no more than a page."""
+    made: dict[str, str] = {}
+    for given, text in headers.items():
+        name, is_secret = _known(given)
+        if is_secret or name in secret:
+            text = _schemes(text) if name == "webhook-signature" else REDACTED
+        elif len(text) > RECORD_HEADER_CHARS_MAX:
+            text = text[:RECORD_HEADER_CHARS_MAX] + "…"
+        if name in made:
+            text = f"{made[name]}, {text}"[: 2 * RECORD_HEADER_CHARS_MAX]
+        elif len(made) == RECORD_HEADERS_MAX:
+            break
+        made[name] = text
+    return _concealed(made, told) if told else made
+
+
+def _concealed(made: dict[str, str], told: Collection[str]) -> dict[str, str]:
+    everything = "\n".join(made.values())
+    for value in map(_bare, told):
+        if len(value) >= _CONCEALED_CHARS_MIN and value in everything:
+            made = {name: text.replace(value, REDACTED) for name, text in made.items()}
+    return made
+
+
+def concealing(body: bytes, told: Collection[str]) -> bytes:
+    """`body` without the secrets that were sent: some receivers answer with what they got."""
+    for value in told:
+        secret = _bare(value).encode()
+        if len(secret) >= _CONCEALED_CHARS_MIN and secret in body:
+            body = body.replace(secret, REDACTED.encode())
+    return body
+
+
+def _bare(value: str) -> str:
+    """Without the scheme, which is no secret and may be missing in an echo: `Bearer x` -> `x`."""
+    return value.rpartition(" ")[2]
+
+
+@lru_cache(maxsize=4_096)
+def _known(name: str) -> tuple[str, bool]:
+    """A header's name in lower case, and whether its value is nobody's business."""
+    lower = name.lower()
+    return lower, _SECRET.search(lower) is not None and lower not in _NOT_SECRET
+
+
+def _schemes(signatures: str) -> str:
+    """`v1,<signature> v1a,<signature>` without the signatures: which kinds there were."""
+    return " ".join(f"{one.partition(',')[0][:8]},{REDACTED}" for one in signatures.split())

@@ -1,0 +1,295 @@
+"""Secrets as deliveries open them: from memory, dropped when they change, kept when PostgreSQL is
+away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.engine.hands import several
+from windlass.clock import monotonic
+from windlass.engine import secret_store
+from windlass.engine.announce import Announcer
+from windlass.engine.seal import Sealer
+from windlass.engine.secret_store import SecretStore
+from windlass.engine.secret_value import read_value
+from windlass.engine.secrets import put_secret
+from windlass.fastlane.lane import FastLane
+from windlass.limits import (
+    SECRET_KEPT_AWAY_SECONDS,
+    SECRET_KEPT_SECONDS,
+    SECRETS_KEPT_MAX,
+)
+from windlass.store.database import Database, Record
+from windlass.strategies.vault import SecretUnavailable
+from windlass.testing.servers import PrivateServers
+
+SEALER = Sealer([bytes(range(32))])
+DAY = 24 * 3600.0
+
+
+class Counting(Database):
+    """Counts how often it is read."""
+
+    reads = 0
+
+    async def read(self, name: str, *args: Any) -> list[Record]:
+        self.reads += 1
+        return await super().read(name, *args)
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Counting]:
+    opened = Counting(database_url, application="windlass test")
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def announcer() -> Announcer:
+    return Announcer(FastLane(None))
+
+
+@pytest.fixture
+def store(database: Counting, announcer: Announcer) -> SecretStore:
+    return SecretStore(database, SEALER, announcer)
+
+
+@pytest.fixture
+async def put(database_url: str) -> AsyncIterator[Any]:
+    """Writes as another process does: nobody here hears of it."""
+    async with several(database_url, 1) as [elsewhere]:
+
+        async def write(name: str, text: str, overlap_seconds: float = DAY) -> None:
+            await put_secret(elsewhere, SEALER, name, read_value(text), overlap_seconds)
+
+        yield write
+
+
+class Later:
+    """A clock that a test puts forward."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return monotonic() + self.seconds
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Later:
+    clock = Later()
+    monkeypatch.setattr(secret_store, "monotonic", clock)
+    return clock
+
+
+@asynccontextmanager
+async def locked(database: Database) -> AsyncIterator[None]:
+    """PostgreSQL answers nobody who asks for a secret."""
+    async with database.hot() as connection, connection.transaction():
+        await connection.execute("LOCK TABLE windlass.secret IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+async def reading(database: Counting, count: int) -> None:
+    """Wait until so many reads have begun."""
+    async with asyncio.timeout(10):
+        while database.reads < count:  # noqa: ASYNC110 (a count sends no event)
+            await asyncio.sleep(0.005)
+
+
+async def test_the_values_come_newest_first(store: SecretStore, put: Any) -> None:
+    await put("token", "one")
+    await put("token", "two")
+    assert list(await store.open("token")) == ["two", "one"]
+
+
+async def test_however_many_ask_one_reads(store: SecretStore, database: Counting, put: Any) -> None:
+    await put("token", "one")
+    found = await asyncio.gather(*(store.open("token") for _ in range(50)))
+    assert {tuple(values) for values in found} == {("one",)}
+    assert database.reads == 1
+
+
+async def test_that_there_is_none_is_remembered_too(store: SecretStore, database: Counting) -> None:
+    for _ in range(3):
+        with pytest.raises(SecretUnavailable, match="'webhook' is not available") as caught:
+            await store.open("webhook")
+        assert caught.value.is_missing
+    assert database.reads == 1
+
+
+async def test_a_change_that_nobody_told_of_is_seen_within_seconds(
+    store: SecretStore, put: Any, later: Later
+) -> None:
+    await put("token", "one")
+    await store.open("token")
+    await put("token", "two", 0)
+    assert list(await store.open("token")) == ["one"]
+    later.seconds = SECRET_KEPT_SECONDS
+    assert list(await store.open("token")) == ["two"]
+
+
+async def test_a_change_that_is_told_is_seen_at_once(
+    store: SecretStore, announcer: Announcer, put: Any
+) -> None:
+    with pytest.raises(SecretUnavailable):
+        await store.open("token")
+    await put("token", "one")
+    announcer.secrets(["other", "token"])
+    assert list(await store.open("token")) == ["one"]
+
+
+async def test_a_change_is_told_to_other_nodes(
+    database: Counting, servers: PrivateServers, put: Any
+) -> None:
+    ours, theirs = FastLane(servers.redis_url), FastLane(servers.redis_url)
+    is_up, is_heard = asyncio.Event(), asyncio.Event()
+    theirs.on_change(lambda up: is_up.set() if up else None)
+    speaker, listener = Announcer(ours), Announcer(theirs)
+    store = SecretStore(database, SEALER, listener)
+    listener.on_secret(lambda _: is_heard.set())
+    await ours.open()
+    await theirs.open()
+    try:
+        async with asyncio.timeout(10):
+            await is_up.wait()
+            await put("token", "one")
+            await store.open("token")
+            await put("token", "two", 0)
+            speaker.secrets(["token"])
+            await is_heard.wait()
+        assert list(await store.open("token")) == ["two"]
+    finally:
+        await ours.close()
+        await theirs.close()
+
+
+async def test_what_was_being_read_when_it_changed_is_not_kept(
+    store: SecretStore, announcer: Announcer, database: Counting, put: Any
+) -> None:
+    await put("token", "one")
+    async with locked(database):
+        before = asyncio.create_task(store.open("token"))
+        await reading(database, 1)
+        announcer.secrets(["token"])
+        after = asyncio.create_task(store.open("token"))
+        await reading(database, 2)
+    assert list(await before) == list(await after) == ["one"]
+    await store.open("token")
+    assert database.reads == 2
+
+
+async def test_after_a_change_the_next_one_to_ask_reads_anew_whatever_was_under_way(
+    store: SecretStore, announcer: Announcer, database: Counting, put: Any
+) -> None:
+    await put("token", "one")
+    async with locked(database):
+        before = asyncio.create_task(store.open("token"))
+        await reading(database, 1)
+        announcer.secrets(["token"])
+    await before
+    await put("token", "two", 0)
+    assert list(await store.open("token")) == ["two"]
+
+
+async def test_while_postgresql_is_away_what_was_known_is_good_for_a_minute(
+    store: SecretStore, database: Counting, put: Any, later: Later
+) -> None:
+    await put("token", "one")
+    await store.open("token")
+    await database.close()
+    later.seconds = SECRET_KEPT_SECONDS
+    for _ in range(3):
+        assert list(await store.open("token")) == ["one"]
+    assert database.reads == 2, "it is not asked again and again"
+    later.seconds = SECRET_KEPT_AWAY_SECONDS + 1
+    with pytest.raises(SecretUnavailable, match="PostgreSQL") as caught:
+        await store.open("token")
+    assert not caught.value.is_missing
+
+
+async def test_a_postgresql_that_does_not_answer_holds_up_nobody_for_long(
+    store: SecretStore, database: Counting, put: Any, later: Later
+) -> None:
+    await put("token", "one")
+    await store.open("token")
+    later.seconds = SECRET_KEPT_SECONDS
+    async with locked(database):
+        begun = monotonic()
+        assert list(await store.open("token")) == ["one"]
+        assert monotonic() - begun < 3
+        begun = monotonic()
+        assert list(await store.open("token")) == ["one"]
+        assert monotonic() - begun < 0.5
+
+
+async def test_a_secret_that_changed_is_not_served_from_memory_while_postgresql_is_away(
+    store: SecretStore, announcer: Announcer, database: Counting, put: Any
+) -> None:
+    await put("token", "one")
+    await store.open("token")
+    await database.close()
+    announcer.secrets(["token"])
+    with pytest.raises(SecretUnavailable, match="PostgreSQL"):
+        await store.open("token")
+
+
+async def test_a_caller_that_goes_away_takes_nothing_from_the_others(
+    store: SecretStore, database: Counting, put: Any
+) -> None:
+    await put("token", "one")
+    async with locked(database):
+        first, second = (asyncio.create_task(store.open("token")) for _ in range(2))
+        await reading(database, 1)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+    assert list(await second) == ["one"]
+    assert database.reads == 1
+
+
+@pytest.mark.parametrize(
+    ("sealer", "said"),
+    [(None, "no key to open it with"), (Sealer([bytes(32)]), "which this node does not have")],
+)
+async def test_a_secret_that_cannot_be_opened_here_is_not_missing(
+    database: Counting, announcer: Announcer, put: Any, sealer: Sealer | None, said: str
+) -> None:
+    await put("token", "hunter2")
+    with pytest.raises(SecretUnavailable, match=said) as caught:
+        await SecretStore(database, sealer, announcer).open("token")
+    assert not caught.value.is_missing
+    assert "hunter2" not in str(caught.value)
+
+
+async def test_a_previous_version_that_cannot_be_opened_does_not_hide_the_newest(
+    database: Counting, announcer: Announcer
+) -> None:
+    old, new = Sealer([bytes(32)]), Sealer([bytes(range(32))])
+    await put_secret(database, old, "token", read_value("one"), DAY)
+    await put_secret(database, new, "token", read_value("two"), DAY)
+    assert list(await SecretStore(database, new, announcer).open("token")) == ["two"]
+    with pytest.raises(SecretUnavailable):
+        await SecretStore(database, old, announcer).open("token")
+
+
+async def test_what_is_kept_has_a_bound_and_the_least_used_goes_first(
+    store: SecretStore, database: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert SECRETS_KEPT_MAX > 2
+    monkeypatch.setattr(secret_store, "SECRETS_KEPT_MAX", 2)
+
+    async def ask(name: str) -> None:
+        with pytest.raises(SecretUnavailable):
+            await store.open(name)
+
+    for name in ("a", "b", "a", "c", "a"):
+        await ask(name)
+    assert database.reads == 3
+    await ask("b")
+    assert database.reads == 4

@@ -1,0 +1,183 @@
+"""Deliveries with credentials: what is signed is what is sent, and what was told stays untold."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from standardwebhooks.webhooks import Webhook
+
+from tests.model.attempts import attempt
+from tests.strategies.drawer import Drawer, master_key, shared_key
+from tests.strategies.receiver import Receiver, deliver, perform_within
+from windlass.model.outcome import Failed, Succeeded
+from windlass.model.settle import settle
+from windlass.model.target import target_of
+from windlass.strategies.egress import Egress
+from windlass.strategies.http import Http
+from windlass.strategies.sign import derived_secret
+
+
+@asynccontextmanager
+async def with_secrets(drawer: Drawer) -> AsyncIterator[Http]:
+    http = Http(egress=Egress(["127.0.0.0/8"]), vault=drawer)
+    try:
+        yield http
+    finally:
+        await http.close()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"json": {"a": ["é", 1.5, 12345678901234567890123]}},
+        {"text": "é\r\n"},
+        {"form": {"a b": "&"}},
+        {"base64": "AP8="},
+        {"method": "GET"},
+    ],
+    ids=["nothing", "json", "text", "form", "base64", "get"],
+)
+async def test_the_signature_is_over_the_bytes_that_arrive(
+    receiver: Receiver, fields: dict[str, Any]
+) -> None:
+    old, new = shared_key(1), shared_key(2)
+    async with with_secrets(Drawer(webhook=[new, old])) as http:
+        assert isinstance(await deliver(http, receiver.url, **fields), Succeeded)
+    [(seen, body)] = receiver.seen
+    assert seen.headers["webhook-signature"] == f"{v1(new, seen, body)} {v1(old, seen, body)}"
+
+
+async def test_the_official_library_verifies_a_delivery(receiver: Receiver) -> None:
+    async with with_secrets(Drawer(webhook=[shared_key(2), shared_key(1)])) as http:
+        await deliver(http, receiver.url, json={"a": ["é", 1.5, 12345678901234567890123]})
+    [(seen, body)] = receiver.seen
+    for key in (shared_key(1), shared_key(2)):
+        Webhook(key).verify(body, dict(seen.headers))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_delivery_is_signed_with_the_key_of_its_target(
+    receiver: Receiver, is_known: bool
+) -> None:
+    target = target_of(receiver.url)
+    assert target is not None
+    job = json.dumps({"url": receiver.url, "json": {"a": 1}})
+    one = attempt(kind="http", input=job, target=target if is_known else None)
+    async with with_secrets(Drawer(webhook=[master_key(2), master_key(1)])) as http:
+        assert isinstance(await http.perform(one), Succeeded)
+    [(seen, body)] = receiver.seen
+    for key in (master_key(1), master_key(2)):
+        Webhook(derived_secret(key, target)).verify(body, dict(seen.headers))
+
+
+def v1(key: str, seen: web.Request, body: bytes) -> str:
+    """The signature as the specification has it, worked out by hand."""
+    signed = f"{seen.headers['webhook-id']}.{seen.headers['webhook-timestamp']}.".encode() + body
+    secret = base64.b64decode(key.removeprefix("whsec_"))
+    return "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()
+
+
+async def test_a_redirect_that_drops_the_body_is_signed_anew(receiver: Receiver) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        status = 303 if len(receiver.seen) == 1 else 200
+        return web.Response(status=status, headers={"location": "/done"})
+
+    receiver.answer = answer
+    async with with_secrets(Drawer(webhook=shared_key())) as http:
+        await deliver(http, receiver.url, json={"a": 1}, redirects=1)
+    assert len(receiver.seen) == 2
+    for seen, body in receiver.seen:
+        assert seen.headers["webhook-signature"] == v1(shared_key(), seen, body)
+
+
+async def test_credentials_win_over_a_header_of_the_caller(receiver: Receiver) -> None:
+    async with with_secrets(Drawer(shop="s3cret-value")) as http:
+        await deliver(
+            http,
+            receiver.url,
+            headers={"Authorization": "mine"},
+            auth={"type": "bearer", "secret": "shop"},
+        )
+    assert receiver.seen[0][0].headers.getall("authorization") == ["Bearer s3cret-value"]
+
+
+async def test_a_secret_is_neither_recorded_nor_taken_back_from_an_echo(
+    receiver: Receiver,
+) -> None:
+    async def echo(request: web.Request) -> web.StreamResponse:
+        return web.json_response(dict(request.headers), headers={"x-got": request.headers["x-k"]})
+
+    receiver.answer = echo
+    auth = {"type": "api_key", "header": "X-K", "secret": "shop"}
+    one = attempt(kind="http", input=json.dumps({"url": receiver.url, "auth": auth}))
+    async with with_secrets(Drawer(shop="s3cret-value", webhook=shared_key())) as http:
+        settlement = settle(one, await http.perform(one), 0.5)
+    assert receiver.seen[0][0].headers["x-k"] == "s3cret-value"
+    assert settlement.state == "succeeded"
+    stored = f"{settlement.result}{settlement.detail}{settlement.error}"
+    assert "s3cret-value" not in stored
+    assert json.loads(settlement.detail or "")["request_headers"]["webhook-signature"] == (
+        "v1,[redacted]"
+    )
+
+
+async def test_without_the_secret_nothing_is_sent_and_a_later_try_may_pass(
+    receiver: Receiver,
+) -> None:
+    auth = {"type": "bearer", "secret": "shop"}
+    async with with_secrets(Drawer()) as http:
+        done = await perform_within(http, 5, receiver.url, auth=auth)
+    assert isinstance(done.outcome, Failed)
+    assert (done.outcome.cause, done.outcome.is_final) == ("secret", False)
+    assert "'shop'" in done.outcome.message
+    assert receiver.seen == []
+
+
+async def test_a_secret_that_does_not_fit_is_a_failure_of_auth(receiver: Receiver) -> None:
+    auth = {"type": "signature", "secret": "shop"}
+    async with with_secrets(Drawer(shop="not-a-key")) as http:
+        outcome = await deliver(http, receiver.url, auth=auth)
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("auth", False)
+    assert "not-a-key" not in outcome.message
+    assert receiver.seen == []
+
+
+async def test_a_token_that_is_refused_is_fetched_anew_by_the_next_try(receiver: Receiver) -> None:
+    tokens = iter(["first", "second"])
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/token":
+            return web.json_response({"access_token": next(tokens), "token_type": "bearer"})
+        is_fine = request.headers["authorization"] == "Bearer second"
+        return web.Response(status=200 if is_fine else 401)
+
+    receiver.answer = answer
+    auth = {
+        "type": "oauth2",
+        "token_url": receiver.url + "/token",
+        "client_id": "us",
+        "secret": "shop",
+    }
+    async with with_secrets(Drawer(shop="s3cret-value")) as http:
+        refused = await deliver(http, receiver.url, auth=auth)
+        fine = await deliver(http, receiver.url, auth=auth)
+    assert isinstance(refused, Failed)
+    assert (refused.cause, refused.is_final) == ("http 401", False)
+    assert isinstance(fine, Succeeded)
+
+
+async def test_401_is_final_where_another_try_would_show_the_same(receiver: Receiver) -> None:
+    receiver.will(401)
+    async with with_secrets(Drawer(shop="s3cret-value")) as http:
+        outcome = await deliver(http, receiver.url, auth={"type": "bearer", "secret": "shop"})
+    assert isinstance(outcome, Failed)
+    assert outcome.is_final
