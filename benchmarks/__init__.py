@@ -14,7 +14,7 @@
 
 and for Windlass itself:
 
-    jobs.py     the figures of jobs, webhooks.py those of webhooks; `make bench`, `windlass bench`
+    jobs.py     the figures of jobs, webhooks.py of webhooks, cluster.py of a cluster; `make bench`
     suite.py    figures one after the other: measured, shown, kept, judged
     figures/    what Windlass is held to, one figure a file
     scale.py    how much is measured: the whole of it, or a quick look
@@ -26,6 +26,8 @@ and for Windlass itself:
     receiver.py receivers in processes of their own;  healthy.py  deliveries at a steady pace
     allowed.py  the settings of a node that may call them
     until.py    waiting for a fact in another process
+    sweep.py    the figures of the sweep;  coordinators.py  dead ones and living ones in Redis
+    pinger.py   a process that pings, and how long it waited
 
 Each measured thing offers `async def measure(...) -> Sample`, so that `interleave` can take
 them in turns. Neither the limits nor the peers import anything of Windlass.

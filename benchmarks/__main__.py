@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from benchmarks.cluster import CLUSTER
 from benchmarks.jobs import JOBS
 from benchmarks.suite import bench
+from benchmarks.sweep import SWEEP
 from benchmarks.webhooks import WEBHOOKS
 
-SUITES = (JOBS, WEBHOOKS)
+SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP)
 NAMES = [name for suite in SUITES for name in suite.plan]
 assert len(set(NAMES)) == len(NAMES), "two figures of one name"
 

@@ -44,6 +44,12 @@ ENDLESS_WARM_UP = 100
 ENDLESS_HOSTS = 10
 assert ENDLESS_HOSTS <= HOSTS_MAX
 
+# Coordinators that are swept up: a hundred of them live, and beat far more often than nodes do.
+SWEEP_SMALL, SWEEP_LIVING, COORDINATOR_KEYS = 10_000, 100, 6
+assert SWEEP_SMALL % SWEEP_LIVING == 0
+BEAT_EVERY_SECONDS = 0.05
+PING_EVERY_SECONDS = 0.0002
+
 # A node that has just started is left alone for this long before it is called idle.
 SETTLE_SECONDS = 5.0
 # Memory is read so often, and for so long, once a node has seen its backlog.
@@ -70,3 +76,6 @@ assert CHILD_SECONDS_MAX + STOP_SECONDS_MAX < RUN_SECONDS_MAX
 FILL_SECONDS_MAX = 180.0
 # How much of a failed child's complaint is shown.
 COMPLAINT_CHARS_MAX = 2_000
+
+# A leader that was struck is followed within this, or the run is over; how often we look.
+FOLLOWED_SECONDS_MAX, LOOK_SECONDS = 30.0, 0.005

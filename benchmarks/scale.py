@@ -33,6 +33,11 @@ class Scale:
     healthy_hosts: int = HOSTS_MAX
     drips: int = 16
     endless_deliveries: int = 200
+    # Dead coordinators beside whom SWEEP_SMALL are compared.
+    sweep_coordinators: int = 50_000
+    # Leaders that are killed, and frozen.
+    kills: int = 20
+    freezes: int = 5
 
 
 FULL = Scale()
@@ -53,4 +58,6 @@ QUICK = Scale(
     healthy_jobs=500,
     drips=4,
     endless_deliveries=50,
+    kills=5,
+    freezes=2,
 )

@@ -37,6 +37,24 @@ pip() { .venv/bin/python -m pip "$@"; }
 say "installing $lock (a minute on a fresh machine)"
 pip install -qq --require-hashes --requirement "$lock"
 pip install -qq --no-deps --no-build-isolation --editable .
+
+# Tests put these two in front of Windlass. They come from the system; Windlass itself needs neither.
+missing=()
+for program in haproxy pgbouncer; do
+    PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || missing+=("$program")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing ${missing[*]}, which tests/engines needs"
+        # RUNLEVEL=1 keeps the packages from starting their services.
+        { apt-get -qq update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes \
+            --no-install-recommends "${missing[@]}"; } >/dev/null 2>&1 ||
+            say "that failed; tests/engines will say so too"
+    else
+        say "tests/engines needs ${missing[*]}; on Debian or Ubuntu: apt install ${missing[*]}"
+    fi
+fi
+
 rm -f "${stamp%-*}"-*
 : >"$stamp"
 say "done: .venv/bin/windlass"

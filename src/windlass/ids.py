@@ -21,6 +21,7 @@ PREFIXES = {
     "node": "node_",
     "event": "evt_",
     "key": "key_",
+    "signal": "sig_",
 }
 
 _VERSION_7 = 0x7 << 76

@@ -12,6 +12,14 @@ RESCUE_INTERVAL_SECONDS = 5
 # A node stops starting work this long before its lease ends (see runtime.lease).
 LEASE_MARGIN_SECONDS = 2.0
 
+# The leader's lease: short enough that a frozen one is followed within five seconds. It is renewed
+# after this share of it, and trusted for all but a last share (see runtime.leadership).
+LEADER_LEASE_SECONDS = 4.0
+LEADER_RENEW_SHARE, LEADER_TRUST_SHARE = 0.6, 0.9
+assert LEADER_RENEW_SHARE < LEADER_TRUST_SHARE < 1
+# A leader whose session has ended gets so long to notice before another begins its term.
+LEADER_GRACE_SECONDS = 0.15
+
 # What one submission may hold.
 INPUT_BYTES_MAX = 1024 * 1024
 RESULT_BYTES_MAX = 1024 * 1024
@@ -58,13 +66,21 @@ CLAIM_SLACK_SECONDS = 1.0
 
 # Adaptive polling: how long a worker rests between peeks when nobody wakes it.
 POLL_BUSY_SECONDS, POLL_IDLE_SECONDS = 0.05, 1.0
-assert POLL_BUSY_SECONDS < POLL_IDLE_SECONDS
+# And while hints come through Redis, so that a look finds only what a lost hint left behind.
+POLL_HINTED_SECONDS = 1.5
+assert POLL_BUSY_SECONDS < POLL_IDLE_SECONDS <= POLL_HINTED_SECONDS
 # A peek is followed by a rest of at least this many times its own duration.
 PEEK_REST_FACTOR = 20
 
 # Deadlines of calls to the parts around us.
 DATABASE_CALL_SECONDS = 30.0
 DATABASE_CONNECT_SECONDS = 10.0
+# A replica for lists: how far it may be behind, how often that is looked at, and how long nobody
+# asks it after it failed. Nodes beat all the time, so one that hears nothing falls behind at once.
+REPLICA_LAG_SECONDS_MAX, REPLICA_LOOK_SECONDS, REPLICA_REST_SECONDS = 30.0, 1.0, 5.0
+assert REPLICA_LAG_SECONDS_MAX > 2 * HEARTBEAT_SECONDS
+REPLICA_CONNECT_SECONDS = 2.0
+assert REPLICA_CONNECT_SECONDS < DATABASE_CONNECT_SECONDS
 # A claim whose answer was lost may still be on its way to its commit: it is looked for this often,
 # until no statement can be.
 DOUBT_LOOK_SECONDS, DOUBT_SECONDS = 0.5, 40.0
@@ -150,14 +166,60 @@ assert BREAKER_REST_SECONDS <= BREAKER_REST_SECONDS_MAX
 # Who waits for a target is counted so far and no further.
 PARKED_COUNTED_MAX = 1_000
 
+# Coordination. What a coordinator owns in Redis is said again this often, and goes by itself after
+# so long without its word.
+COORDINATOR_RENEW_SECONDS, COORDINATOR_KEPT_SECONDS = 60.0, 3600.0
+assert 10 * COORDINATOR_RENEW_SECONDS < COORDINATOR_KEPT_SECONDS
+SIGNAL_PAYLOAD_BYTES_MAX, SIGNAL_TARGETS_MAX = 16 * 1024, 1_000
+# Unread by one target; more go by way of PostgreSQL. Of these so many are read at once.
+SIGNALS_PENDING_MAX, SIGNALS_READ_MAX = 1_000, 50
+assert SIGNALS_READ_MAX * SIGNAL_PAYLOAD_BYTES_MAX < 1024 * 1024, "a call of tens of ms"
+# A handler's time. Whoever waits says how long; this is for those who do not.
+SIGNAL_HANDLER_SECONDS, SIGNAL_WAIT_SECONDS = 10.0, 5.0
+# What Redis did not bring about by then is said again through PostgreSQL.
+SIGNAL_DOUBT_SECONDS = 0.5
+# A coordinator that cannot be reached through Redis looks there this often.
+SIGNAL_POLL_SECONDS = 1.0
+assert SIGNAL_DOUBT_SECONDS + 2 * SIGNAL_POLL_SECONDS < SIGNAL_WAIT_SECONDS
+# Handled signals are remembered so long at least, and so many at most.
+SIGNAL_LIFE_SECONDS, SIGNALS_REMEMBERED_MAX = 300.0, 10_000
+
+# Operations on nodes. 0005_cluster.sql has the same bound.
+WORKERS_MAX = 10_000
+# A node that nobody told looks this often whether something is asked of it.
+OPERATION_POLL_SECONDS = 1.0
+# While it drains it says how far it is, and hears of an abort, this often.
+OPERATION_SAY_SECONDS = 0.5
+assert OPERATION_SAY_SECONDS <= HAND_BACK_SECONDS
+DRAIN_SECONDS_MAX = 24 * 3600.0
+OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600.0
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 WAIT_SECONDS_MAX = 60.0
+assert SIGNAL_WAIT_SECONDS <= WAIT_SECONDS_MAX < SIGNAL_LIFE_SECONDS
 STREAM_CLIENTS_MAX = 200
 WAITERS_MAX = 10_000
+
+# The sweep of dead coordinators. One call judges so many at once and takes so many names of theirs:
+# less than a millisecond of Redis' time, and far from what Lua can unpack.
+SWEEP_BATCH, SWEEP_NAMES_MAX, SWEEP_KEYS_MAX = 50, 400, 1_000
+assert 4 * SWEEP_BATCH + 2 * SWEEP_NAMES_MAX <= SWEEP_KEYS_MAX, "each has four keys in any case"
+SWEEP_PAGE, SWEEP_FORGET_BATCH, SWEEP_CALLS_AT_ONCE = 1_000, 500, 8
+# Without scripts: how often to try to take ids out of a set that others write to all the time.
+SWEEP_TRIES_MAX = 200
+# A coordinator may miss two beats; one that is said to be stale has missed at least three.
+STALE_BEATS_MIN = 3
+# Of a whole sweep, and of one call in it. It is nobody's hot path, and a slow answer is an answer.
+SWEEP_SECONDS_MAX, SWEEP_CALL_SECONDS = 300.0, 5.0
+assert SWEEP_CALL_SECONDS < SWEEP_SECONDS_MAX
+# A report names so many at most; it counts them all.
+STALE_IDS_MAX = 100_000
 
 # Housekeeping.
 IDEMPOTENCY_KEPT_SECONDS = 24 * 3600
 PARTITIONS_AHEAD_DAYS = 7
 COUNTER_FOLD_SECONDS = 2.0
+# What only the leader does.
+SWEEP_EVERY_SECONDS, FORGET_EVERY_SECONDS = 300.0, 3600.0
 WAIT_IN_SLOT_SECONDS_MAX = 300.0

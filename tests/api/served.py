@@ -23,8 +23,11 @@ from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
 from windlass.engine.enqueue import Enqueuer
 from windlass.engine.seal import sealer_of
+from windlass.engine.signal import Signaller
+from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.signals import Signals
 from windlass.store.database import Database
 from windlass.strategies.checks import INPUT_CHECKS
 
@@ -99,6 +102,12 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
         kinds=INPUT_CHECKS,
         node=facts,
         registry=CollectorRegistry(),
+        sweeper=Sweeper(
+            redis_url,
+            stale_seconds=settings.stale_coordinator_seconds,
+            heartbeat_seconds=settings.heartbeat_seconds,
+        ),
+        signaller=Signaller(database, Signals(lane), lambda: ids.show("node", facts.node_id)),
         sealer=sealer_of(settings.secret_key),
     )
     key = await ensure_admin_key(database) or ""

@@ -33,7 +33,7 @@ include-path = "/v1/jobs/{{job_id}}"
 parameters = {{ "query.wait" = "10ms" }}
 
 [[operations]]
-include-path-regex = "^/v1/(jobs(/batch|/.*/complete)?|targets/[^/]+)$"
+include-path-regex = "^/v1/(jobs(/batch|/.*/complete)?|targets/[^/]+|system/sweep)$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 """

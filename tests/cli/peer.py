@@ -106,7 +106,7 @@ def running_peer() -> Iterator[Peer]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Tests say what matters."""

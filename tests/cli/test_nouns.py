@@ -180,3 +180,18 @@ def test_nodes_are_listed_and_shown(windlass: Windlass, peer: Peer) -> None:
     assert "active" in windlass("node", "ls").out
     peer.answer(Says(json=node))
     assert fields(windlass("node", "get", "node_1").out)["workers"] == "16"
+
+
+def test_nodes_tell_what_they_use_in_units_for_people(windlass: Windlass, peer: Peer) -> None:
+    node = {"id": "node_1", "state": "active", "memory_bytes": 81_920_000, "cpu_percent": 2.44}
+    peer.answer(Says(json=page([node, {"id": "node_2", "state": "active"}])))
+    _, first, second = windlass("node", "ls").out.splitlines()
+    assert ("82 MB" in first, "2.4 %" in first, "MB" in second) == (True, True, False)
+
+
+def test_the_leader_is_shown_and_named_by_its_id(windlass: Windlass, peer: Peer) -> None:
+    leader = {"node_id": "node_1", "name": "here", "term": 3, "elected_at": None}
+    peer.answer(Says(json=leader))
+    assert fields(windlass("node", "leader").out)["term"] == "3"
+    assert windlass("node", "leader", "-o", "id").out == "node_1\n"
+    assert peer.calls[0].path == "/v1/leader"

@@ -75,7 +75,7 @@ async def test_a_lost_node_is_marked_and_cannot_come_back(database: Database) ->
     await lapse(database, node)
     await rescue(database)
     assert await value(database, "SELECT state FROM windlass.node") == "lost"
-    assert await database.run("node_renew", node, 60.0, 0) == []
+    assert await database.run("node_renew", node, 60.0, 0, 0, 0.0) == []
     await submit_one(database)
     assert await take(database, node) == []
     events = await sql(database, "SELECT type FROM windlass.event WHERE noun = 'node' ORDER BY at")
@@ -86,9 +86,9 @@ async def test_a_lapsed_lease_is_not_renewed_even_before_anybody_noticed(
     database: Database,
 ) -> None:
     node = await register(database)
-    assert len(await database.run("node_renew", node, 60.0, 0)) == 1
+    assert len(await database.run("node_renew", node, 60.0, 0, 0, 0.0)) == 1
     await lapse(database, node)
-    assert await database.run("node_renew", node, 60.0, 0) == []
+    assert await database.run("node_renew", node, 60.0, 0, 0, 0.0) == []
 
 
 async def test_what_a_node_left_running_is_rescued_when_it_has_gone(database: Database) -> None:

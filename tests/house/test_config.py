@@ -70,7 +70,7 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "node_name": "blue-1",
         "lease_seconds": "1m",
         "heartbeat_seconds": "5s",
-        "leader_lease_seconds": "4",
+        "leader_lease_seconds": "6",
         "queue_max_jobs": "100",
         "queue_max_bytes": "1000000",
         "job_timeout_seconds": "2h",
@@ -178,8 +178,17 @@ def test_all_problems_are_told_at_once_each_with_value_source_and_what_is_allowe
 
 
 BAD: dict[str, list[object]] = {
-    "database_url": ["mysql://x/y", "postgresql:", "postgresql://", "postgresql://a b/c", 5],
-    "redis_url": ["localhost:6379", "redis//x", "http://x", "redis://[::1"],
+    "database_url": [
+        *("mysql://x/y", "postgresql:", "postgresql://", "postgresql://a b/c", 5),
+        *("postgresql://a:x,b/c", "postgresql://a:0/c", "postgresql:///c?host=a,b,c&port=1,2"),
+        "postgresql://a,b/c?target_session_attrs=write",
+        "postgresql://a/c?pgbouncer=maybe",
+    ],
+    "redis_url": [
+        *("localhost:6379", "redis//x", "http://x", "redis://[::1"),
+        *("redis+sentinel://a:26379", "redis+sentinel://a:x/s", "redis+sentinel://a/s/db"),
+        *("redis+cluster://a:99999", "redis+cluster://a/1"),
+    ],
     "otel_exporter_otlp_endpoint": ["collector:4318", "ftp://x"],
     "host": ["", "a b", "127.0.0.1:80", "http://x", "300.1.1.1", "-x", "x" * 300, 1],
     "port": [0, -1, 65536, "5777.0", 5777.0, "\u0665", "1_0", "0x10", True, "9" * 5000, [1]],

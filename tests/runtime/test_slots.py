@@ -81,3 +81,34 @@ async def test_what_is_abandoned_is_not_settled_at_all() -> None:
     slots.abandon()
     await slots.empty(5)
     assert ends.names == []
+
+
+async def test_a_shrink_stops_the_youngest_even_one_that_had_no_turn_yet() -> None:
+    ends = Ends()
+    slots = Slots(KINDS, 3, ends)
+    oldest = waiting(60)
+    slots.begin(oldest)
+    slots.begin(waiting(60))
+    await asyncio.sleep(0)
+    slots.begin(waiting(60))
+    assert slots.hand_back(keep=1) == 2
+    assert slots.hand_back(keep=1) == 0
+    assert await slots.fall_to(1, 5) == 1
+    assert slots.job_ids == {oldest.job_id}
+    assert ends.names == ["snoozed", "snoozed"]
+    slots.abandon()
+    await slots.empty(5)
+
+
+async def test_smaller_slots_wait_for_no_more_than_must_end() -> None:
+    slots = Slots(KINDS, 3, Ends())
+    for seconds in (0.05, 0.1, 60):
+        slots.begin(waiting(seconds))
+    slots.resize(1)
+    assert slots.free == 0
+    assert await slots.fall_to(1, 5) == 1
+    assert await slots.fall_to(0, 0.05) == 1
+    slots.resize(2)
+    assert slots.free == 1
+    slots.abandon()
+    await slots.empty(5)

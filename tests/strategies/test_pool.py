@@ -196,11 +196,9 @@ async def test_an_idle_connection_is_not_taken_when_it_is_old_and_goes_by_itself
 
 
 @on_both_loops
-async def test_only_so_many_lie_idle_and_the_oldest_goes_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("windlass.strategies.pool.IDLE_CONNECTIONS_MAX", 2)
+async def test_only_so_many_lie_idle_and_the_oldest_goes_first() -> None:
     async with perched() as receiver, opened() as pool:
+        pool.resize(2)
         names = ["a.example", "b.example", "c.example"]
         for name in names:
             await measured(pool, f"http://{name}:{receiver.port}/")
@@ -210,3 +208,22 @@ async def test_only_so_many_lie_idle_and_the_oldest_goes_first(
         ]
     assert told == [True, True, False]
     assert IDLE_CONNECTIONS_MAX > 2
+
+
+@on_both_loops
+async def test_a_smaller_pool_closes_idle_connections_and_no_other() -> None:
+    async with perched() as receiver, opened() as pool:
+        used = await take(pool, f"http://a.example:{receiver.port}/")
+        for name in ("b.example", "c.example"):
+            await measured(pool, f"http://{name}:{receiver.port}/")
+        pool.resize(1)
+        # The exchange under way goes on as if nothing had happened.
+        await used.ask(REQUEST, is_head=False)
+        assert used.status == 200
+        await used.body()
+        told = [
+            (await measured(pool, f"http://{name}:{receiver.port}/")).is_reused
+            for name in ("c.example", "b.example")
+        ]
+        pool.give(used)
+    assert told == [True, False]

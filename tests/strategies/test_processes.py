@@ -145,3 +145,14 @@ async def test_closing_ends_the_idle_processes() -> None:
     outcomes = await asyncio.gather(call(processes, "pid"), call(processes, "pid"))
     await processes.close()
     assert not any(psutil.pid_exists(int(outcome.result)) for outcome in outcomes)
+
+
+async def test_idle_processes_beyond_the_new_size_go(processes: Processes) -> None:
+    pids = await asyncio.gather(*(call(processes, "pid") for _ in range(3)))
+    processes.keep(1)
+    left = [int(outcome.result) for outcome in pids]
+    async with asyncio.timeout(10):
+        while sum(psutil.pid_exists(pid) for pid in left) > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    again = await call(processes, "pid")
+    assert int(again.result) in left

@@ -16,7 +16,9 @@ from windlass.api import schemas
 from windlass.api.parts import ApiParts
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
+from windlass.api.view import shown
 from windlass.clock import monotonic
+from windlass.engine.leader import read_leader
 from windlass.engine.stats import Counters
 from windlass.errors import Unavailable
 
@@ -54,7 +56,7 @@ class Health:
             "jobs_executing": node.executing,
             "last_execution": node.last_execution_at,
             "node_id": ids.show("node", node.node_id),
-            "leader": None,
+            "leader": await self._leader() if database is not None else None,
             "workers": node.workers,
             "is_draining": node.is_draining,
             "database": _part(database),
@@ -74,6 +76,13 @@ class Health:
     async def _redis_ms(self) -> float | None:
         seconds = await self._parts.lane.ping_seconds()
         return None if seconds is None else seconds * 1000
+
+    async def _leader(self) -> str | None:
+        try:
+            row = await asyncio.wait_for(read_leader(self._parts.database), PROBE_SECONDS)
+        except (Unavailable, TimeoutError):
+            return None
+        return shown("node", row["node_id"])
 
     async def _queue_size(self) -> int | None:
         try:

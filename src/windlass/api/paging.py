@@ -51,6 +51,7 @@ JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", places=lambda text: UUI
 QUEUES: Final = Cursors(
     mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
 )
+OPERATIONS: Final = Cursors(mark="o_", pattern=JOBS.pattern, places=JOBS.places)
 SECRETS: Final = Cursors(mark="s_", pattern=QUEUES.pattern, places=lambda text: text)
 # Any host that a job's address may hold.
 TARGETS: Final = Cursors(

@@ -14,6 +14,8 @@ from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.enqueue import Enqueuer
 from windlass.engine.seal import Sealer
+from windlass.engine.signal import Signaller
+from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.model.submission import InputCheck
@@ -50,7 +52,10 @@ class ApiParts:
     kinds: Mapping[str, InputCheck]
     node: NodeFacts
     registry: CollectorRegistry
+    signaller: Signaller
     # Encrypts secrets; None: there is no key, and none can be stored.
     sealer: Sealer | None = None
+    # None: there is no Redis to sweep.
+    sweeper: Sweeper | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted

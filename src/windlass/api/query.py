@@ -186,7 +186,8 @@ def instant_param(name: str, description: str) -> Param:
     )
 
 
-def _wait(text: str) -> float:
+def read_wait(text: str) -> float:
+    """How long a caller would wait. Raises ValueError."""
     if not _WAIT.fullmatch(text):
         raise ValueError(
             f'must be at most {WAIT_SECONDS_MAX:.0f} seconds, such as "20s" or "500ms"'
@@ -197,7 +198,7 @@ def _wait(text: str) -> float:
 def wait_param() -> Param:
     return Param(
         name="wait",
-        read=_wait,
+        read=read_wait,
         description=f"Hold the answer until the job has ended, at most {WAIT_SECONDS_MAX:.0f} s",
         schema={"type": "string", "pattern": f"^{_WAIT_PATTERN}$"},
     )

@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    method: Literal["GET", "POST", "PUT", "DELETE"]
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str  # /v1/jobs/{job_id:str}
     handle: Callable[[Call, dict[str, Any]], Awaitable[ASGIApp]]
     summary: str

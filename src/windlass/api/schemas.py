@@ -24,6 +24,7 @@ from windlass.limits import (
     TAGS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
+from windlass.model.operation import PHASES
 from windlass.model.priority import NAMES
 from windlass.model.states import STATES
 
@@ -80,6 +81,28 @@ def _retry() -> Schema:
             "jitter": {"type": "boolean"},
         },
     }
+
+
+def operation() -> Schema:
+    """A change of one node."""
+    return record(
+        id=id_schema("operation"),
+        kind={"type": "string", "enum": ["resize", "pause", "resume", "drain"]},
+        node_id=id_schema("node"),
+        parent_id=nullable(id_schema("operation")),
+        phase={"type": "string", "enum": list(PHASES)},
+        from_workers=COUNT,
+        to_workers=nullable(COUNT),
+        drain_seconds={"type": "number"},
+        on_timeout={"type": "string", "enum": ["hand_back", "finish"]},
+        progress=ANY_OBJECT,
+        reason=nullable(TEXT),
+        asked_by=nullable(TEXT),
+        is_abort_asked={"type": "boolean"},
+        created_at=INSTANT,
+        changed_at=INSTANT,
+        ended_at=nullable(INSTANT),
+    )
 
 
 def submission(kinds: Iterable[str]) -> Schema:
@@ -362,11 +385,56 @@ def components(kinds: Iterable[str]) -> dict[str, Schema]:
             roles=listed(TEXT),
             workers=COUNT,
             in_flight=COUNT,
+            memory_bytes=nullable(COUNT),
+            cpu_percent=nullable({"type": "number"}),
             state={"type": "string", "enum": ["active", "draining", "left", "lost"]},
+            is_paused={"type": "boolean"},
+            paused_at=nullable(INSTANT),
             started_at=INSTANT,
             beat_at=INSTANT,
             beat_age_seconds={"type": "number"},
             lease_until=INSTANT,
+        ),
+        "Swept": record(
+            checked=COUNT,
+            stale=COUNT,
+            removed_keys=COUNT,
+            kept=COUNT,
+            skipped=COUNT,
+            ms={"type": "number"},
+            per_second={"type": "number"},
+            stale_ids=listed(TEXT),
+            dry_run={"type": "boolean"},
+            mode={"type": "string", "enum": ["scripted", "pipelined"]},
+        ),
+        "Leader": record(
+            node_id=nullable(id_schema("node")),
+            name=nullable(TEXT),
+            term=COUNT,
+            elected_at=nullable(INSTANT),
+            lease_until=nullable(INSTANT),
+        ),
+        "Signalled": record(
+            id=id_schema("signal"),
+            acknowledged=listed(id_schema("node")),
+            missing=listed(id_schema("node")),
+            answers={"type": "object", "additionalProperties": ANY_OBJECT},
+            reasons={"type": "object", "additionalProperties": TEXT},
+        ),
+        "Operation": operation(),
+        "ClusterOperation": record(
+            id=id_schema("operation"),
+            kind={"type": "string", "enum": ["resize"]},
+            phase={"type": "string", "enum": list(PHASES)},
+            operations=listed(ref("Operation")),
+        ),
+        "Estimate": record(
+            node_id=id_schema("node"),
+            from_workers=COUNT,
+            to_workers=COUNT,
+            in_flight=COUNT,
+            would_drain=COUNT,
+            estimated_seconds=nullable({"type": "number"}),
         ),
         "Health": record(
             status={"type": "string", "enum": ["ok", "degraded", "down"]},

@@ -37,6 +37,25 @@ def webhooks(*, quick: Quick = False, only: Only = ()) -> int:
     return _bench("webhooks", quick, only)
 
 
+@app.command
+def cluster(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure several nodes together: how soon another leads; about three minutes.
+
+    Exit code 1 when a figure is not what it should be.
+    """
+    return _bench("cluster", quick, only)
+
+
+@app.command
+def sweep(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure the sweep of dead coordinators, 10,000 and 50,000 of them; about a minute.
+
+    While a hundred others beat and somebody pings. Exit code 1 when a figure is not what it should
+    be.
+    """
+    return _bench("sweep", quick, only)
+
+
 def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
     try:
         from benchmarks.__main__ import SUITES

@@ -76,6 +76,9 @@ class Client:
     def put(self, path: str, body: object) -> Answer:
         return self._call("PUT", path, _encode(body), {}, CALL_SECONDS)
 
+    def patch(self, path: str, body: object) -> Answer:
+        return self._call("PATCH", path, _encode(body), {}, CALL_SECONDS)
+
     def delete(self, path: str) -> Answer:
         return self._call("DELETE", path, None, {}, CALL_SECONDS)
 

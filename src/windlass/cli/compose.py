@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 import uvicorn
 
+from windlass import ids
 from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
@@ -23,11 +24,15 @@ from windlass.engine.enqueue import Enqueuer
 from windlass.engine.seal import sealer_of
 from windlass.engine.secret_store import SecretStore
 from windlass.engine.secrets import ensure_default_secret
+from windlass.engine.signal import Signaller
+from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.errors import WindlassError
+from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.limits import Limits as TargetLimits
+from windlass.fastlane.signals import Signals
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.node import Node
 from windlass.runtime.targets import Targets
@@ -122,7 +127,7 @@ async def start(
     tasks = load_tasks(settings.app) if settings.app else {}
     sealer = sealer_of(settings.secret_key)
     await migrate(database_url)
-    database = Database(database_url)
+    database = Database(database_url, read_url=settings.read_database_url)
     await database.open()
     lane = FastLane(redis_url)
     announcer = Announcer(lane)
@@ -134,6 +139,8 @@ async def start(
         limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
         on_accepted=announcer.lines,
     )
+    signals = Signals(lane)
+    sweeper = _sweeper(settings, redis_url, metrics)
     node = Node(
         settings=settings,
         database=database,
@@ -149,6 +156,9 @@ async def start(
             metrics=metrics,
             slots=max(1, settings.workers),
         ),
+        coordinators=Coordinators(lane),
+        signals=signals,
+        sweep=sweeper.sweep if sweeper is not None else None,
     )
     enqueuer.starter = node
     await lane.open()
@@ -174,6 +184,8 @@ async def start(
             registry=metrics.registry,
             on_rejected=metrics.rejected,
             sealer=sealer,
+            sweeper=sweeper,
+            signaller=Signaller(database, signals, lambda: ids.show("node", node.node_id)),
         )
         server, serving = serve(build_app(parts), taken)
     tune_collector()
@@ -187,6 +199,17 @@ async def start(
         serving=serving,
         admin_key=admin_key,
         url=f"http://{settings.host}:{settings.port}" if taken is not None else None,
+    )
+
+
+def _sweeper(settings: Settings, redis_url: str | None, metrics: Metrics) -> Sweeper | None:
+    if redis_url is None:
+        return None
+    return Sweeper(
+        redis_url,
+        stale_seconds=settings.stale_coordinator_seconds,
+        heartbeat_seconds=settings.heartbeat_seconds,
+        observe=lambda report: metrics.swept(report.ms / 1000, report.removed_keys),
     )
 
 

@@ -7,6 +7,7 @@ Promises: no traceback for anything a user can cause; one style for every error;
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from windlass.cli.exits import BadUsage, Exit, Stopped
 
 # May stand before the command too; there they mean the same as the variable.
 LEADING = {"--url": "WINDLASS_URL", "--token": "WINDLASS_TOKEN"}
+_TIME = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m|h|d)")
 
 
 def launch(typed: Sequence[str]) -> int:
@@ -71,7 +73,7 @@ def _run(words: list[str]) -> int:
 
     try:
         code = build()(
-            [_with_value(word) for word in words],
+            _with_values(words),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
@@ -101,9 +103,18 @@ def _take_leading(words: list[str]) -> list[str]:
     return words
 
 
-def _with_value(word: str) -> str:
-    # `--wait` takes its value only behind `=`, so that `--wait noop` does not wait for "noop".
-    return "--wait=yes" if word == "--wait" else word
+def _with_values(words: list[str]) -> list[str]:
+    """`--wait` takes a value behind `=`, or one that can only be a time, such as 5s.
+
+    So `--wait noop` does not wait for "noop".
+    """
+    given: list[str] = []
+    for word in words:
+        if given[-1:] == ["--wait=yes"] and _TIME.fullmatch(word):
+            given[-1] = f"--wait={word}"
+        else:
+            given.append("--wait=yes" if word == "--wait" else word)
+    return given
 
 
 def _unknown(name: str) -> BadUsage:

@@ -68,7 +68,8 @@ def show_one(reading: Reading, answer: Answer, cols: Sequence[Column]) -> None:
 def name_of(thing: dict[str, Any]) -> str:
     """What other commands take to mean this thing."""
     found = next(
-        (thing[field] for field in ("id", "name", "job_id", "host") if thing.get(field)), None
+        (thing[field] for field in ("id", "job_id", "node_id", "name", "host") if thing.get(field)),
+        None,
     )
     if found is None:
         raise BadUsage("these have no id; use -o json or -o jsonl")

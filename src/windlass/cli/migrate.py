@@ -45,13 +45,13 @@ async def _up(url: str) -> int:
 
 
 async def _status(url: str) -> int:
-    import asyncpg
-
+    from windlass.store.address import Address
     from windlass.store.migrate import migrations, pending
 
-    connection = await asyncpg.connect(url, timeout=10)
+    connection = await Address(url).connect()
     try:
-        missing = {migration.number for migration in await pending(connection)}
+        async with connection.transaction(readonly=True):
+            missing = {migration.number for migration in await pending(connection)}
     finally:
         await connection.close()
     for migration in migrations():

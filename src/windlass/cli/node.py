@@ -9,6 +9,15 @@ from cyclopts import App, Parameter
 app = App(name="node", help="Run a node on your own PostgreSQL and Redis; ls and get show nodes.")
 app.command("windlass.cli.node_read:ls", name="ls", help="List the nodes.")
 app.command("windlass.cli.node_read:get", name="get", help="Show one node.")
+for _verb, _does in (
+    ("resize", "Change how many slots a node, or every node, has."),
+    ("pause", "Let nodes start nothing more; what runs goes on."),
+    ("resume", "Let paused nodes go on."),
+    ("drain", "Let nodes finish their work and leave."),
+):
+    app.command(f"windlass.cli.node_change:{_verb}", name=_verb, help=_does)
+app.command("windlass.cli.node_read:leader", name="leader", help="Show who leads.")
+app.command("windlass.cli.node_signal:signal", name="signal", help="Tell nodes something.")
 
 
 @app.default

@@ -72,7 +72,7 @@ async def _up(settings: Settings, nodes: int) -> int:
         async with _kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
             _warn_of_loopback(settings)
             _say_ready(running)
-            await stop.first.wait()
+            await _asked_to_stop(running, stop)
             log.info("draining", seconds=settings.drain_timeout_seconds)
             await _drain_or_stop(running, stop)
     return 0
@@ -87,7 +87,7 @@ async def _node(settings: Settings, database_url: str) -> int:
         settings, database_url=database_url, redis_url=settings.redis_url, taken=taken
     )
     _say_ready(running)
-    await stop.first.wait()
+    await _asked_to_stop(running, stop)
     log.info("draining", seconds=settings.drain_timeout_seconds)
     await _drain_or_stop(running, stop)
     return 0
@@ -108,6 +108,14 @@ def _say_ready(running: compose.Windlass) -> None:
         print(f"admin key: {running.admin_key}")
         print("           it is shown only now; use it as WINDLASS_TOKEN or --token")
     print(f"ready: {running.url or 'node ' + str(running.node.node_id)}", flush=True)
+
+
+async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> None:
+    """By a signal, or by an operation that drains this node."""
+    waits = [asyncio.create_task(e.wait()) for e in (stop.first, running.node.leave_asked)]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
 
 
 async def _drain_or_stop(running: compose.Windlass, stop: Stop) -> None:

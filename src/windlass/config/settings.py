@@ -32,7 +32,7 @@ class Settings:
 
     lease_seconds: float = float(limits.LEASE_SECONDS)
     heartbeat_seconds: float = float(limits.HEARTBEAT_SECONDS)
-    leader_lease_seconds: float = 3.0
+    leader_lease_seconds: float = limits.LEADER_LEASE_SECONDS
 
     # What a queue holds unless it has limits of its own. None: no limit.
     queue_max_jobs: int | None = None

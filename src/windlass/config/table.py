@@ -7,21 +7,18 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from windlass import limits
-from windlass.config import rules
+from windlass.config import addresses, rules
 from windlass.config.settings import ROLES, Settings
 
 _DAY_SECONDS = 24 * 3600
-_POSTGRESQL = rules.url(
-    "postgresql", "postgres", like="postgresql://user:password@host:5432/database"
-)
 
 RULES: dict[str, rules.Rule] = {
-    "database_url": _POSTGRESQL,
-    "read_database_url": _POSTGRESQL,
-    "redis_url": rules.url("redis", "rediss", "unix", like="redis://user:password@host:6379/0"),
+    "database_url": addresses.postgresql(),
+    "read_database_url": addresses.postgresql(),
+    "redis_url": addresses.redis(),
     "host": rules.matching(rules.is_host, "an IP address or a host name, without a port"),
     "port": rules.whole_number(1, 65_535),
-    "workers": rules.whole_number(0, 10_000),
+    "workers": rules.whole_number(0, limits.WORKERS_MAX),
     "roles": rules.subset(*ROLES),
     "node_name": rules.matching(
         rules.is_name, f"at most {limits.NAME_CHARS_MAX} characters without spaces"

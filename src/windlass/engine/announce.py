@@ -41,6 +41,11 @@ class Announcer:
         lane.on_message(keys.INVALIDATE, self._hear_invalid)
         lane.on_message(keys.EVENTS, lambda _: self._each_event())
 
+    @property
+    def is_heard(self) -> bool:
+        """Do hints come and go? Else everybody has to look for itself."""
+        return self._lane.is_up
+
     def on_line(self, listener: Callable[[Line, datetime], None]) -> None:
         self._line_listeners.append(listener)
 
@@ -153,7 +158,10 @@ class Announcer:
                 listener(job_id)
 
     def _hear_invalid(self, message: bytes) -> None:
-        told = msgspec.json.decode(message, type=dict[str, list[str]])
+        self.hear(msgspec.json.decode(message, type=dict[str, list[str]]))
+
+    def hear(self, told: Mapping[str, list[str]]) -> None:
+        """Tell the listeners of this process what another has said: noun -> names."""
         for text in told.get("cancel", []):
             for listener in self._cancel_listeners:
                 listener(UUID(hex=text))

@@ -13,10 +13,7 @@ COUNT_SECONDS: Final = 1800
 
 
 async def check_counters(database: Database, *, repair: bool) -> list[Finding]:
-    async with (
-        database.side() as connection,
-        connection.transaction(),
-    ):
+    async with database.side(readonly=False) as connection:
         await connection.execute(f"SET LOCAL statement_timeout = '{COUNT_SECONDS}s'")
         wrong = await connection.fetch(statement("counter_check"), timeout=COUNT_SECONDS)
         if repair:

@@ -34,11 +34,8 @@ async def check_folds(database: Database) -> AsyncIterator[tuple[int, list[Findi
     kept_since: datetime | None = (await database.read("partition_oldest"))[0]["day"]
     last = UUID(int=0)
     while True:
-        async with (
-            database.side() as connection,
-            # One snapshot for rows, attempts and events: nothing can happen in between.
-            connection.transaction(isolation="repeatable_read", readonly=True),
-        ):
+        # One snapshot for rows, attempts and events: nothing can happen in between.
+        async with database.side(isolation="repeatable_read", readonly=True) as connection:
             rows = await connection.fetch(statement("job_scan"), last, BATCH)
             told = await events_of_rows(connection, rows)
         if not rows:

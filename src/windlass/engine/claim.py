@@ -30,7 +30,7 @@ from windlass.store.statements import statement
 Line = tuple[str, int]
 _SLACK = timedelta(seconds=CLAIM_SLACK_SECONDS)
 # Rows of the peek that are not lines.
-_SOLO, _CLOCK = -1, -2
+_SOLO, _CLOCK, _OPERATION = -1, -2, -3
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Frontier:
     limited: set[Line] = field(default_factory=set)
     full: dict[Line, datetime] = field(default_factory=dict)  # limited ones that gave no more
     has_solo: bool = False
+    has_operation: bool = False  # some node, perhaps this one, is asked for a change
     next_due_at: datetime | None = None  # None: nothing is known to wait for its time
     clock_ahead: timedelta = timedelta()
     turns: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})  # by `limited`
@@ -64,7 +65,8 @@ class Frontier:
         """Take over what the peek found; it has read every line from its start."""
         now = next(row["first_at"] for row in peeked if row["priority"] == _CLOCK)
         self.clock_ahead = now - wall()
-        firsts = [row for row in peeked if row["priority"] != _CLOCK]
+        self.has_operation = any(row["priority"] == _OPERATION for row in peeked)
+        firsts = [row for row in peeked if row["priority"] not in (_CLOCK, _OPERATION)]
         lines = [row for row in firsts if row["priority"] != _SOLO]
         self.has_solo = any(row["priority"] == _SOLO and row["first_at"] <= now for row in firsts)
         self.limited = {(row["queue"], row["priority"]) for row in lines if row["is_limited"]}

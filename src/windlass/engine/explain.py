@@ -185,7 +185,10 @@ def _places(facts: Record) -> Iterator[Gate]:
             reason=f"{facts['crashes']} nodes died while running it; it starts only when a node "
             f"can take it alone, and is dead after {CRASHES_MAX}",
         )
-    if facts["workers_live"] == 0:
+    if facts["workers_live"] == 0 and facts["workers_alive"]:
+        every = f"all {facts['workers_alive']} nodes that take jobs are paused; resume one"
+        yield Gate(gate="nodes_paused", reason=every)
+    elif facts["workers_live"] == 0:
         yield Gate(gate="no_worker", reason="no living node takes jobs; start one")
     elif facts["slots"] and facts["running_all"] >= facts["slots"]:
         yield Gate(
@@ -202,7 +205,8 @@ def _places(facts: Record) -> Iterator[Gate]:
 
 def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
     shut = {gate.gate for gate in gates}
-    if shut & {"blocked", "paused", "no_worker", "deadline"} or facts["ahead"] >= _AHEAD_MAX:
+    endless = {"blocked", "paused", "no_worker", "nodes_paused", "deadline"}
+    if shut & endless or facts["ahead"] >= _AHEAD_MAX:
         return None
     due: datetime = max(
         [facts["now"], facts["run_at"], *(gate.until for gate in gates if gate.until is not None)]

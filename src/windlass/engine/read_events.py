@@ -29,10 +29,7 @@ async def read_events_of(
     database: Database, job_ids: Sequence[UUID]
 ) -> dict[UUID, tuple[Record, list[Event]]]:
     """Of each job that exists: its row and its events in order, as of one instant."""
-    async with (
-        database.side() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    async with database.side(isolation="repeatable_read", readonly=True) as connection:
         rows = await connection.fetch(statement("job_get_many"), list(job_ids))
         return await events_of_rows(connection, rows)
 

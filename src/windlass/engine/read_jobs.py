@@ -58,8 +58,7 @@ async def list_jobs(
     """Up to `limit` jobs with ids below `before`, newest first."""
     conditions, values = _conditions(which, before)
     sql = statement(_statement_for(which)).replace("{where}", " AND ".join(conditions) or "true")
-    async with database.side() as connection:
-        return await connection.fetch(sql, limit, *values)
+    return await database.browse(sql, limit, *values)
 
 
 def _statement_for(which: JobFilter) -> str:

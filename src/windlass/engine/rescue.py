@@ -13,6 +13,7 @@ from uuid import UUID
 from windlass.engine.advance import advance
 from windlass.engine.finish import Finished
 from windlass.engine.held import attempt_of, settle_in
+from windlass.engine.operation_steps import end_orphans
 from windlass.engine.overdue import give_up
 from windlass.model.outcome import Crashed
 from windlass.model.settle import Settlement, settle
@@ -46,6 +47,7 @@ async def expire(database: Database) -> Finished:
 
 async def _rescue(connection: Connection[Record]) -> Finished:
     await connection.fetch(statement("node_mark_lost"))
+    await end_orphans(connection)
     rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
     return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
 

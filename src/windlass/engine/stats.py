@@ -9,6 +9,7 @@ from typing import Final
 from windlass.clock import monotonic
 from windlass.model.states import STATES
 from windlass.store.database import Database
+from windlass.store.statements import statement
 
 CACHE_SECONDS: Final = 5.0
 
@@ -29,7 +30,7 @@ async def read_counters(database: Database) -> dict[str, QueueCounts]:
             counts={state: max(0, row[state]) for state in STATES},
             bytes=max(0, row["bytes"]),
         )
-        for row in await database.read("counter_read")
+        for row in await database.browse(statement("counter_read"))
     }
 
 

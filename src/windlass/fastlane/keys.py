@@ -17,4 +17,17 @@ LIMIT: Final = PREFIX + "limit:{%s}"
 # A target's failures in a row, of all nodes. Owned by whoever sees one, expires after minutes, gone
 # with the first answer. After a flush nodes go on with what each of them counted itself.
 BREAKER: Final = PREFIX + "breaker:{%s}"
-CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE)
+SIGNALS: Final = PREFIX + "signals"  # look for your signals; somebody acknowledged one
+CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE, SIGNALS)
+# Coordinators: id -> last beat (ms, Redis TIME). Each enters itself with every beat, which also
+# brings it back after a flush; a clean leave or the sweep takes it out. It is alone in its slot.
+COORDINATORS: Final = PREFIX + "coord:beats"
+# What one coordinator owns: in the slot of its id, with a lifetime, by exact name in its `keys`.
+# beat and activity: said again with each beat. signals: a list; what a flush takes, its senders say
+# again through PostgreSQL. ack:<signal>: who answered what, while its owner waits. idem:<signal>:
+# handled here; the process remembers it as well.
+COORDINATOR: Final = PREFIX + "coord:{%s}:%s"
+
+
+def coordinator(owner: str, name: str) -> str:
+    return COORDINATOR % (owner, name)

@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
 import structlog
-from redis import asyncio as redis
-from redis.exceptions import RedisError
 
 from windlass.clock import monotonic
 from windlass.errors import Unavailable
+from windlass.fastlane.connect import TROUBLE, Client, client_of, close_client, look_around
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 
@@ -51,7 +50,7 @@ class FastLane:
 
     def __init__(self, url: str | None) -> None:
         self._url = url
-        self._client: redis.Redis | None = None
+        self._client: Client | None = None
         self._handlers: dict[str, list[Handler]] = {channel: [] for channel in CHANNELS}
         self._outbox: deque[tuple[str, bytes]] = deque(maxlen=BUFFER_MAX)
         self._has_mail = asyncio.Event()
@@ -73,12 +72,7 @@ class FastLane:
     async def open(self) -> None:
         if self._url is None:
             return
-        self._client = redis.Redis.from_url(
-            self._url,
-            socket_timeout=FASTLANE_CONNECT_SECONDS,
-            socket_connect_timeout=FASTLANE_CONNECT_SECONDS,
-            max_connections=8,
-        )
+        self._client = client_of(self._url)
         self._tasks = [
             asyncio.create_task(self._send_loop(), name="fastlane send"),
             asyncio.create_task(self._receive_loop(), name="fastlane receive"),
@@ -90,9 +84,9 @@ class FastLane:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
-            with contextlib.suppress(RedisError, OSError, TimeoutError):
+            with contextlib.suppress(*TROUBLE):
                 async with asyncio.timeout(1):
-                    await self._client.aclose()
+                    await close_client(self._client)
 
     def publish(self, channel: str, message: bytes) -> None:
         """Send when possible; forget when not. Never waits."""
@@ -103,14 +97,17 @@ class FastLane:
         self._outbox.append((channel, message))
         self._has_mail.set()
 
-    async def ask(self, script: str, key: str, *args: int | float | str) -> Any:
-        """What a script of lua/ answers about one key. Raises LaneDown."""
+    async def ask(
+        self, script: str, key: str | Sequence[str], *args: int | float | str | bytes
+    ) -> Any:
+        """What a script of lua/ answers about one key, or several of one slot. Raises LaneDown."""
         if self._client is None or not self.is_up or monotonic() < self._broken_until:
             raise LaneDown("the fast lane is down")
         try:
             async with asyncio.timeout(FASTLANE_CALL_SECONDS):
-                return await self._client.register_script(lua(script))(keys=[key], args=args)
-        except (RedisError, OSError, TimeoutError) as trouble:
+                keys = [key] if isinstance(key, str) else key
+                return await self._client.register_script(lua(script))(keys=keys, args=args)
+        except TROUBLE as trouble:
             self._broken_until = monotonic() + BREAK_SECONDS
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
 
@@ -128,7 +125,7 @@ class FastLane:
         try:
             async with asyncio.timeout(FASTLANE_CONNECT_SECONDS):
                 await self._client.ping()
-        except (RedisError, OSError, TimeoutError):
+        except TROUBLE:
             return None
         return monotonic() - start
 
@@ -140,7 +137,7 @@ class FastLane:
             self._outbox.clear()
             try:
                 await self._send(mail)
-            except (RedisError, OSError, TimeoutError) as trouble:
+            except TROUBLE as trouble:
                 self._broken_until = monotonic() + BREAK_SECONDS
                 log.debug("fastlane_send_failed", error=str(trouble))
 
@@ -148,10 +145,11 @@ class FastLane:
         assert self._client is not None
         async with self._client.pipeline(transaction=False) as pipeline:
             for channel, message in mail:
+                # By the commands' names: on a Cluster the methods refuse to be gathered.
                 if channel == _FORGET:
-                    pipeline.unlink(message)
+                    pipeline.execute_command("UNLINK", message)
                 else:
-                    pipeline.publish(channel, message)
+                    pipeline.execute_command("PUBLISH", channel, message)
             # A cancelled command could leave its reply on the connection for the next caller;
             # redis-py closes the connection in that case, which is what we want.
             async with asyncio.timeout(FASTLANE_CALL_SECONDS * 10):
@@ -161,25 +159,29 @@ class FastLane:
         while not self._is_closing:
             try:
                 await self._receive()
-            except (RedisError, OSError, TimeoutError) as trouble:
+            except TROUBLE as trouble:
                 self._set_up(False)
                 log.debug("fastlane_receive_failed", error=str(trouble))
             await asyncio.sleep(BREAK_SECONDS)
 
     async def _receive(self) -> None:
         assert self._client is not None
+        await look_around(self._client)
         async with self._client.pubsub() as pubsub:
             await pubsub.subscribe(*CHANNELS)
             self._set_up(True)
+            is_asked = False
             while True:
-                message = await pubsub.get_message(
-                    ignore_subscribe_messages=True, timeout=SUBSCRIBE_PING_SECONDS
-                )
+                message = await pubsub.get_message(timeout=SUBSCRIBE_PING_SECONDS)
                 if message is None:
-                    # Silence is either peace or a half-open connection: ask.
+                    # Silence is either peace or a half-open connection: ask, and be answered.
+                    if is_asked:
+                        raise TimeoutError("no answer to a ping")
+                    is_asked = True
                     async with asyncio.timeout(FASTLANE_CONNECT_SECONDS):
                         await pubsub.ping()
                     continue
+                is_asked = False
                 if message["type"] == "message":
                     self._deliver(message["channel"].decode(), message["data"])
 

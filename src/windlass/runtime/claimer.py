@@ -7,6 +7,7 @@ after a rest that grows from busy to idle; a job that waits for its time ends th
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -19,6 +20,7 @@ from windlass.limits import (
     DOUBT_SECONDS,
     PEEK_REST_FACTOR,
     POLL_BUSY_SECONDS,
+    POLL_HINTED_SECONDS,
     POLL_IDLE_SECONDS,
 )
 from windlass.model.attempt import Attempt
@@ -38,6 +40,8 @@ class Claimer:
         self._looked_at = 0.0
         self._poll_seconds = POLL_BUSY_SECONDS
         self._peek_rest_seconds = POLL_BUSY_SECONDS
+        self.is_hinted: Callable[[], bool] = lambda: False  # do others tell of new work?
+        self.on_operation: Callable[[], None] = lambda: None  # the peek saw one, of some node
 
     @property
     def is_under_way(self) -> bool:
@@ -52,6 +56,14 @@ class Claimer:
     def knows_suspect(self) -> bool:
         """Is a job on its last chance due, to be claimed alone?"""
         return self._frontier.has_solo
+
+    def look_again(self) -> None:
+        """The next rest is over: what is known of the lines is out of date."""
+        self._peeked_at = 0.0
+
+    @property
+    def peeked_seconds_ago(self) -> float:
+        return monotonic() - self._peeked_at
 
     @property
     def should_peek(self) -> bool:
@@ -90,7 +102,10 @@ class Claimer:
         cost = PEEK_REST_FACTOR * (self._peeked_at - start)
         self._peek_rest_seconds = max(cost, POLL_BUSY_SECONDS)
         rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
-        self._poll_seconds = min(max(rest, cost), POLL_IDLE_SECONDS)
+        idle = POLL_HINTED_SECONDS if self.is_hinted() else POLL_IDLE_SECONDS
+        self._poll_seconds = min(max(rest, cost), idle)
+        if self._frontier.has_operation:
+            self.on_operation()
 
     async def take(self, places: int, *, solo: bool) -> tuple[list[Attempt], int]:
         """The claim that is under way, or a new one; and how many places it asked for.

@@ -10,7 +10,7 @@ import structlog
 
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, TimedOut
-from windlass.strategies.strategy import Instant, Strategy
+from windlass.strategies.strategy import Instant, Resizable, Strategy
 
 log = structlog.get_logger()
 
@@ -62,6 +62,12 @@ class Kinds:
         if attempt.timeout_ms is not None:
             return attempt.timeout_ms / 1000
         return self.timeout_seconds.get(attempt.kind, self.default_timeout_seconds)
+
+    def resize(self, workers: int) -> None:
+        """Keep ready no more than so many slots need. Only what is idle is closed."""
+        for strategy in self.slotted.values():
+            if isinstance(strategy, Resizable):
+                strategy.resize(workers)
 
     async def close(self) -> None:
         for strategy in self.slotted.values():

@@ -24,6 +24,8 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.limits import LEASE_MARGIN_SECONDS
+from windlass.runtime.footprint import Footprint
+from windlass.store.address import Address
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
@@ -35,16 +37,19 @@ class Lease:
     def __init__(
         self, url: str, node_id: UUID, *, lease_seconds: float, heartbeat_seconds: float
     ) -> None:
-        self._url = url
+        self._address = Address(url)
         self._node_id = node_id
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = heartbeat_seconds
+        self._footprint = Footprint()
         self._trusted_until = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.is_lost = False
         self.in_flight: Callable[[], int] = lambda: 0
-        self.on_lost: Callable[[], None] = lambda: None  # called on the lease's thread
+        # Both are called on the lease's thread.
+        self.on_lost: Callable[[], None] = lambda: None
+        self.on_signal: Callable[[], None] = lambda: None  # one waits in PostgreSQL
 
     def granted(self, started_at: float) -> None:
         """A renewal (or the registration) that started at `started_at` succeeded."""
@@ -81,8 +86,9 @@ class Lease:
                     seconds = max(self._left_seconds, _LAST_TRY_SECONDS)
                     async with asyncio.timeout(min(seconds, self._heartbeat_seconds)):
                         if connection is None or connection.is_closed():
-                            connection = await asyncpg.connect(
-                                self._url, server_settings={"application_name": "windlass lease"}
+                            connection = await self._address.connect(
+                                seconds=self._heartbeat_seconds,
+                                server_settings={"application_name": "windlass lease"},
                             )
                         await self._renew(connection)
                 except Exception as trouble:  # whatever it is: this thread must not end silently
@@ -104,11 +110,19 @@ class Lease:
 
     async def _renew(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
         started_at = monotonic()
-        row = await connection.fetchrow(
-            statement("node_renew"), self._node_id, self._lease_seconds, self.in_flight()
-        )
+        async with self._address.turn(connection):
+            row = await connection.fetchrow(
+                statement("node_renew"),
+                self._node_id,
+                self._lease_seconds,
+                self.in_flight(),
+                self._footprint.memory_bytes(),
+                self._footprint.cpu_percent(),
+            )
         if row is not None:
             self.granted(started_at)
+            if row["has_signal"]:
+                self.on_signal()
             return
         self._lose("it has lapsed; what this node ran goes on elsewhere")
 

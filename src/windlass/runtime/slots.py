@@ -68,12 +68,23 @@ class Slots:
             del self._running[job_id]
             self._on_end(running.attempt, Cancelled(), monotonic())
 
-    def hand_back(self) -> None:
-        """Stop what still runs at the end of a drain; it goes on elsewhere and spends no try."""
-        for running in self._running.values():
-            if running.stop is None:
-                running.stop = "handed_back"
-                running.task.cancel()
+    def resize(self, count: int) -> None:
+        """From now on so many places; what runs beyond them goes on to its end."""
+        self.count = count
+
+    def hand_back(self, keep: int = 0) -> int:
+        """Stop what still runs at the end of a drain; it goes on elsewhere and spends no try.
+
+        The `keep` that have run longest are left alone. Returns how many were stopped.
+        """
+        stopped = [r for r in list(self._running.values())[keep:] if r.stop is None]
+        for running in stopped:
+            running.stop = "handed_back"
+            running.task.cancel()
+            if not running.has_begun:  # as in `cancel`
+                del self._running[running.attempt.job_id]
+                self._on_end(running.attempt, Snoozed(0.0), monotonic())
+        return len(stopped)
 
     def abandon(self) -> None:
         """Stop everything at once and say nothing: this node's word counts no more."""
@@ -86,6 +97,14 @@ class Slots:
         tasks = [running.task for running in self._running.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
+        return len(self._running)
+
+    async def fall_to(self, count: int, seconds: float) -> int:
+        """Let what runs end until no more than `count` run, for so long; returns how many run."""
+        until = monotonic() + seconds
+        while len(self._running) > count and (left := until - monotonic()) > 0:
+            tasks = [running.task for running in self._running.values()]
+            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         return len(self._running)
 
     async def _run(self, attempt: Attempt) -> None:

@@ -67,7 +67,7 @@ class Targets:
         self._limits = limits
         self._shared_failures = failures
         self._metrics = metrics
-        self._share = max(1, int(slots * TARGET_SLOTS_SHARE))
+        self.resize(slots)
         self._known: dict[str, Target] = {}  # those out of the ordinary
         self._moved: set[str] = set()  # those whose breaker has a place in the metrics
         self._known_at = _LONG_AGO
@@ -80,6 +80,10 @@ class Targets:
         self._waiting: set[str] = set()  # targets that jobs are parked for
         self.loop = Loop("targets", self._tick)
         announcer.on_target(lambda _: self.loop.wake())
+
+    def resize(self, slots: int) -> None:
+        """The node has so many slots now."""
+        self._share = max(1, int(slots * TARGET_SLOTS_SHARE))
 
     # -- may it go? ------------------------------------------------------------------------------
 

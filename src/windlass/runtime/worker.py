@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID, uuid4
 
 import structlog
@@ -23,7 +22,6 @@ from windlass.clock import monotonic
 from windlass.engine import claim as claims
 from windlass.engine.announce import Line
 from windlass.engine.enqueue import Reservation
-from windlass.errors import Unavailable
 from windlass.limits import (
     CLAIM_BATCH_MAX,
     CRASHES_SOLO,
@@ -36,15 +34,16 @@ from windlass.limits import (
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
 from windlass.model.outcome import Cancelled, Outcome
-from windlass.model.settle import Settlement, cancelled, settle
+from windlass.model.settle import Settlement, settle
 from windlass.runtime.claimer import Claimer
 from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
+from windlass.runtime.returns import Returns
 from windlass.runtime.slots import Slots
 from windlass.runtime.targets import Targets
-from windlass.store.database import Database, Record
+from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -70,14 +69,16 @@ class Worker:
         self._kinds = kinds
         self._targets = targets
         self.node_id = node_id
-        # With no workers at all jobs run inline: one at a time.
-        self._slots = Slots(kinds, max(workers, 1), self._ended)
+        self.workers = workers
+        self._slots = Slots(kinds, _places_of(workers), self._ended)
         self._ahead = 0 if workers == 0 else 1
         self._claimer = Claimer(database, metrics, node_id)
         self._buffer: deque[tuple[float, Attempt]] = deque()
         self._reserved = 0  # slots kept for what is being inserted
-        self._handing_back: set[asyncio.Task[None]] = set()
-        self._is_claiming = True
+        self._returns = Returns(database, finisher)
+        self._is_leaving = False
+        self._pauses: set[str] = set()  # why nothing is claimed
+        self._claiming = asyncio.Lock()  # held while a claim may bring something
         self.last_execution_at: datetime | None = None
         self._loop = Loop("worker", self._tick)
         finisher.on_settled = self._settled
@@ -103,12 +104,10 @@ class Worker:
         Returns how many attempts were still running when the time was up; those are stopped and
         go back to the queue, with the fence raised and no try spent: the job did nothing wrong.
         """
-        self._is_claiming = False
+        self._is_leaving = True
         await self._loop.stop()
-        await asyncio.gather(*self._handing_back)
-        claimed = await self._claimer.stop()
-        await self._hand_back([*claimed, *(attempt for _, attempt in self._buffer)])
-        self._buffer.clear()
+        await self._returns.quiet()
+        await self.put_back()
         left = await self._slots.empty(seconds)
         if left:
             self._slots.hand_back()
@@ -118,12 +117,63 @@ class Worker:
 
     def abandon(self) -> None:
         """Stop everything at once and settle nothing."""
-        self._is_claiming = False
+        self._is_leaving = True
         self._loop.abort()
         self._claimer.abort()
         self._buffer.clear()
         self._slots.abandon()
         self._targets.forget_running()
+
+    # -- pausing and resizing --------------------------------------------------------------------
+
+    @property
+    def _is_claiming(self) -> bool:
+        return not self._is_leaving and not self._pauses
+
+    def pause_claiming(self, why: str) -> None:
+        """Claim and begin nothing more; what runs goes on. `put_back` completes it."""
+        self._pauses.add(why)
+
+    def resume_claiming(self, why: str) -> None:
+        """Go on, unless it is paused for another reason."""
+        self._pauses.discard(why)
+        self._claimer.look_again()  # what was handed back lies behind where it would go on
+        self._loop.wake()
+
+    async def put_back(self) -> None:
+        """Hand back what was claimed and has not begun."""
+        async with self._claiming:  # a claim under way brings its jobs first
+            claimed = await self._claimer.stop()
+            waiting = [attempt for _, attempt in self._buffer]
+            self._buffer.clear()  # before it is handed back: none of it may begin meanwhile
+            await self._returns.release([*claimed, *waiting])
+
+    def resize(self, workers: int) -> None:
+        if workers < self.workers:
+            self._ahead = min(self._ahead, workers)  # what it learned of the pace is too much now
+        self.workers = workers
+        self._slots.resize(_places_of(workers))
+        self._loop.wake()
+
+    async def fall_to(self, count: int, seconds: float) -> int:
+        """Let attempts end until no more than `count` run, for so long; returns how many run."""
+        return await self._slots.fall_to(count, seconds)
+
+    def hand_back_beyond(self, count: int) -> int:
+        """Stop what runs beyond `count`; it goes on elsewhere. Returns how many."""
+        return self._slots.hand_back(keep=count)
+
+    def hinted_by(self, is_hinted: Callable[[], bool]) -> None:
+        """While others tell of new work there is less need to look for it."""
+        self._claimer.is_hinted = is_hinted
+
+    def on_operation(self, listener: Callable[[], None]) -> None:
+        """Hears that a look at the lines saw an operation of some node."""
+        self._claimer.on_operation = listener
+
+    @property
+    def looked_seconds_ago(self) -> float:
+        return self._claimer.peeked_seconds_ago
 
     # -- what it is told -------------------------------------------------------------------------
 
@@ -159,10 +209,16 @@ class Worker:
     # -- claiming --------------------------------------------------------------------------------
 
     async def _tick(self) -> float:
-        if not self._is_claiming or not self._lease.is_trusted:
+        if not self._lease.is_trusted:
             return 0.2
         if self._claimer.should_look:
-            await self._release(await self._claimer.orphans())
+            await self._returns.release_rows(await self._claimer.orphans())
+        if not self._is_claiming:
+            return POLL_IDLE_SECONDS  # whoever resumes wakes us
+        async with self._claiming:
+            return await self._claim()
+
+    async def _claim(self) -> float:
         await self._hand_back_stale()
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:
@@ -218,7 +274,7 @@ class Worker:
             self._take_in(attempts, places=0)
         elif attempts:
             # Drained in the meantime: hand them to the others.
-            self._soon(self._hand_back(attempts))
+            self._returns.soon(self._returns.release(attempts))
 
     def doubt(self, reservation: Reservation) -> None:
         """Nobody knows whether its jobs were inserted; those that were are handed back."""
@@ -258,10 +314,10 @@ class Worker:
             self._ahead = min(max(self._ahead * 2, 1), PREFETCH_MAX)
 
     def _begin(self) -> None:
-        while self._buffer and self._slots.free and self._lease.is_trusted:
+        while self._buffer and self._slots.free and self._is_claiming and self._lease.is_trusted:
             attempt = self._buffer.popleft()[1]
             if attempt.target is not None and (reason := self._targets.why_not(attempt)):
-                self._soon(self._park([attempt], [reason]))
+                self._park([attempt], [reason])
                 continue
             self._targets.began(attempt)
             self._slots.begin(attempt)
@@ -280,6 +336,9 @@ class Worker:
 
     # -- handing back ----------------------------------------------------------------------------
 
+    def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
+        self._returns.soon(self._returns.park(attempts, reasons, self._targets.parked))
+
     def _turn_away(self) -> None:
         """Park what waits here for a target that has no room: others can use the place."""
         away: list[tuple[Attempt, str]] = []
@@ -293,16 +352,7 @@ class Worker:
                 away.append((attempt, reason))
         if away:
             self._buffer = stay
-            self._soon(self._park([a for a, _ in away], [reason for _, reason in away]))
-
-    async def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
-        await self._give_back(attempts, lambda: claims.park(self._database, attempts, reasons))
-        self._targets.parked()
-
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._handing_back.add(task)
-        task.add_done_callback(self._handing_back.discard)
+            self._park([a for a, _ in away], [reason for _, reason in away])
 
     async def _hand_back_stale(self) -> None:
         if not self._buffer or monotonic() - self._buffer[0][0] < PREFETCH_HOLD_SECONDS:
@@ -311,28 +361,7 @@ class Worker:
         stale = [attempt for since, attempt in self._buffer if since < limit]
         self._buffer = deque(entry for entry in self._buffer if entry[0] >= limit)
         self._ahead = 0
-        await self._hand_back(stale)
-
-    async def _hand_back(self, attempts: list[Attempt]) -> None:
-        if attempts:
-            await self._give_back(attempts, lambda: claims.release(self._database, attempts))
-
-    async def _give_back(
-        self, attempts: list[Attempt], give: Callable[[], Awaitable[list[Record]]]
-    ) -> None:
-        for _ in range(3):
-            try:
-                released = {row["id"] for row in await give()}
-            except Unavailable:
-                await asyncio.sleep(0.2)
-                continue
-            for attempt in attempts:
-                if attempt.job_id not in released:
-                    # Somebody asked to cancel it, or it is not ours any more: the fence decides.
-                    self._settle(attempt, Cancelled(), monotonic())
-            return
-        # The node's lease will lapse or `reconcile` will find them: they are not lost.
-        log.warning("hand_back_failed", count=len(attempts))
+        await self._returns.release(stale)
 
     async def reconcile(self, older_than_seconds: float) -> int:
         """Hand back what the database thinks we run and we do not: a claim's answer was lost."""
@@ -341,15 +370,10 @@ class Worker:
         orphans = [row for row in rows if row["id"] not in mine]
         if not orphans or self._finisher.unsettled:
             return 0
-        await self._release(orphans)
+        await self._returns.release_rows(orphans)
         return len(orphans)
 
-    async def _release(self, orphans: list[Record]) -> None:
-        """Hand back what this node holds and knows nothing of."""
-        if not orphans:
-            return
-        log.warning("claims_reconciled", count=len(orphans))
-        released = {row["id"] for row in await claims.release_rows(self._database, orphans)}
-        for row in orphans:
-            if row["id"] not in released:
-                self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))
+
+def _places_of(workers: int) -> int:
+    """With no workers at all jobs run inline: one at a time."""
+    return max(workers, 1)

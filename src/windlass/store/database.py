@@ -17,6 +17,8 @@ import asyncpg
 
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import DATABASE_CALL_SECONDS, DATABASE_CONNECT_SECONDS
+from windlass.store.address import Address, leave_as_it_is
+from windlass.store.replica import Replica
 from windlass.store.statements import statement
 
 Record = asyncpg.Record
@@ -27,10 +29,17 @@ HOT_CONNECTIONS: Final = 4
 SIDE_CONNECTIONS: Final = 6
 RETRIES: Final = 5
 
+_SETTINGS: Final = {
+    "statement_timeout": str(int(DATABASE_CALL_SECONDS * 1000)),
+    "idle_in_transaction_session_timeout": "60000",
+    "timezone": "UTC",
+    "jit": "off",
+}
 # Statements of the hot path are all meant as nested loops over indexes. A table that is empty one
 # minute and holds a million rows the next has no statistics worth planning by: a plan made for the
 # empty table (a scan, a hash) was measured to cost 7x on the full one. So there is no other plan.
-_HOT_PLANS: Final = {
+_HOT_SETTINGS: Final = {
+    **_SETTINGS,
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -66,20 +75,30 @@ class Unknown(Unavailable):
     """The connection broke while a statement was on its way: it may have been committed or not."""
 
 
+class Demoted(Unavailable):
+    """The server takes no writes any more; nothing was changed. The primary is elsewhere."""
+
+
 class Database:
     """All that the engine knows of PostgreSQL."""
 
-    def __init__(self, url: str, *, application: str = "windlass") -> None:
+    def __init__(
+        self, url: str, *, application: str = "windlass", read_url: str | None = None
+    ) -> None:
         self.url = url
         self.application = application
+        self._address = Address(url)
+        self._replica = Replica(read_url, f"{application} lists", _SETTINGS) if read_url else None
         self._hot: asyncpg.Pool[Record] | None = None
         self._side: asyncpg.Pool[Record] | None = None
 
     async def open(self) -> None:
-        self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_PLANS)
-        self._side = await self._pool(SIDE_CONNECTIONS, "side", {})
+        self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_SETTINGS)
+        self._side = await self._pool(SIDE_CONNECTIONS, "side", _SETTINGS)
 
     async def close(self) -> None:
+        if self._replica is not None:
+            await self._replica.close()
         for pool in (self._hot, self._side):
             if pool is not None:
                 try:
@@ -91,20 +110,14 @@ class Database:
         try:
             return await asyncpg.create_pool(
                 self.url,
+                connect=self._address.dial,
                 min_size=1,
                 max_size=size,
                 timeout=DATABASE_CONNECT_SECONDS,
                 command_timeout=DATABASE_CALL_SECONDS,
                 max_inactive_connection_lifetime=300,
-                reset=_leave_as_it_is,
-                server_settings={
-                    "application_name": f"{self.application} {use}",
-                    "statement_timeout": str(int(DATABASE_CALL_SECONDS * 1000)),
-                    "idle_in_transaction_session_timeout": "60000",
-                    "timezone": "UTC",
-                    "jit": "off",
-                    **settings,
-                },
+                reset=leave_as_it_is,
+                server_settings={"application_name": f"{self.application} {use}", **settings},
             )
         except (*_UNREACHABLE, TimeoutError) as trouble:
             raise Unavailable(f"PostgreSQL does not answer: {trouble}") from trouble
@@ -112,16 +125,34 @@ class Database:
             raise Unavailable(f"PostgreSQL refuses the connection: {trouble}") from trouble
 
     @contextlib.asynccontextmanager
-    async def hot(self) -> AsyncIterator[Connection[Record]]:
+    async def hot(self, **transaction: Any) -> AsyncIterator[Connection[Record]]:
+        """With options of a transaction, in one."""
         assert self._hot is not None, "the database is not open"
-        async with _lent(self._hot) as connection:
+        async with self._lent(self._hot, _HOT_SETTINGS, transaction) as connection:
             yield connection
 
     @contextlib.asynccontextmanager
-    async def side(self) -> AsyncIterator[Connection[Record]]:
+    async def side(self, **transaction: Any) -> AsyncIterator[Connection[Record]]:
         assert self._side is not None, "the database is not open"
-        async with _lent(self._side) as connection:
+        async with self._lent(self._side, _SETTINGS, transaction) as connection:
             yield connection
+
+    @contextlib.asynccontextmanager
+    async def _lent(
+        self, pool: asyncpg.Pool[Record], settings: Mapping[str, str], transaction: dict[str, Any]
+    ) -> AsyncIterator[Connection[Record]]:
+        try:
+            async with (
+                _lent(pool) as connection,
+                self._address.turn(connection, settings, **transaction),
+            ):
+                yield connection
+        except Demoted:
+            # Reads through connections of before would work on, and tell of the past for ever.
+            for other in (self._hot, self._side):
+                if other is not None:
+                    await other.expire_connections()
+            raise
 
     async def run(self, name: str, *args: Any) -> list[Record]:
         """One statement of the hot path, by name."""
@@ -141,21 +172,23 @@ class Database:
 
         return await _through_collisions(call)
 
+    async def browse(self, sql: str, *args: Any) -> list[Record]:
+        """A list or a figure that may be a moment old: from the replica, if there is one."""
+        if self._replica is not None:
+            found = await self._replica.fetch(sql, *args)
+            if found is not None:
+                return found
+        async with self.side() as connection:
+            return await connection.fetch(sql, *args)
+
     async def together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
         """Several statements in one transaction, done again from the start on a collision."""
 
         async def call() -> T:
-            async with self.hot() as connection, connection.transaction():
+            async with self.hot(readonly=False) as connection:
                 return await work(connection)
 
         return await _through_collisions(call)
-
-
-async def _leave_as_it_is(connection: object) -> None:
-    """The driver would clean the session by a round trip after each use; ours are always clean.
-
-    Nothing here takes session locks, listens, or sets what outlives a transaction.
-    """
 
 
 @contextlib.asynccontextmanager
@@ -164,7 +197,8 @@ async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]
         try:
             yield connection
         except _UNREACHABLE:
-            # Nobody may get it again: the server has hung up, and the driver may not know yet.
+            # Nobody may get it again: the server has hung up, and the driver may not know yet; or
+            # it became a replica, and the primary is elsewhere now.
             with contextlib.suppress(asyncpg.InterfaceError):  # or it does, and took it back
                 connection.terminate()
             raise
@@ -180,6 +214,8 @@ async def _translated() -> AsyncIterator[None]:
         raise Unavailable(f"somebody else holds what was asked for: {trouble}") from trouble
     except asyncpg.DataError as trouble:
         raise Refused(f"PostgreSQL cannot take a value: {trouble}") from trouble
+    except asyncpg.ReadOnlySQLTransactionError as trouble:
+        raise Demoted(f"PostgreSQL takes no writes here: {trouble}") from trouble
     except TimeoutError as trouble:
         if (task := asyncio.current_task()) is not None and task.cancelling():
             # The caller gave up, and PostgreSQL did not hear of it: the caller's word stands.

@@ -14,6 +14,7 @@ from typing import Final
 import asyncpg
 
 from windlass.errors import MigrationMismatch
+from windlass.store.address import Address
 
 # Any number will do, as long as it is ours alone.
 _LOCK: Final = 0x57494E444C415353
@@ -53,20 +54,31 @@ def migrations() -> list[Migration]:
 
 
 async def migrate(url: str) -> list[Migration]:
-    """Apply what is missing; returns what was applied. Safe to call from many nodes at once."""
-    connection = await asyncpg.connect(url, timeout=30, command_timeout=600)
+    """Apply what is missing; returns what was applied. Safe to call from many nodes at once.
+
+    The lock is a transaction's, and is taken for each file anew: a session may be another one after
+    every commit (PgBouncer). What somebody else applied in between is no longer missing.
+    """
+    connection = await Address(url).connect(seconds=30, command_timeout=600)
+    applied: list[Migration] = []
     try:
-        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
-        try:
-            await connection.execute(_LEDGER)
-            missing = await pending(connection)
-            for migration in missing:
-                await _apply(connection, migration)
-            return missing
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
+        while (migration := await _apply_next(connection)) is not None:
+            applied.append(migration)
+        return applied
     finally:
         await connection.close()
+
+
+async def _apply_next(connection: asyncpg.Connection[asyncpg.Record]) -> Migration | None:
+    """Apply the first that is missing, if any."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await connection.execute(_LEDGER)
+        missing = await pending(connection)
+        if not missing:
+            return None
+        await _apply(connection, missing[0])
+        return missing[0]
 
 
 async def pending(connection: asyncpg.Connection[asyncpg.Record]) -> list[Migration]:
@@ -87,12 +99,11 @@ async def pending(connection: asyncpg.Connection[asyncpg.Record]) -> list[Migrat
 
 
 async def _apply(connection: asyncpg.Connection[asyncpg.Record], migration: Migration) -> None:
-    async with connection.transaction():
-        await connection.execute("SET LOCAL lock_timeout = '10s'")
-        await connection.execute(migration.sql)
-        await connection.execute(
-            "INSERT INTO windlass.migration (number, name, sha256) VALUES ($1, $2, $3)",
-            migration.number,
-            migration.name,
-            migration.sha256,
-        )
+    await connection.execute("SET LOCAL lock_timeout = '10s'")
+    await connection.execute(migration.sql)
+    await connection.execute(
+        "INSERT INTO windlass.migration (number, name, sha256) VALUES ($1, $2, $3)",
+        migration.number,
+        migration.name,
+        migration.sha256,
+    )

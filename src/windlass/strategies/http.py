@@ -18,6 +18,7 @@ from typing import Final
 import aiohttp
 from multidict import CIMultiDict
 
+from windlass.limits import IDLE_CONNECTIONS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, Succeeded, TimedOut
 from windlass.strategies.address import read_address
@@ -55,6 +56,7 @@ class Http:
     ) -> None:
         self._egress = egress
         self._lookup = lookup
+        self._idle_max = IDLE_CONNECTIONS_MAX
         self._session: aiohttp.ClientSession | None = None
         self._credentials = Credentials(vault, self._open)
 
@@ -156,13 +158,18 @@ class Http:
 
     @cached_property
     def _wires(self) -> Pool:
-        return Pool(self._egress, self._lookup)
+        return Pool(self._egress, self._lookup, idle_max=self._idle_max)
 
     def _open(self) -> aiohttp.ClientSession:
         """For tokens, which are asked for rarely and by everybody's rules."""
         if self._session is None:
             self._session = open_session(self._egress, _TOKEN_CONNECTIONS_MAX, self._lookup)
         return self._session
+
+    def resize(self, workers: int) -> None:
+        self._idle_max = min(workers + 1, IDLE_CONNECTIONS_MAX)
+        if "_wires" in self.__dict__:  # made at the first delivery
+            self._wires.resize(self._idle_max)
 
     async def close(self) -> None:
         await self._credentials.close()

@@ -50,7 +50,13 @@ class Timings:
 
 
 class Pool:
-    def __init__(self, egress: Egress, lookup: Lookup = socket.getaddrinfo) -> None:
+    def __init__(
+        self,
+        egress: Egress,
+        lookup: Lookup = socket.getaddrinfo,
+        *,
+        idle_max: int = IDLE_CONNECTIONS_MAX,
+    ) -> None:
         self._egress = egress
         self._resolver = Resolver(egress, lookup)
         self._loop = asyncio.get_running_loop()
@@ -60,6 +66,7 @@ class Pool:
         self._in_use: dict[Wire, _Key] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._idle_max = idle_max
 
     async def take(
         self,
@@ -93,12 +100,18 @@ class Pool:
         if self._is_closed or not wire.is_reusable:
             wire.close()
             return
-        if len(self._idle) >= IDLE_CONNECTIONS_MAX:
+        if len(self._idle) >= self._idle_max:
             self._drop(next(iter(self._idle)))
         self._idle[wire] = (key, self._loop.time())
         self._by_key.setdefault(key, []).append(wire)
         if self._sweep is None:
             self._sweep = self._loop.call_later(IDLE_SECONDS_MAX, self._drop_old)
+
+    def resize(self, idle_max: int) -> None:
+        """Keep no more idle ones than so many; nobody loses one that is in use."""
+        self._idle_max = idle_max
+        while len(self._idle) > idle_max:
+            self._drop(next(iter(self._idle)))
 
     async def close(self) -> None:
         """Whoever is in an exchange loses it; nobody gets a connection any more."""

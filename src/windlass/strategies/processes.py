@@ -42,6 +42,11 @@ class Processes:
         self._idle.append(process)
         return outcome
 
+    def keep(self, count: int) -> None:
+        """Let idle processes beyond so many go."""
+        while len(self._idle) > count:
+            _send_kill(self._idle.pop(0))  # the loop sees to its end
+
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         await asyncio.gather(*(_kill(process) for process in idle))
@@ -79,7 +84,11 @@ class Processes:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
+    _send_kill(process)
+    await process.wait()
+
+
+def _send_kill(process: asyncio.subprocess.Process) -> None:
     """With everything the task has started: it leads a session, and so a group, of its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()

@@ -82,6 +82,10 @@ class Python:
         outcome: Outcome = await self._loop.call(perform_async, [function, args, kwargs], {})
         return outcome
 
+    def resize(self, workers: int) -> None:
+        self._threads.keep(workers + 1)
+        self._processes.keep(workers + 1)
+
     async def close(self) -> None:
         await self._processes.close()
         self._loop.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome
@@ -24,6 +24,14 @@ class Strategy(Protocol):
     async def perform(self, attempt: Attempt) -> Outcome: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Resizable(Protocol):
+    """A strategy that keeps things ready for the slots: connections, threads, processes."""
+
+    def resize(self, workers: int) -> None:
+        """Keep no more idle ones than `workers + 1`; those in use are left alone."""
 
 
 def refused_input(problems: list[tuple[str, str]]) -> Failed:

@@ -106,6 +106,14 @@ class Threads:
             call.stop()
             raise
 
+    def keep(self, count: int) -> None:
+        """Let idle threads beyond so many go."""
+        with self._lock:
+            spare = max(0, self._idle - count)
+            self._idle -= spare
+        for _ in range(spare):
+            self._calls.put(None)
+
     def close(self) -> None:
         self._closed = True
         with self._lock:

@@ -47,6 +47,19 @@ class Metrics:
             "Settlements whose fence had moved on",
             registry=self.registry,
         )
+        self.elections = Counter(
+            "windlass_leader_elections_total",
+            "Times this node was elected",
+            registry=self.registry,
+        )
+        self._sweep = self._histogram(
+            "windlass_sweep_seconds", "One sweep of dead coordinators", (), _FAST
+        ).of()
+        self._swept = Counter(
+            "windlass_sweep_removed_total",
+            "Keys of dead coordinators that were removed",
+            registry=self.registry,
+        )
         # Read when somebody asks: they change with every attempt.
         self.slots: Callable[[], Mapping[str, int]] = dict
         slots = Gauge("windlass_slots", "Slots of this node", ["state"], registry=self.registry)
@@ -96,6 +109,10 @@ class Metrics:
 
     def breaker(self, host: str, state: str) -> None:
         self._breaker.labels(host).set({"closed": 0, "half_open": 1, "open": 2}[state])
+
+    def swept(self, seconds: float, removed_keys: int) -> None:
+        self._sweep.observe(seconds)
+        self._swept.inc(removed_keys)
 
     def rejected(self, queue: str, reason: str) -> None:
         self._rejected.labels(queue, reason).inc()

@@ -23,7 +23,8 @@ WITH room AS MATERIALIZED (
         WHERE j.queue = line.queue AND j.priority = line.priority AND j.state = 'queued' AND j.crashes < 2
           AND j.parked_at IS NULL
           AND j.run_at <= clock_timestamp() AND (j.deadline IS NULL OR j.deadline > now())
-          AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $4 AND n.lease_until > now() AND n.state = 'active')
+          AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $4 AND n.lease_until > now() AND n.state = 'active'
+                      AND NOT n.is_paused)
         ORDER BY j.queue, j.priority, j.run_at
         LIMIT least(room.places, $3)
         FOR UPDATE SKIP LOCKED

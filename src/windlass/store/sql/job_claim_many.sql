@@ -13,7 +13,8 @@ WITH picked AS MATERIALIZED (
         FROM unnest($1::text[], $2::int2[], $3::timestamptz[]) WITH ORDINALITY AS line(queue, priority, since, place)
         JOIN windlass.queue q ON q.name = line.queue
         WHERE NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
-          AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $5 AND n.lease_until > now() AND n.state = 'active')
+          AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $5 AND n.lease_until > now() AND n.state = 'active'
+                      AND NOT n.is_paused)
         ORDER BY line.place
         OFFSET 0
     ) open_line

@@ -9,7 +9,8 @@ WHERE j.id = (
       AND (s.deadline IS NULL OR s.deadline > now())
       AND (q.max_running IS NULL
            OR q.max_running > (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = q.name))
-      AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $1 AND n.lease_until > now() AND n.state = 'active')
+      AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $1 AND n.lease_until > now() AND n.state = 'active'
+                  AND NOT n.is_paused)
     ORDER BY s.run_at LIMIT 1
     FOR UPDATE OF s, q SKIP LOCKED)
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,

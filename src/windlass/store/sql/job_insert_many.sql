@@ -41,6 +41,7 @@ FROM unnest(
 JOIN windlass.queue q ON q.name = g.queue AND ($24::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
 CROSS JOIN LATERAL (
     SELECT coalesce(g.starts, false) AND g.parked_for IS NULL AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
-       AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $25::uuid AND n.lease_until > now() AND n.state = 'active') AS start
+       AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $25::uuid AND n.lease_until > now() AND n.state = 'active'
+                   AND NOT n.is_paused) AS start
 ) may
 RETURNING id, started_at

@@ -7,9 +7,11 @@ SELECT j.state, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attem
        t.breaker, t.breaker_reason, t.open_until,
        q.is_paused, q.paused_at, q.max_running, q.rate, CASE WHEN q.rate_free_at > now() THEN q.rate_free_at END AS rate_free_at,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = j.queue) AS running,
-       (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_live,
+       (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_alive,
+       (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)
+          AND NOT n.is_paused) AS workers_live,
        (SELECT coalesce(sum(n.workers), 0) FROM windlass.node n
-        WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS slots,
+        WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles) AND NOT n.is_paused) AS slots,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL) AS running_all,
        (SELECT count(*) FROM (
            SELECT 1 FROM windlass.job b WHERE b.queue = j.queue AND b.priority = j.priority AND b.state = 'queued' AND b.crashes < 2

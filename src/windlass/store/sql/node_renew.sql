@@ -1,7 +1,9 @@
--- node_renew: prolong a lease that has not lapsed.
--- params: id uuid, lease_seconds float8, in_flight int4     returns: the id, or nothing when the lease is lost for good
--- Index: node primary key.
+-- node_renew: prolong a lease that has not lapsed, and say what the node uses.
+-- params: id uuid, lease_seconds float8, in_flight int4, memory_bytes int8, cpu_percent float8
+-- returns: id and has_signal (one waits here for this node), or nothing when the lease is lost for good
+-- Index: node and signal_target primary keys.
 UPDATE windlass.node
-SET beat_at = now(), lease_until = now() + $2 * interval '1 second', in_flight = $3
+SET beat_at = now(), lease_until = now() + $2 * interval '1 second', in_flight = $3,
+    memory_bytes = $4, cpu_percent = $5
 WHERE id = $1 AND state IN ('active', 'draining') AND lease_until > now()
-RETURNING id
+RETURNING id, EXISTS (SELECT FROM windlass.signal_target t WHERE t.node_id = $1 AND t.acked_at IS NULL) AS has_signal

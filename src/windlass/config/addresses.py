@@ -1,0 +1,61 @@
+"""What an address of PostgreSQL or Redis must say: a slip is named before anything starts."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from windlass.config import rules
+from windlass.config.hosts import hosts_of
+
+_ATTRIBUTES: Final = ("any", "primary", "standby", "read-write", "read-only", "prefer-standby")
+_REDIS: Final = ("redis", "rediss")
+_SENTINEL: Final = ("redis+sentinel", "rediss+sentinel")
+_CLUSTER: Final = ("redis+cluster", "rediss+cluster")
+
+
+def postgresql() -> rules.Rule:
+    like = "postgresql://user:password@host:5432/database"
+    address = rules.url("postgresql", "postgres", like=like)
+
+    def parse(value: object) -> object:
+        text = str(address.parse(value))
+        hosts_of(text, 5432)
+        _one_of(text, "target_session_attrs", *_ATTRIBUTES)
+        _one_of(text, "pgbouncer", "true", "false")
+        return text
+
+    return rules.Rule(
+        parse=parse, allowed=f"{address.allowed}, with more hosts after commas if there are any"
+    )
+
+
+def redis() -> rules.Rule:
+    address = rules.url(
+        *_REDIS, "unix", *_SENTINEL, *_CLUSTER, like="redis://user:password@host:6379/0"
+    )
+
+    def parse(value: object) -> object:
+        text = str(address.parse(value))
+        scheme, path = urlsplit(text).scheme, urlsplit(text).path.strip("/")
+        if scheme in (*_SENTINEL, *_CLUSTER):
+            hosts_of(text, 6379)
+        if scheme in _SENTINEL:
+            service, _, database = path.partition("/")
+            if not service or not (database or "0").isdecimal():
+                raise ValueError
+        if scheme in _CLUSTER and path not in ("", "0"):
+            raise ValueError  # a Cluster has one database
+        return text
+
+    return rules.Rule(
+        parse=parse,
+        allowed=f"{address.allowed}, redis+sentinel://one:26379,two:26379/service/0 "
+        "or redis+cluster://one:6379,two:6379",
+    )
+
+
+def _one_of(url: str, name: str, *words: str) -> None:
+    for value in parse_qs(urlsplit(url).query).get(name, []):
+        if value not in words:
+            raise ValueError

@@ -1,0 +1,101 @@
+"""The client that an address asks for: one server, one that Sentinels watch over, or a Cluster.
+
+    redis://user:password@host:6379/0        rediss:// is the same with TLS
+    unix:///run/valkey.sock
+    redis+sentinel://user:password@one:26379,two:26379/service/0
+    redis+cluster://user:password@one:6379,two:6379
+
+Of Sentinels and of a Cluster some hosts are enough: the rest, and whatever changes, they tell.
+Never: connects. A client finds its server with the first call, and again after each failure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from redis.asyncio import Redis, RedisCluster, Sentinel
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.exceptions import RedisClusterException, RedisError
+
+from windlass.config.hosts import hosts_of
+from windlass.limits import FASTLANE_CONNECT_SECONDS
+
+Client = Redis | RedisCluster
+
+CONNECTIONS_MAX: Final = 8
+SENTINEL_PORT, PORT = 26379, 6379
+# What a call to any of them may raise when the other side is the trouble.
+TROUBLE: Final = (RedisError, RedisClusterException, OSError, TimeoutError)
+
+
+def client_of(url: str, *, seconds: float = FASTLANE_CONNECT_SECONDS) -> Client:
+    """`seconds` bounds every wait for a socket; a caller's own deadline may be shorter."""
+    deadlines: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+    match urlsplit(url).scheme.removeprefix("rediss").removeprefix("redis"):
+        case "+sentinel":
+            return _behind_sentinels(url, deadlines)
+        case "+cluster":
+            return _of_a_cluster(url, deadlines)
+        case _:
+            return Redis.from_url(url, max_connections=CONNECTIONS_MAX, **deadlines)
+
+
+async def look_around(client: Client) -> None:
+    """Draw the map of a Cluster, or draw it anew: a subscriber alone does not notice changes."""
+    if isinstance(client, RedisCluster):
+        await client.aclose()
+        await client.initialize()
+
+
+async def close_client(client: Client) -> None:
+    """The client, and the Sentinels that it asked."""
+    await client.aclose()
+    if isinstance(client, Redis) and isinstance(client.connection_pool, SentinelConnectionPool):
+        await client.connection_pool.sentinel_manager.aclose()
+
+
+def _behind_sentinels(url: str, deadlines: dict[str, Any]) -> Redis:
+    """Sentinels may have credentials of their own: `?sentinel_username=…&sentinel_password=…`."""
+    query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+    service, _, database = urlsplit(url).path.strip("/").partition("/")
+    sentinels: Any = Sentinel(  # type: ignore[no-untyped-call]
+        [(host.name, host.port) for host in hosts_of(url, SENTINEL_PORT)],
+        sentinel_kwargs={
+            **deadlines,
+            "username": query.get("sentinel_username"),
+            "password": query.get("sentinel_password"),
+            **_tls(url),
+        },
+    )
+    client: Redis = sentinels.master_for(
+        unquote(service),
+        db=int(database or 0),
+        max_connections=CONNECTIONS_MAX,
+        **_credentials(url),
+        **_tls(url),
+        **deadlines,
+    )
+    return client
+
+
+def _of_a_cluster(url: str, deadlines: dict[str, Any]) -> RedisCluster:
+    return RedisCluster(
+        startup_nodes=[ClusterNode(host.name, host.port) for host in hosts_of(url, PORT)],
+        # A slot that nobody serves for a moment is no reason to give up the others.
+        require_full_coverage=False,
+        max_connections=CONNECTIONS_MAX,
+        **_credentials(url),
+        **_tls(url),
+        **deadlines,
+    )
+
+
+def _credentials(url: str) -> dict[str, Any]:
+    user, _, password = urlsplit(url).netloc.rpartition("@")[0].partition(":")
+    return {"username": unquote(user) or None, "password": unquote(password) or None}
+
+
+def _tls(url: str) -> dict[str, Any]:
+    return {"ssl": True} if urlsplit(url).scheme.startswith("rediss") else {}

@@ -1,0 +1,62 @@
+"""A coordinator that may be dead, and what was found when it was looked at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from windlass.fastlane.keys import COORDINATORS, coordinator
+
+# Braces would move the end of the hash tag: such an id is nobody's, and nothing is done about it.
+ID: Final = re.compile(rb"[^{}]+")
+OWNED: Final = re.compile(
+    re.escape(coordinator("\0", "").encode()).replace(b"\0", b"([^{}]+)") + b".+", re.DOTALL
+)
+BEATS: Final = COORDINATORS.encode()
+# Every coordinator may have these, whether its set of names says so or not.
+FIXED: Final = ("beat", "activity", "signals", "keys")
+
+Word = Literal["dead", "more", "later", "kept", "unreadable", "unknown"]  # see sweep_judge.lua
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    id: bytes
+    # Its score says that it is dead, or its beat did: keys without a beat may go.
+    is_dead_without_beat: bool
+    names: tuple[bytes, ...] = ()  # keys of its own that a scan found
+
+    @property
+    def prefix(self) -> bytes:
+        return coordinator("\0", "").encode().replace(b"\0", self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    word: Word
+    keys: int  # that went, or would go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for all who are judged in one sweep."""
+
+    cutoff_ms: float  # the newest beat that is stale
+    stale_seconds: float
+    is_dry_run: bool
+
+
+class Judge(Protocol):
+    """Looks at suspects again and removes what the dead among them own."""
+
+    @property
+    def mode(self) -> Literal["scripted", "pipelined"]: ...
+
+    async def judge(self, suspects: list[Suspect]) -> list[Verdict]:
+        """A verdict on each, in order."""
+        ...
+
+    async def forget(self, ids: list[bytes]) -> None:
+        """Take these out of the set of beats, except for whoever has beaten meanwhile."""
+        ...

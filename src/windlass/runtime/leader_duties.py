@@ -1,0 +1,115 @@
+"""What only the leader does, as a table. Each is idempotent; losing the lead stops them all.
+
+The lead is asked for before each deed, here by the monotonic clock and then in the database: a
+leader that was frozen and thaws in somebody else's term does nothing. What must be done in time
+whoever leads is in `runtime.duties` instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from windlass.engine.forget_signals import forget_signals
+from windlass.engine.leader import is_current
+from windlass.engine.operation_steps import forget_operations
+from windlass.limits import FORGET_EVERY_SECONDS, SWEEP_EVERY_SECONDS
+from windlass.runtime.leadership import Leadership
+from windlass.runtime.loop import Loop
+from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderDuty:
+    name: str
+    every_seconds: float
+    do: Callable[[], Awaitable[object]]
+
+
+def table_of(
+    database: Database,
+    # Removes what dead coordinators left in Redis. None: there is no Redis.
+    sweep: Callable[[], Awaitable[object]] | None,
+) -> list[LeaderDuty]:
+    """The duties there are."""
+
+    async def operations() -> None:
+        while await forget_operations(database):
+            pass
+
+    async def signals() -> None:
+        while await forget_signals(database):
+            pass
+
+    rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
+        ("forget operations", FORGET_EVERY_SECONDS, operations),
+        ("forget signals", FORGET_EVERY_SECONDS, signals),
+        ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
+    ]
+    return [
+        LeaderDuty(name=name, every_seconds=every_seconds, do=do)
+        for name, every_seconds, do in rows
+        if do is not None
+    ]
+
+
+class LeaderDuties:
+    """A candidate: the loops of its table begin when it is elected, and end with its lead."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        leadership: Leadership,
+        metrics: Metrics,
+        table: Sequence[LeaderDuty],
+    ) -> None:
+        self._database = database
+        self._leadership = leadership
+        self._metrics = metrics
+        self._table = table
+        self._loops: list[Loop] = []
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._leadership.on_elected = lambda: _tell(loop, self._begin)
+        self._leadership.on_lost = lambda: _tell(loop, self._end)
+        self._leadership.start()
+
+    def resign(self) -> None:
+        """Stop at once, without waiting for the thread."""
+        self._leadership.resign()
+        self._end()
+
+    async def stop(self) -> None:
+        self._end()
+        await asyncio.to_thread(self._leadership.stop)
+
+    def _begin(self) -> None:
+        self._metrics.elections.inc()
+        self._end()
+        self._loops = [Loop(duty.name, self._tick_of(duty)) for duty in self._table]
+        for loop in self._loops:
+            loop.start()
+
+    def _end(self) -> None:
+        for loop in self._loops:
+            loop.abort()
+        self._loops = []
+
+    def _tick_of(self, duty: LeaderDuty) -> Callable[[], Awaitable[float]]:
+        async def tick() -> float:
+            tenure = self._leadership.tenure
+            if tenure is not None and await is_current(self._database, tenure):
+                await duty.do()
+            return duty.every_seconds
+
+        return tick
+
+
+def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the node's loop has ended, and its duties with it
+        loop.call_soon_threadsafe(call)

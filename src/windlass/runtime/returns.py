@@ -1,0 +1,79 @@
+"""Giving back to the queue what this node has claimed and does not run.
+
+What cannot be given back is not lost: `reconcile` finds it, or the end of the node's lease does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import structlog
+
+from windlass.engine import claim as claims
+from windlass.errors import Unavailable
+from windlass.model.attempt import Attempt
+from windlass.model.outcome import Cancelled
+from windlass.model.settle import cancelled, settle
+from windlass.runtime.finisher import Finisher
+from windlass.store.database import Database, Record
+
+log = structlog.get_logger()
+
+TRIES: Final = 3
+RETRY_SECONDS: Final = 0.2
+
+
+class Returns:
+    def __init__(self, database: Database, finisher: Finisher) -> None:
+        self._database = database
+        self._finisher = finisher
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def quiet(self) -> None:
+        """Wait for what was begun by `soon`."""
+        await asyncio.gather(*self._under_way)
+
+    async def release(self, attempts: list[Attempt]) -> None:
+        """Undo their claims: they were never begun."""
+        if attempts:
+            await self._give_back(attempts, lambda: claims.release(self._database, attempts))
+
+    async def park(
+        self, attempts: list[Attempt], reasons: list[str], parked: Callable[[], None]
+    ) -> None:
+        """Their targets have no room: they wait there, where they are in nobody's way."""
+        await self._give_back(attempts, lambda: claims.park(self._database, attempts, reasons))
+        parked()
+
+    async def release_rows(self, orphans: list[Record]) -> None:
+        """The same for what this node holds and knows nothing of."""
+        if not orphans:
+            return
+        log.warning("claims_reconciled", count=len(orphans))
+        released = {row["id"] for row in await claims.release_rows(self._database, orphans)}
+        for row in orphans:
+            if row["id"] not in released:
+                self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))
+
+    async def _give_back(
+        self, attempts: list[Attempt], give: Callable[[], Awaitable[list[Record]]]
+    ) -> None:
+        for _ in range(TRIES):
+            try:
+                released = {row["id"] for row in await give()}
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            for attempt in attempts:
+                if attempt.job_id not in released:
+                    # Somebody asked to cancel it, or it is not ours any more: the fence decides.
+                    self._finisher.put(settle(attempt, Cancelled(), 0.0))
+            return
+        log.warning("hand_back_failed", count=len(attempts))

@@ -1,0 +1,97 @@
+"""Through PgBouncer in transaction mode everything works as it does without."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engines.bouncer import open_bouncer
+from tests.faults.cluster import Cluster, open_cluster
+from tests.faults.stream import Stream, all_is_well, until_more_ended
+from tests.faults.until import until
+from windlass.store.database import Database
+from windlass.store.migrate import migrate, migrations
+from windlass.testing.servers import PrivateServers
+
+
+@pytest.fixture
+async def bouncer_url(servers: PrivateServers) -> AsyncIterator[str]:
+    """Nothing has been migrated yet."""
+    async with open_bouncer(await servers.create_database()) as url:
+        yield url
+
+
+async def test_many_nodes_migrate_at_once_and_each_file_is_applied_once(bouncer_url: str) -> None:
+    applied = await asyncio.gather(*(migrate(bouncer_url) for _ in range(4)))
+    numbers = [migration.number for some in applied for migration in some]
+    assert sorted(numbers) == [migration.number for migration in migrations()]
+
+
+async def test_each_turn_has_its_settings_and_leaves_none_behind(bouncer_url: str) -> None:
+    await migrate(bouncer_url)
+    database = Database(bouncer_url)
+    await database.open()
+    try:
+        for _ in range(20):
+            async with database.hot() as hot, database.side() as side:
+                assert await hot.fetchval("SHOW enable_seqscan") == "off"
+                assert await hot.fetchval("SHOW statement_timeout") == "30s"
+                assert await side.fetchval("SHOW enable_seqscan") == "on"
+                assert await side.fetchval("SHOW jit") == "off"
+    finally:
+        await database.close()
+
+
+async def test_jobs_flow_with_more_connections_than_sessions(
+    bouncer_url: str, tmp_path: Path
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    await migrate(bouncer_url)
+    async with open_cluster(bouncer_url, None, tmp_path) as cluster:
+        nodes = [await cluster.start_node(), await cluster.start_node(WINDLASS_ROLES="worker")]
+        stream = Stream(cluster, random.Random(seed))
+        streams = [asyncio.create_task(stream.run(name)) for name in "abcd"]
+        try:
+            await until_more_ended(cluster, 300)
+            await nodes[0].kill()
+            await until_more_ended(cluster, 100)
+        finally:
+            stream.stop()
+            await asyncio.gather(*streams)
+        await cluster.until_ended(within_seconds=60)
+        await all_is_well(cluster, stream.refused)
+        assert stream.refused == []
+        assert nodes[1].log.count("lease_lost") == 0
+
+
+async def test_somebody_leads_and_is_followed_without_a_lock_of_a_session(
+    bouncer_url: str, tmp_path: Path
+) -> None:
+    await migrate(bouncer_url)
+    async with open_cluster(bouncer_url, None, tmp_path) as cluster:
+        for _ in range(2):
+            await cluster.nodes.start(bouncer_url, None, roles="worker,leader")
+        first = await _leader_after(cluster, 0)
+        [leading] = [node for node in cluster.nodes.started if node.node_id == first["node_id"]]
+        await leading.kill()
+        second = await _leader_after(cluster, first["term"])
+        assert second["node_id"] != first["node_id"]
+
+
+async def _leader_after(cluster: Cluster, term: int) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+
+    async def is_there() -> bool:
+        nonlocal found
+        rows = await cluster.fetch("SELECT * FROM windlass.leader WHERE term > $1", term)
+        found = [dict(row) for row in rows]
+        return bool(found)
+
+    await until(is_there, what=f"somebody leads after term {term}", within_seconds=20)
+    return found[0]

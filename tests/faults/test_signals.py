@@ -1,0 +1,291 @@
+"""Blocking coordination: who was told has done it once, or is named. With Redis and without."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import aiohttp
+import msgspec
+import pytest
+from redis.asyncio import Redis
+
+from tests.faults.cluster import open_cluster
+from tests.faults.signalling import (
+    Sender,
+    came,
+    names_in_index,
+    owned,
+    shown,
+    signalling,
+    until_it_beats,
+)
+from tests.faults.slow import slow
+from tests.faults.until import until
+from windlass import ids
+from windlass.clock import monotonic
+from windlass.fastlane.keys import COORDINATORS, coordinator
+from windlass.limits import SIGNAL_DOUBT_SECONDS
+from windlass.model.signal import Signal
+from windlass.store.migrate import migrate
+from windlass.testing.servers import PrivateServers
+
+SIGNALS = 100
+
+
+@pytest.fixture(scope="module")
+async def own_servers() -> AsyncIterator[PrivateServers]:
+    """For tests that do something to Redis."""
+    async with PrivateServers() as started:
+        await migrate(started.database_url)
+        yield started
+
+
+@pytest.fixture
+async def redis(own_servers: PrivateServers) -> AsyncIterator[Redis]:
+    async with Redis.from_url(own_servers.redis_url) as client:
+        await client.flushall()
+        yield client
+
+
+@pytest.fixture
+async def sender(
+    own_servers: PrivateServers, tmp_path: Path, redis: Redis
+) -> AsyncIterator[Sender]:
+    """Of a cluster without nodes yet."""
+    url = await own_servers.create_database(own_servers.database_url)
+    async with (
+        open_cluster(url, own_servers.redis_url, tmp_path) as cluster,
+        signalling(cluster, own_servers.redis_url) as opened,
+    ):
+        yield opened
+
+
+async def test_all_living_nodes_acknowledge_through_redis(sender: Sender, redis: Redis) -> None:
+    nodes = [await sender.cluster.start_node() for _ in range(3)]
+    await until_it_beats(redis, *nodes)
+    begun = monotonic()
+    said = await sender.send("reload")
+    assert monotonic() - begun < SIGNAL_DOUBT_SECONDS
+    assert (said.acknowledged, said.missing) == (shown(*nodes), [])
+    assert all("http" in said.answers[node]["kinds"] for node in shown(*nodes))
+    assert await sender.stored() == 0
+    assert await owned(redis, sender.id) == set(), "nothing is left of the waiting"
+
+
+async def test_a_name_that_nobody_knows_is_answered_as_such(sender: Sender, redis: Redis) -> None:
+    node = await sender.cluster.start_node()
+    await until_it_beats(redis, node)
+    said = await sender.send("dance")
+    assert said.acknowledged == shown(node)
+    assert "'dance' is not known here; known are" in said.answers[shown(node)[0]]["error"]
+
+
+async def test_a_frozen_node_is_missing_at_the_deadline_and_does_it_when_it_thaws(
+    sender: Sender, redis: Redis
+) -> None:
+    well, frozen = [await sender.cluster.start_node() for _ in range(2)]
+    await until_it_beats(redis, well, frozen)
+    await frozen.freeze()
+    begun = monotonic()
+    said = await sender.send(wait_seconds=1.5)
+    assert 1.4 < monotonic() - begun < 2.5
+    assert (said.acknowledged, said.missing) == (shown(well), shown(frozen))
+    assert "did not acknowledge within 1.5 s" in said.reasons[shown(frozen)[0]]
+    frozen.thaw()
+    again = await sender.send()
+    assert again.acknowledged == shown(well, frozen)
+    assert came(frozen, said.id) == 1, "it came both ways and was handled once"
+
+
+async def test_the_dead_and_the_unknown_are_missing_at_once(sender: Sender, redis: Redis) -> None:
+    well, dead = [await sender.cluster.start_node() for _ in range(2)]
+    await until_it_beats(redis, well, dead)
+    await dead.kill()
+
+    async def is_known_as_dead() -> bool:
+        return not await sender.cluster.count(
+            "FROM windlass.node WHERE id = $1 AND lease_until > now()", dead.node_id
+        )
+
+    await until(is_known_as_dead, what="the killed node's lease lapses")
+    nobody = uuid4()
+    begun = monotonic()
+    said = await sender.send(to=[well.node_id, dead.node_id, nobody])
+    assert monotonic() - begun < 1
+    assert said.acknowledged == shown(well)
+    assert said.missing == sorted([*shown(dead), ids.show("node", nobody)])
+    assert set(said.reasons.values()) == {"no such node lives"}
+    assert (await sender.send()).missing == [], "all means all that live"
+
+
+async def test_a_signal_that_comes_several_times_and_both_ways_is_handled_once(
+    sender: Sender, redis: Redis
+) -> None:
+    node = await sender.cluster.start_node()
+    await until_it_beats(redis, node)
+    [target] = shown(node)
+    twice = Signal(id=ids.show("signal", ids.uuid7()), name="ping", payload={}, sender=sender.id)
+    await sender.signals.open(sender.id, twice.id)
+    for _ in range(3):
+        await sender.signals.push(target, twice)
+    await sender.cluster.database.run(
+        "signal_write", ids.parse("signal", twice.id), "ping", "{}", 60.0, [node.node_id]
+    )
+    sender.signals.poke([target], is_stored=True)
+
+    async def is_acknowledged() -> bool:
+        stored = await sender.cluster.count(
+            "FROM windlass.signal_target WHERE acked_at IS NOT NULL"
+        )
+        return stored == 1 and await sender.signals.acks(sender.id, twice.id) == {target: {}}
+
+    await until(is_acknowledged, what="it is acknowledged both ways")
+    await sender.signals.push(target, twice)
+    sender.signals.poke([target], is_stored=False)
+
+    async def is_read() -> bool:
+        return not await redis.llen(coordinator(target, "signals"))
+
+    await until(is_read, what="the last double is taken away")
+    assert came(node, twice.id) == 1
+    assert await redis.get(coordinator(target, f"idem:{twice.id}")) == b"{}"
+
+
+async def test_a_flush_before_it_was_read_loses_no_signal(sender: Sender, redis: Redis) -> None:
+    node = await sender.cluster.start_node()
+    await until_it_beats(redis, node)
+    await node.freeze()
+    sending = asyncio.create_task(sender.send())
+
+    async def is_there() -> bool:
+        return bool(await redis.llen(coordinator(shown(node)[0], "signals")))
+
+    await until(is_there, what="the signal waits in Redis")
+    await redis.flushall()
+    node.thaw()
+    said = await sending
+    assert said.acknowledged == shown(node)
+    assert came(node, said.id) == 1
+    # And the node is there again by itself, with every name in its index.
+    await until_it_beats(redis, node)
+    [target] = shown(node)
+    indexed = await names_in_index(redis, target)
+    assert await owned(redis, target) <= indexed
+
+
+async def test_without_redis_signals_go_through_postgresql(
+    own_servers: PrivateServers, tmp_path: Path
+) -> None:
+    url = await own_servers.create_database(own_servers.database_url)
+    async with open_cluster(url, None, tmp_path) as cluster, signalling(cluster, None) as sender:
+        nodes = [await cluster.start_node() for _ in range(2)]
+        said = await sender.send("reload")
+        assert (said.acknowledged, said.missing) == (shown(*nodes), [])
+        assert all("http" in said.answers[node]["kinds"] for node in shown(*nodes))
+        assert await sender.stored() == 1
+
+
+async def test_with_a_redis_that_takes_two_seconds_a_command_signals_still_arrive(
+    own_servers: PrivateServers, tmp_path: Path
+) -> None:
+    url = await own_servers.create_database(own_servers.database_url)
+    async with (
+        slow(own_servers) as redis_url,
+        open_cluster(url, redis_url, tmp_path) as cluster,
+        signalling(cluster, redis_url) as sender,
+    ):
+        node = await cluster.start_node()
+        said = await sender.send()
+        assert said.acknowledged == shown(node)
+        assert came(node, said.id) == 1
+
+
+async def test_a_sender_cut_off_from_redis_reaches_nodes_that_are_not(
+    sender: Sender, redis: Redis
+) -> None:
+    node = await sender.cluster.start_node()
+    await until_it_beats(redis, node)
+    async with signalling(sender.cluster, "redis://127.0.0.1:1/0") as cut_off:
+        said = await cut_off.send()
+    assert said.acknowledged == shown(node)
+
+
+async def test_a_hundred_signals_at_once_are_each_handled_once_by_each(
+    sender: Sender, redis: Redis
+) -> None:
+    nodes = [await sender.cluster.start_node() for _ in range(3)]
+    await until_it_beats(redis, *nodes)
+    said = await asyncio.gather(*(sender.send() for _ in range(SIGNALS)))
+    assert [one.missing for one in said] == [[]] * SIGNALS
+    assert all(one.acknowledged == shown(*nodes) for one in said)
+    for node in nodes:
+        assert node.log.count("signal_came") == SIGNALS
+        assert all(came(node, one.id) == 1 for one in said)
+
+
+async def test_a_beat_says_who_and_every_key_has_a_lifetime_and_a_name_in_the_index(
+    sender: Sender, redis: Redis
+) -> None:
+    node = await sender.cluster.start_node(workers=3)
+    await until_it_beats(redis, node)
+    await sender.send()
+    [target] = shown(node)
+    beat = msgspec.json.decode(await redis.get(coordinator(target, "beat")) or "")
+    assert (beat["id"], beat["pid"]) == (target, node.pid)
+    assert beat["at_ms"] <= await redis.zscore(COORDINATORS, target)
+    activity = msgspec.json.decode(await redis.get(coordinator(target, "activity")) or "")
+    assert activity == {"in_flight": 0, "workers": 3}
+    keys = await owned(redis, target)
+    indexed = await names_in_index(redis, target)
+    assert {coordinator(target, "keys"), coordinator(target, "beat")} <= keys <= indexed
+    assert any(":idem:" in key for key in keys)
+    for key in [*keys, COORDINATORS]:
+        assert await redis.pttl(key) > 0, key
+
+
+async def test_a_node_that_leaves_takes_exactly_its_own_keys(sender: Sender, redis: Redis) -> None:
+    stays, leaves = [await sender.cluster.start_node() for _ in range(2)]
+    await until_it_beats(redis, stays, leaves)
+    await sender.send()
+    [gone] = shown(leaves)
+    # A neighbour whose id begins with the same letters.
+    await redis.set(coordinator(gone + "0", "beat"), b"{}")
+    leaves.terminate()
+    assert await leaves.ends() == 0
+    assert await owned(redis, gone) == set()
+    assert await redis.zscore(COORDINATORS, gone) is None
+    [left] = shown(stays)
+    assert coordinator(left, "beat") in await owned(redis, left)
+    assert await redis.zscore(COORDINATORS, left) is not None
+    assert await redis.exists(coordinator(gone + "0", "beat"))
+
+
+async def test_over_http_a_node_reaches_itself_and_the_others(sender: Sender, redis: Redis) -> None:
+    cluster = sender.cluster
+    door = await cluster.nodes.start(
+        cluster.database.url,
+        cluster.redis_url,
+        roles="api",
+        settings={"WINDLASS_AUTH": "off", "WINDLASS_PORT": str(free_port())},
+    )
+    node = await cluster.start_node()
+    await until_it_beats(redis, node)
+    body = {"targets": "all", "name": "ping", "wait": "10s"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{door.url}/v1/signals", json=body) as answer,
+    ):
+        said = await answer.json()
+    assert (answer.status, len(said["acknowledged"]), said["missing"]) == (200, 2, [])
+    assert shown(node)[0] in said["acknowledged"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
