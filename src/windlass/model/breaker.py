@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol
 
-from windlass.model.outcome import Awaited, Cancelled, Crashed, Failed, Outcome, Snoozed, Succeeded
-from windlass.model.outcome import TimedOut as TimedOut
+from windlass.model.outcome import (
+    Awaited,
+    Cancelled,
+    Crashed,
+    Failed,
+    Outcome,
+    Snoozed,
+    Succeeded,
+    TimedOut,
+)
 
 Breaker = Literal["closed", "open", "half_open"]
 ParkedFor = Literal["disabled", "breaker", "rate", "max_running", "crowded"]
