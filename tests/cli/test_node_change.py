@@ -50,6 +50,7 @@ def test_who_waits_sees_the_phases_and_the_end(windlass: Windlass, peer: Peer) -
     back = {**OPERATION, "phase": "rolled_back", "reason": "aborted"}
     peer.answer(Says(status=202, json=OPERATION), Says(json=back))
     assert windlass("node", "resize", NODE, "4", "--wait", "10s").code == 1
+    assert windlass("node", "resize", NODE, "4", "--wait").code == 1
     peer.answer(Says(status=202, json=OPERATION))
     late = windlass("node", "resize", NODE, "4", "--wait", "300ms")
     assert late.code == 7

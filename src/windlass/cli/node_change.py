@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Annotated, Any, Final
 
@@ -21,7 +22,10 @@ from windlass.model.operation import ENDED
 Nodes = Annotated[str, Parameter(metavar="NODE", help="Id of a node, node_…")]
 Wait = Annotated[
     str | None,
-    Parameter(metavar="DURATION", help="Wait so long for the end, such as 60s; exit code 7 then."),
+    Parameter(
+        metavar="[DURATION]",
+        help="Stay until it has ended; with 60s no longer than that (exit code 7 then).",
+    ),
 ]
 Drain = Annotated[
     str | None, Parameter(metavar="DURATION", help="How long attempts may take to end.")
@@ -107,7 +111,9 @@ def _each(
 def _follow(client: Client, answer: Answer, wait: str | None, reading: Reading) -> int:
     """Show the operation; with --wait, as it was at its end."""
     if wait is not None:
-        answer = _until_ended(client, answer, seconds("--wait", wait))
+        # Without a time the parser's word for "just so" comes (see launch.py): until it ends.
+        longest = math.inf if wait == "yes" else seconds("--wait", wait)
+        answer = _until_ended(client, answer, longest)
     show_one(reading, answer, OPERATION)
     return Exit.FAILED if answer.value.get("phase") == "rolled_back" else Exit.OK
 
