@@ -27,7 +27,8 @@ and for Windlass itself:
     allowed.py  the settings of a node that may call them
     until.py    waiting for a fact in another process
     sweep.py    the figures of the sweep;  coordinators.py  dead ones and living ones in Redis
-    pinger.py   a process that pings, and how long it waited
+    refresh.py  the figures of refreshing executions;  executions.py  a million of them to refresh
+    pinger.py   a process that pings Redis, and how long it waited;  prober.py  the same of a node
 
 Each measured thing offers `async def measure(...) -> Sample`, so that `interleave` can take
 them in turns. Neither the limits nor the peers import anything of Windlass.

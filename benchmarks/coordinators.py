@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from redis.asyncio import Redis
 
-from benchmarks.limits import BEAT_EVERY_SECONDS, COORDINATOR_KEYS, SWEEP_LIVING
+from benchmarks.limits import BEAT_EVERY_SECONDS, BEAT_GROUPS, COORDINATOR_KEYS, SWEEP_LIVING
 from windlass.fastlane.keys import COORDINATORS, coordinator
 
 NAMES = ("beat", "activity", "signals", "ack:one", "idem:one", "keys")
@@ -44,19 +44,19 @@ async def fill(redis: Any, crowd: Crowd) -> None:
 
 @asynccontextmanager
 async def beating(url: str, living: list[str]) -> AsyncIterator[None]:
-    """Everybody in `living` beats all the while, on a connection of its own."""
+    """Everybody in `living` beats all the while, on a connection of its own.
+
+    A few at a time, as nodes do: all of them at once would be a stall by itself.
+    """
     is_over = asyncio.Event()
+    groups = [living[start::BEAT_GROUPS] for start in range(BEAT_GROUPS)]
 
     async def beat() -> None:
         async with Redis.from_url(url) as redis:
             while not is_over.is_set():
-                now_ms = await _now_ms(redis)
-                async with redis.pipeline(transaction=False) as pipeline:
-                    pipeline.zadd(COORDINATORS, dict.fromkeys(living, now_ms))
-                    for one in living:
-                        pipeline.set(coordinator(one, "beat"), _beat(one, now_ms))
-                    await pipeline.execute()
-                await asyncio.sleep(BEAT_EVERY_SECONDS)
+                for some in groups:
+                    await _beat_once(redis, some)
+                    await asyncio.sleep(BEAT_EVERY_SECONDS / BEAT_GROUPS)
 
     task = asyncio.create_task(beat())
     try:
@@ -64,6 +64,15 @@ async def beating(url: str, living: list[str]) -> AsyncIterator[None]:
     finally:
         is_over.set()
         await task
+
+
+async def _beat_once(redis: Any, living: list[str]) -> None:
+    now_ms = await _now_ms(redis)
+    async with redis.pipeline(transaction=False) as pipeline:
+        pipeline.zadd(COORDINATORS, dict.fromkeys(living, now_ms))
+        for one in living:
+            pipeline.set(coordinator(one, "beat"), _beat(one, now_ms))
+        await pipeline.execute()
 
 
 async def left_of(redis: Any, owners: list[str]) -> int:

@@ -39,6 +39,9 @@ RECEIVER_BACKLOG = 1_024
 HEALTHY_PER_SECOND = 100
 # What a job allows a host that never answers, and a dripping one.
 SILENT_SECONDS, DRIP_SECONDS = 2.0, 2.0
+# How long a late receiver takes, and every how many deliveries go to it while a node is resized:
+# its slots are never empty, and its loop is never idle.
+LATE_SECONDS, LATE_EVERY = 0.1, 20
 # Deliveries that come before memory is read for the first time.
 ENDLESS_WARM_UP = 100
 ENDLESS_HOSTS = 10
@@ -47,8 +50,10 @@ assert ENDLESS_HOSTS <= HOSTS_MAX
 # Coordinators that are swept up: a hundred of them live, and beat far more often than nodes do.
 SWEEP_SMALL, SWEEP_LIVING, COORDINATOR_KEYS = 10_000, 100, 6
 assert SWEEP_SMALL % SWEEP_LIVING == 0
-BEAT_EVERY_SECONDS = 0.05
+BEAT_EVERY_SECONDS, BEAT_GROUPS = 0.05, 10
 PING_EVERY_SECONDS = 0.0002
+# From where on Redis logs a command, and how many it keeps: more than a sweep of all takes.
+SLOW_MICROS, SLOW_LOG_MAX = 100, 10_000
 
 # A node that has just started is left alone for this long before it is called idle.
 SETTLE_SECONDS = 5.0
@@ -77,5 +82,23 @@ FILL_SECONDS_MAX = 180.0
 # How much of a failed child's complaint is shown.
 COMPLAINT_CHARS_MAX = 2_000
 
+# A node is resized so often, under load; the resize may take so long to let attempts end.
+RESIZE_EVERY_SECONDS, RESIZE_DRAIN_SECONDS = 2.0, 5.0
+assert LATE_SECONDS < RESIZE_DRAIN_SECONDS < CHILD_SECONDS_MAX
+# How often somebody asks meanwhile whether the node lives, and how long an answer may take.
+PROBE_EVERY_SECONDS, PROBE_SECONDS_MAX = 0.005, 5.0
+
+# What one node and two drain: each job waits so long, each node has so many slots. The jobs are due
+# at one instant, by which the nodes have started and the jobs are there.
+PAIR_WAIT_SECONDS, PAIR_SLOTS, PAIR_DUE_IN_SECONDS = 0.05, 16, 6.0
+assert PAIR_DUE_IN_SECONDS < CHILD_SECONDS_MAX
+
 # A leader that was struck is followed within this, or the run is over; how often we look.
 FOLLOWED_SECONDS_MAX, LOOK_SECONDS = 30.0, 0.005
+
+# Executions that are refreshed: jobs of each, and how long it may take to write a million of them
+# and to refresh them. What it costs is told for so many.
+EXECUTION_JOBS, REFRESH_FILL_SECONDS_MAX, REFRESH_RUN_SECONDS_MAX = 5, 900.0, 300.0
+PER_EXECUTIONS, REFRESH_LOOK_SECONDS = 400, 0.1
+# When a node is killed so many are marked, some of each shard.
+TAKEN_OVER_EXECUTIONS = 6_400

@@ -156,6 +156,17 @@ def absolute(
     )
 
 
+def worst(measured: Series, *, at_most: float | None = None) -> Figure:
+    """The measured series by its highest: for what must hold every time."""
+    return Figure(
+        name=measured.name,
+        value=max(measured.values),
+        unit=measured.unit,
+        spread=measured.spread,
+        at_most=at_most,
+    )
+
+
 def shown(value: float) -> str:
     """A number as people read it: decimals only where they say something."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}"

@@ -1,6 +1,7 @@
 """Receivers of deliveries, each a program of its own: `python -m benchmarks.receiver MANNER`.
 
     fast     answers 200 at once, far cheaper than whoever calls it: it is never the limit
+    late     the same, but below /late it takes its time
     reset    a dead host that can count: takes a connection and resets it before a byte is said
     silent   takes connections and requests, and never answers
     drip     a byte of its answer a second: of the head below /head, of the body elsewhere
@@ -17,6 +18,7 @@ import socket
 import struct
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,11 +28,12 @@ import msgspec
 import uvloop
 
 from benchmarks import child
-from benchmarks.limits import HOSTS_MAX, READY_SECONDS_MAX, RECEIVER_BACKLOG
+from benchmarks.limits import HOSTS_MAX, LATE_SECONDS, READY_SECONDS_MAX, RECEIVER_BACKLOG
 from benchmarks.load import whole_length
 
-Manner = Literal["fast", "reset", "silent", "drip", "endless"]
+Manner = Literal["fast", "late", "reset", "silent", "drip", "endless"]
 TELLS = "tells: "
+LATE: Final = "/late"
 OK: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 ENDLESS: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 PIECE: Final = b"w" * 16_384
@@ -43,6 +46,15 @@ class Seen:
 
     connections: list[float] = field(default_factory=list)
     arrivals: dict[str, float] = field(default_factory=dict)  # path -> when it came first
+    again: int = 0  # arrivals of what had come before
+
+    def first_beside(self, others: int, *, since: float) -> float | None:
+        """When something came first while so many late ones were under way; None: never."""
+        late = sorted(at for path, at in self.arrivals.items() if path.startswith(LATE))
+        for at in sorted(at for at in self.arrivals.values() if at >= since):
+            if bisect_left(late, at) - bisect_left(late, at - LATE_SECONDS) >= others:
+                return at
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +102,20 @@ class Fast(asyncio.Protocol):
         # METHOD /path HTTP/1.1
         path = self.received[: self.received.index(b"\r")].split(b" ")[1].decode()
         self.received = b""
+        self.seen.again += path in self.seen.arrivals
         self.seen.arrivals.setdefault(path, time.time())
         self.answer(path)
 
     def answer(self, path: str) -> None:
         self.transport.write(OK)
+
+
+class Late(Fast):
+    def answer(self, path: str) -> None:
+        if path.startswith(LATE):
+            asyncio.get_running_loop().call_later(LATE_SECONDS, self.transport.write, OK)
+        else:
+            self.transport.write(OK)
 
 
 class Reset(Fast):
@@ -166,6 +187,7 @@ class Teller(asyncio.Protocol):
 
 MANNERS: Final[dict[str, type[Fast]]] = {
     "fast": Fast,
+    "late": Late,
     "reset": Reset,
     "silent": Silent,
     "drip": Drip,

@@ -35,9 +35,20 @@ class Scale:
     endless_deliveries: int = 200
     # Dead coordinators beside whom SWEEP_SMALL are compared.
     sweep_coordinators: int = 50_000
+    # Executions to refresh, with EXECUTION_JOBS each.
+    refresh_executions: int = 1_000_000
     # Leaders that are killed, and frozen.
     kills: int = 20
-    freezes: int = 5
+    freezes: int = 20
+    # Deliveries that outlast a course of resizes.
+    resize_jobs: int = 20_000
+    # Drained by one node and by two: jobs that wait, and jobs that do nothing.
+    pair_waits: int = 3_200
+    pair_noops: int = 40_000
+    # Executions of a chain, those that run one at a time, and the places of a large fan-out.
+    chains: int = 4_000
+    light_chains: int = 30
+    fan_places: int = 100_000
 
 
 FULL = Scale()
@@ -58,6 +69,12 @@ QUICK = Scale(
     healthy_jobs=500,
     drips=4,
     endless_deliveries=50,
+    refresh_executions=100_000,
     kills=5,
     freezes=2,
+    pair_waits=960,
+    pair_noops=10_000,
+    chains=1_000,
+    light_chains=10,
+    fan_places=10_000,
 )

@@ -122,6 +122,58 @@ class NotAWebhook(Conflict):
         )
 
 
+class LockHeld(Conflict):
+    """All places of a lock are taken, or kept for those who came before."""
+
+    code = "lock_held"
+
+    def __init__(self, *, name: str, capacity: int, waiting: int, holders: list[Any]) -> None:
+        self.name, self.capacity = name, capacity
+        self.waiting, self.holders = waiting, holders
+        super().__init__(
+            f"lock {name!r} is taken ({capacity} may hold it at once, {waiting} wait); try again "
+            "later, or wait longer"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "capacity": self.capacity,
+            "waiting": self.waiting,
+            "holders": self.holders,
+        }
+
+
+class LockLost(Conflict):
+    """A token that holds nothing any more: somebody else may be inside."""
+
+    code = "lock_lost"
+
+    def __init__(self, name: str, token: int) -> None:
+        self.name, self.token = name, token
+        super().__init__(
+            f"token {token} does not hold lock {name!r}: it ran out of time or was released; stop "
+            "what it guards and take the lock again"
+        )
+
+
+class LockOfJob(Conflict):
+    """A job's hold ends with the job and not otherwise."""
+
+    code = "lock_of_job"
+
+    def __init__(self, name: str, job_id: str) -> None:
+        self.name, self.job_id = name, job_id
+        super().__init__(
+            f"lock {name!r} is held by {job_id} until that ends; cancel the job to free it"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"job_id": self.job_id}
+
+
 class IdempotencyMismatch(WindlassError):
     code = "idempotency_mismatch"
     status = 422

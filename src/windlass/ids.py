@@ -22,6 +22,7 @@ PREFIXES = {
     "event": "evt_",
     "key": "key_",
     "signal": "sig_",
+    "approval": "apr_",
 }
 
 _VERSION_7 = 0x7 << 76
@@ -71,5 +72,6 @@ def parse(noun: str, text: str) -> UUID:
     digits = text.removeprefix(prefix)
     if digits == text or len(digits) != 32 or not set(digits) <= set("0123456789abcdef"):
         shown = text if len(text) <= 60 else text[:60] + "…"
-        raise ValueError(f"{shown!r} is not a {noun} id; one looks like {prefix}<32 hex digits>")
+        what = f"{'an' if noun[0] in 'aeiou' else 'a'} {noun} id"
+        raise ValueError(f"{shown!r} is not {what}; one looks like {prefix}<32 hex digits>")
     return UUID(hex=digits)

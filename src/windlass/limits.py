@@ -34,6 +34,25 @@ TAGS_MAX, TAG_CHARS_MAX = 32, 128
 PARENTS_MAX = 1_000
 assert INPUT_BYTES_MAX < BODY_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
+# Executions: places of one fan-out, and what a node keeps of those that run.
+FAN_PLACES_MAX = 1_000_000
+# Executions may have children, and these theirs, so deep.
+CHILD_DEPTH_MAX = 16
+# Steps without what they wait for: left alone for so long, and looked after so many at a time.
+UNTENDED_SECONDS, UNTENDED_BATCH = 5.0, 500
+# Executions of one concurrency key that begin in one transaction; keys looked at in one round.
+TURNS_MAX = 1_000
+# A job may not have heard what was asked of its execution for so long: by then every transaction
+# has ended that may have begun before it was asked.
+UNHEARD_SECONDS = 90.0
+# A rerun forgets so many steps and places by one statement; an error names so many steps.
+FORGET_STEPS_MAX, NAMED_STEPS_MAX = 20_000, 50
+# Signals that an execution keeps until a step asks for them; a comment on a decision.
+SIGNALS_KEPT_MAX, COMMENT_CHARS_MAX = 1_000, 4_000
+# Places put in by one transaction, elements kept in memory, results gathered at the end.
+FAN_CHUNK, FAN_ITEMS_KEPT_MAX, FAN_RESULT_BYTES_MAX = 5_000, 2_000_000, 64 * 1024 * 1024
+FACTS_KEPT_MAX, FACTS_BYTES_MAX, PLANS_KEPT_MAX = 20_000, 64 * 1024 * 1024, 1_000
+
 # Durations a caller may name.
 DURATION_SECONDS_MAX = 366 * 24 * 3600
 TIMEOUT_SECONDS_MAX = 7 * 24 * 3600
@@ -74,6 +93,7 @@ PEEK_REST_FACTOR = 20
 
 # Deadlines of calls to the parts around us.
 DATABASE_CALL_SECONDS = 30.0
+assert UNHEARD_SECONDS > 2 * DATABASE_CALL_SECONDS
 DATABASE_CONNECT_SECONDS = 10.0
 # A replica for lists: how far it may be behind, how often that is looked at, and how long nobody
 # asks it after it failed. Nodes beat all the time, so one that hears nothing falls behind at once.
@@ -95,10 +115,8 @@ EXCERPT_CHARS_MAX = 2_000
 HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
 REDIRECTS_MAX = 5
-# `expect`: its text, its loops, and how much work a look at one answer may be (see
-# strategies.expect: about a nanosecond each, on the node's loop).
-EXPECT_CHARS_MAX, EXPECT_LOOPS_MAX = 500, 2
-EXPECT_WORK_MAX = 100_000_000
+# `expect`: its text, and how much work a look at one answer may be (see model.expression_run).
+EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 200_000
 EXPECT_CACHE_MAX = 1_000
 # A receiver may ask for a later try, but not for one beyond a day.
 RETRY_AFTER_SECONDS_MAX = 24 * 3600
@@ -171,6 +189,9 @@ PARKED_COUNTED_MAX = 1_000
 COORDINATOR_RENEW_SECONDS, COORDINATOR_KEPT_SECONDS = 60.0, 3600.0
 assert 10 * COORDINATOR_RENEW_SECONDS < COORDINATOR_KEPT_SECONDS
 SIGNAL_PAYLOAD_BYTES_MAX, SIGNAL_TARGETS_MAX = 16 * 1024, 1_000
+# Cancelled jobs that one signal names.
+SIGNAL_JOBS_MAX = 400
+assert 40 * SIGNAL_JOBS_MAX < SIGNAL_PAYLOAD_BYTES_MAX, "an id takes 36 characters, and its quotes"
 # Unread by one target; more go by way of PostgreSQL. Of these so many are read at once.
 SIGNALS_PENDING_MAX, SIGNALS_READ_MAX = 1_000, 50
 assert SIGNALS_READ_MAX * SIGNAL_PAYLOAD_BYTES_MAX < 1024 * 1024, "a call of tens of ms"
@@ -194,8 +215,102 @@ assert OPERATION_SAY_SECONDS <= HAND_BACK_SECONDS
 DRAIN_SECONDS_MAX = 24 * 3600.0
 OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600.0
 
+# A plugin that is replaced or leaves with its node gets so long to close what it holds.
+PLUGIN_CLOSE_SECONDS = 5.0
+
+# Caches. In a process: so many values, of about so many bytes as they are encoded, believed for so
+# long unless somebody says that they changed (see engine.cache).
+CACHE_ENTRIES_MAX, CACHE_BYTES_MAX, CACHE_BELIEVED_SECONDS = 10_000, 64 * 1024 * 1024, 30.0
+# In Redis: until nobody asked for so long. A larger value is not worth a call of tens of ms.
+CACHE_KEPT_SECONDS, CACHE_VALUE_BYTES_MAX = 30 * 60, 1024 * 1024
+assert CACHE_BELIEVED_SECONDS < CACHE_KEPT_SECONDS
+assert CACHE_VALUE_BYTES_MAX < CACHE_BYTES_MAX
+# The mark of an invalidation outlives every load that may have begun before it; the mark of all
+# outlives the values that nobody asks for.
+CACHE_MARK_SECONDS, CACHE_EPOCH_SECONDS = 300, 24 * 3600
+assert CACHE_EPOCH_SECONDS > CACHE_KEPT_SECONDS
+assert CACHE_MARK_SECONDS > 4 * DATABASE_CALL_SECONDS
+# Marks that could not be left because Redis was away; more, and all of that cache is marked.
+CACHE_MARKS_OWED_MAX = 1_000
+# Keys that one call may invalidate by name: they travel in a signal, each with its cache's name.
+CACHE_NAME_CHARS_MAX, CACHE_KEYS_MAX, CACHE_KEYS_BYTES_MAX = 32, 100, 6_000
+_NAMES_BYTES_MAX = CACHE_KEYS_MAX * (CACHE_NAME_CHARS_MAX + 4) + 2 * CACHE_KEYS_BYTES_MAX
+assert _NAMES_BYTES_MAX < SIGNAL_PAYLOAD_BYTES_MAX
+
+# Workflows. A definition in canonical JSON, its steps, and how many of its mistakes are told.
+DEFINITION_BYTES_MAX, STEPS_MAX, DEFINITION_PROBLEMS_MAX = 1024 * 1024, 10_000, 1_000
+assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take their room"
+# Expressions: how long, how deep, how many parts, operations in a row; and how much work one
+# evaluation may be (see model.expression_run: a unit takes a fifth of a microsecond).
+EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
+EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
+EXPRESSION_WORK_MAX, EXPRESSION_CACHE_MAX = 1_000_000, 10_000
+assert EXPRESSION_DEPTH_MAX <= JSON_DEPTH_MAX, "what is written as deep may be a value"
+assert EXPRESSION_CHAIN_MAX < EXPRESSION_NODES_MAX < EXPRESSION_CHARS_MAX
+assert EXPECT_CHARS_MAX <= EXPRESSION_CHARS_MAX
+assert EXPECT_WORK_MAX <= EXPRESSION_WORK_MAX
+# A template: its expressions, which share one evaluation's work, and what it may be filled to.
+TEMPLATE_EXPRESSIONS_MAX, TEMPLATE_BYTES_MAX = 1_000, INPUT_BYTES_MAX
+assert TEMPLATE_BYTES_MAX <= RESULT_BYTES_MAX, "`transform` makes a result of it"
+STEP_ID_CHARS_MAX, TITLE_CHARS_MAX, DESCRIPTION_CHARS_MAX = 64, 200, 4_000
+CASES_MAX, LOCKS_MAX, PARALLEL_MAX, CONCURRENT_MAX = 1_000, 16, 100_000, 1_000_000
+# A draft has its layout with it, and mistakes still to be mended.
+DRAFT_BYTES_MAX = 2 * DEFINITION_BYTES_MAX
+assert DRAFT_BYTES_MAX < BODY_BYTES_MAX
+# What a definition in YAML may unfold to; no JSON of a megabyte holds more values.
+YAML_NODES_MAX = DEFINITION_BYTES_MAX // 2
+# Whether branches of switches exclude one another is followed down so many switches.
+EXCLUSIONS_MAX = 64
+
+# Locks. 0006_workflow.sql has the same bound of places.
+LOCK_CAPACITY_MAX = 10_000
+# How long a caller of the API holds one, unless it says so or renews it.
+LOCK_TTL_SECONDS, LOCK_TTL_SECONDS_MIN, LOCK_TTL_SECONDS_MAX = 30.0, 0.5, 24 * 3600.0
+assert LOCK_TTL_SECONDS_MIN < LOCK_TTL_SECONDS < LOCK_TTL_SECONDS_MAX
+# In line: what a level of priority is worth, and who has waited so long keeps places (model.lock).
+LOCK_LEAD_SECONDS, LOCK_PATIENCE_SECONDS = 300.0, 10.0
+# Whoever frees a lock looks at so many in its line at a time. What somebody else has in hand just
+# then is looked at again this much later.
+LOCK_LINE_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
+# Of what time has brought about (holds that ran out, jobs that are due) so much at once.
+LOCKS_LATE_MAX = 200
+# A lock that nobody used for so long is forgotten, unless it has places of its own; and jobs that
+# are in no line, or holds whose job has ended, are looked for this often.
+LOCK_KEPT_SECONDS, LOCK_STRAYS_SECONDS = 3600.0, 60.0
+# Who holds a lock and who waits for it: so many are named, and so many of a line counted.
+LOCK_SHOWN_MAX, LOCK_COUNTED_MAX = 50, 1_000
+assert LOCK_SHOWN_MAX <= LOCK_COUNTED_MAX
+
+# Refreshing executions. So many in one statement, and so many marks taken by one script: each is
+# two words for ZADD, far from what Lua can unpack.
+REFRESH_BATCH_MAX, REFRESH_CLAIM_MAX = 1_000, 2_000
+assert 2 * REFRESH_CLAIM_MAX < 8_000
+# Marks of executions that go on gather so long; those that may have ended go at once, but neither
+# they nor the refreshes follow each other closer than this.
+REFRESH_GATHER_SECONDS, REFRESH_GAP_SECONDS = 1.0, 0.05
+# A node that was silent for the larger share of its lease has no shards any more, so that others
+# have them before it lapses. What it has claimed and not acknowledged comes back after the smaller.
+SHARD_LEASE_SHARE, REFRESH_HOLD_SHARE = 0.7, 0.6
+assert REFRESH_HOLD_SHARE < SHARD_LEASE_SHARE < 1
+assert SHARD_LEASE_SHARE * LEASE_SECONDS + HEARTBEAT_SECONDS < LEASE_SECONDS
+# Thousands of marks take their time, and nobody waits for them: a call may take longer than others.
+REFRESH_CALL_SECONDS = 0.5
+assert FASTLANE_CALL_SECONDS < REFRESH_CALL_SECONDS <= FASTLANE_CONNECT_SECONDS
+# How often an execution is tried again at once whose fence was lost.
+REFRESH_TRIES = 3
+# Marks in Redis that nobody came for go by themselves; in a process they are bounded. The net finds
+# what they spoke of: so many executions of old at a look, and those of jobs that ended between so
+# many seconds ago and the last look.
+REFRESH_KEPT_SECONDS, REFRESH_WAITING_MAX = 3600, 100_000
+REFRESH_NET_MAX, REFRESH_NET_GRACE_SECONDS, REFRESH_NET_SPAN_SECONDS_MAX = 5_000, 5.0, 300.0
+assert REFRESH_GATHER_SECONDS < REFRESH_NET_GRACE_SECONDS, "marks on their way are not missed yet"
+# An execution with many jobs rests after a refresh: a second for so many of them.
+REFRESH_JOBS_PER_SECOND, REFRESH_RESTS_MAX = 10_000, 10_000
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
+# A graph shows the beginning of what a step gave; why an execution waits names so many of its jobs.
+OUTPUT_SHOWN_CHARS_MAX, WHY_JOBS_MAX = 1_000, 20
 WAIT_SECONDS_MAX = 60.0
 assert SIGNAL_WAIT_SECONDS <= WAIT_SECONDS_MAX < SIGNAL_LIFE_SECONDS
 STREAM_CLIENTS_MAX = 200
@@ -216,10 +331,50 @@ assert SWEEP_CALL_SECONDS < SWEEP_SECONDS_MAX
 # A report names so many at most; it counts them all.
 STALE_IDS_MAX = 100_000
 
+# Schedules. A rule's text, its shortest period, and how many instants it may name one by one.
+CRON_CHARS_MAX, EVERY_SECONDS_MIN, AT_INSTANTS_MAX = 256, 1.0, 1_000
+assert EVERY_SECONDS_MIN < DURATION_SECONDS_MAX
+JITTER_SECONDS_MAX = 24 * 3600.0
+# A calendar: days and ranges of its own, countries, and how far a day is moved at most.
+CALENDAR_DAYS_MAX, CALENDAR_COUNTRIES_MAX, CALENDAR_MOVE_DAYS_MAX = 2_000, 16, 366
+# A rule whose calendar leaves no day for so long is called silent; 29 February on a given weekday
+# comes back within forty years.
+CALENDAR_HORIZON_YEARS = 50
+# Instants are counted over so long a range at most: some milliseconds for each ten years.
+COUNT_YEARS_MAX = 100
+# Fired later than this it is called late; later than that, the instant was missed: longer than it
+# takes until a frozen leader is followed.
+LATE_SECONDS, MISFIRE_SECONDS = 1.0, 10.0
+assert LATE_SECONDS < 2 * LEADER_LEASE_SECONDS < MISFIRE_SECONDS
+# Of what was missed at once: so many are made by fire_all, and so many have a row of their own.
+FIRE_ALL_MAX, PENDING_MAX = 1_000, 10_000
+assert FIRE_ALL_MAX < PENDING_MAX
+# Schedules that one transaction fires, and instants that it decides.
+FIRE_BATCH, FIRE_DECISIONS_MAX = 1_000, 20_000
+assert PENDING_MAX <= FIRE_DECISIONS_MAX
+# The leader looks this often while something is due so soon, or nobody could tell it; else so often.
+FIRE_POLL_SECONDS, FIRE_NEAR_SECONDS, FIRE_IDLE_SECONDS = 1.0, 60.0, 5.0
+assert FIRE_POLL_SECONDS <= LATE_SECONDS < FIRE_IDLE_SECONDS < MISFIRE_SECONDS
+# A schedule whose time passed so long ago and that nobody fired is silent.
+SILENT_SECONDS = 60.0
+assert MISFIRE_SECONDS < SILENT_SECONDS
+# What a schedule has made is looked at so far back for what has not ended.
+OVERLAP_LOOK_MAX = 8
+# Why a schedule is paused, in the words of whoever did it.
+SCHEDULE_NOTE_CHARS_MAX = 500
+# The next instants of a rule that are shown, unless said and at most.
+PREVIEW_DEFAULT, PREVIEW_MAX = 20, 1_000
+assert PREVIEW_DEFAULT <= PREVIEW_MAX
+# One backfill; a ledger is cleared so many rows at a time; the doctor looks at so many of each.
+BACKFILL_MAX, LEDGER_FORGET_BATCH, LEDGER_SAMPLE = 100_000, 10_000, 1_000
+# Rules, the next instants of each, and policies that a node keeps in mind.
+RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000
+
 # Housekeeping.
 IDEMPOTENCY_KEPT_SECONDS = 24 * 3600
 PARTITIONS_AHEAD_DAYS = 7
 COUNTER_FOLD_SECONDS = 2.0
 # What only the leader does.
 SWEEP_EVERY_SECONDS, FORGET_EVERY_SECONDS = 300.0, 3600.0
+TEND_EVERY_SECONDS = 5.0
 WAIT_IN_SLOT_SECONDS_MAX = 300.0

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.claim import Frontier, claim, claim_solo, peek
-from windlass.engine.finish import Finished, finish
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.settle import settle

@@ -21,12 +21,18 @@ from windlass.api.parts import ApiParts
 from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
+from windlass.engine.caches import Caches, scope_of
+from windlass.engine.definitions import Definitions
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.follow import Follower
+from windlass.engine.refresh_tally import Tally
 from windlass.engine.seal import sealer_of
 from windlass.engine.signal import Signaller
+from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
 from windlass.store.database import Database
 from windlass.strategies.checks import INPUT_CHECKS
@@ -86,8 +92,10 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
     lane = FastLane(redis_url)
     await database.open()
     announcer = Announcer(lane)
+    caches = Caches(lane, announcer, await scope_of(database))
     await lane.open()
     facts = Facts()
+    signaller = Signaller(database, Signals(lane), lambda: ids.show("node", facts.node_id))
     parts = ApiParts(
         database=database,
         enqueuer=Enqueuer(
@@ -96,10 +104,14 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
             on_accepted=announcer.lines,
         ),
         announcer=announcer,
+        follower=Follower(database, announcer),
+        caches=caches,
+        definitions=Definitions(database, caches),
         waiters=Waiters(database, announcer),
         lane=lane,
         settings=settings,
         kinds=INPUT_CHECKS,
+        strategies=list,
         node=facts,
         registry=CollectorRegistry(),
         sweeper=Sweeper(
@@ -107,7 +119,10 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
             stale_seconds=settings.stale_coordinator_seconds,
             heartbeat_seconds=settings.heartbeat_seconds,
         ),
-        signaller=Signaller(database, Signals(lane), lambda: ids.show("node", facts.node_id)),
+        signaller=signaller,
+        stopper=Stopper(signaller, announcer, lambda: facts.node_id),
+        marks=Marks(lane),
+        tally=Tally(),
         sealer=sealer_of(settings.secret_key),
     )
     key = await ensure_admin_key(database) or ""
@@ -133,5 +148,7 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
     finally:
         server.should_exit = True
         await serving
+        await parts.stopper.close()
+        await caches.close()
         await lane.close()
         await database.close()

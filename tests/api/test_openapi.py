@@ -20,6 +20,14 @@ from windlass.strategies.checks import INPUT_CHECKS
 SEED = int(os.environ.get("WINDLASS_TEST_SEED", "1"))
 # Rules that no schema can say, such as a deadline still to come or the longer of two durations,
 # are refused with 422.
+MAY_REFUSE = (
+    "jobs(/batch|/.*/complete)?",
+    "targets/[^/]+",
+    "locks/[^/]+",
+    "workflows(/[^/]+(/draft(/publish)?|/executions)?)?",
+    "executions/[^/]+/(rerun|signals/[^/]+)",
+    "system/sweep",
+)
 CONFIG = f"""
 request-timeout = 20
 seed = {SEED}
@@ -29,11 +37,11 @@ include-name = "GET /v1/events/stream"
 enabled = false
 
 [[operations]]
-include-path = "/v1/jobs/{{job_id}}"
+include-path-regex = "^/v1/(jobs|executions)/[^/]+$"
 parameters = {{ "query.wait" = "10ms" }}
 
 [[operations]]
-include-path-regex = "^/v1/(jobs(/batch|/.*/complete)?|targets/[^/]+|system/sweep)$"
+include-path-regex = "^/v1/({"|".join(MAY_REFUSE)})$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 """

@@ -35,6 +35,10 @@ async def test_a_resize_is_accepted_at_once_and_found_by_its_node(
     assert await api.get(f"/v1/operations/{asked['id']}") == asked
     listed = await api.get(f"/v1/operations?node_id={asked['node_id']}")
     assert listed["data"] == [asked]
+    assert (await api.get("/v1/operations?phase=draining,pending"))["data"] == [asked]
+    assert (await api.get("/v1/operations?phase=done&phase=rolled_back"))["data"] == []
+    refused = await api.get("/v1/operations?phase=over", 422)
+    assert refused["errors"][0]["pointer"] == "?phase"
 
 
 async def test_what_a_phase_changes_is_written_with_it(api: Served, node: ActingNode) -> None:
@@ -194,6 +198,7 @@ async def test_a_node_that_is_gone_is_not_changed_and_what_it_was_doing_is_rolle
         ({"workers": 1, "on_timeout": "hope"}, "/on_timeout"),
         ({"workers": 1, "dry_run": 1}, "/dry_run"),
         ({"workers": 1, "slots": 1}, "/slots"),
+        ({"workers": 1, "a/b~": 1}, "/a~1b~0"),
         ([], ""),
     ],
 )
@@ -203,6 +208,11 @@ async def test_a_resize_that_makes_no_sense_is_refused_and_says_where(
     for path in (f"/v1/nodes/{ids.show('node', ids.uuid7())}", "/v1/cluster"):
         refused = await door.call("PATCH", path, 422, json=body)
         assert [problem["pointer"] for problem in refused["errors"]] == [pointer]
+
+
+async def test_with_no_node_active_there_is_nobody_to_ask(api: Served) -> None:
+    refused = await api.call("PATCH", "/v1/cluster", 409, json={"workers": 3})
+    assert (refused["code"], (await api.get("/v1/operations"))["data"]) == ("no_node", [])
 
 
 async def test_what_is_not_there_is_not_found(door: Served) -> None:

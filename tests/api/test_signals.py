@@ -23,7 +23,7 @@ BAD: list[tuple[Any, dict[str, str]]] = [
     ({"targets": [NODE] * (SIGNAL_TARGETS_MAX + 1), "name": "ping"}, {"/targets": "must be"}),
     (
         {"targets": [NODE, "node_1", 7], "name": "ping"},
-        {"/targets/1": "'node_1' is not a node id", "/targets/2": "is not a node id"},
+        {"/targets/1": "'node_1' is not a node id", "/targets/2": "'7' is not a node id"},
     ),
     ({"targets": "all", "name": "a b"}, {"/name": "must"}),
     ({"targets": "all", "name": None}, {"/name": "must"}),

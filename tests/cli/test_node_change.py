@@ -47,10 +47,12 @@ def test_who_waits_sees_the_phases_and_the_end(windlass: Windlass, peer: Peer) -
     assert shown.code == 0
     assert "draining" in shown.err
     assert "done" in shown.out
-    back = {**OPERATION, "phase": "rolled_back", "reason": "aborted"}
+    back = {**OPERATION, "phase": "rolled_back", "reason": "the node was told to leave"}
     peer.answer(Says(status=202, json=OPERATION), Says(json=back))
     assert windlass("node", "resize", NODE, "4", "--wait", "10s").code == 1
     assert windlass("node", "resize", NODE, "4", "--wait").code == 1
+    peer.answer(Says(status=202, json=OPERATION), Says(json={**back, "is_abort_asked": True}))
+    assert windlass("node", "resize", NODE, "4", "--wait").code == 8
     peer.answer(Says(status=202, json=OPERATION))
     late = windlass("node", "resize", NODE, "4", "--wait", "300ms")
     assert late.code == 7

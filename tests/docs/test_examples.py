@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from examples.shop import OutOfStock, app, draw_label, reserve_goods, total_of
 
+from tests.house.repository import ROOT
+from windlass.model import strict_yaml
+from windlass.model.definition import AWAITED_KINDS, DECIDED_KINDS, Definition
+from windlass.model.definition_read import read_definition
+from windlass.model.known_kinds import KnownKinds
+from windlass.strategies.checks import INPUT_CHECKS
 from windlass.strategies.task import load_tasks
+from windlass.strategies.task_shape import shape_of
+
+WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yaml"))
 
 
 def test_a_task_of_the_shop_is_called_like_any_function() -> None:
@@ -26,3 +37,29 @@ def test_a_node_finds_the_tasks_of_the_shop_and_how_each_one_runs() -> None:
     assert tasks.keys() == app.tasks.keys() == {"total_of", "reserve", "draw_label"}
     assert tasks["reserve"].is_async
     assert {name for name, task in tasks.items() if task.is_isolated} == {"draw_label"}
+
+
+def read_example(path: Path) -> Definition:
+    """Checked against the tasks of the shop as well."""
+    tasks = load_tasks("examples.shop:app")
+    shapes = {name: shape_of(task.function) for name, task in tasks.items()}
+    kinds = KnownKinds(
+        checks=INPUT_CHECKS,
+        tasks={name: shape for name, shape in shapes.items() if shape is not None},
+    )
+    found = read_definition(strict_yaml.parse(path.read_bytes()), kinds)
+    assert isinstance(found, Definition), found
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_workflow_of_the_examples_is_valid(path: Path) -> None:
+    definition = read_example(path)
+    named = {step.input["task"] for step in definition.steps if step.kind == "python"}
+    assert named <= app.tasks.keys()
+
+
+def test_there_is_an_example_of_each_kind_of_step() -> None:
+    shown = {step.kind for path in WORKFLOWS for step in read_example(path).steps}
+    assert shown == {*INPUT_CHECKS, *AWAITED_KINDS, *DECIDED_KINDS}
+    assert len({read_example(path).name for path in WORKFLOWS}) == len(WORKFLOWS)

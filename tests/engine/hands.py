@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 from windlass.engine.admission import Limits
 from windlass.engine.claim import Frontier, claim, claim_limited, peek
 from windlass.engine.enqueue import Enqueuer
-from windlass.engine.finish import Finished, finish
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
 from windlass.engine.request import Accepted
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft

@@ -33,7 +33,8 @@ from windlass.engine.claim import held
 from windlass.engine.complete import complete, extend
 from windlass.engine.doctor import doctor
 from windlass.engine.explain import explain
-from windlass.engine.finish import Finished, finish
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
 from windlass.engine.overdue import expire_callbacks
 from windlass.engine.rescue import recover
 from windlass.errors import NotAwaiting

@@ -28,7 +28,7 @@ from tests.engine.hands import (
 from tests.engine.receivers import TOKEN, awaited, hand_over
 from windlass.engine.complete import complete, extend
 from windlass.engine.doctor import doctor
-from windlass.engine.finish import Finished
+from windlass.engine.finished import Finished
 from windlass.errors import NotAwaiting, NotFound, WrongToken
 from windlass.model.outcome import Failed, Succeeded
 from windlass.store.database import Database, Record

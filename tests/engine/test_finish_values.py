@@ -23,7 +23,8 @@ from tests.engine.hands import (
     take_one,
     true_counts,
 )
-from windlass.engine.finish import Finished, finish
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
 from windlass.errors import Unavailable
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Cancelled, Failed, Outcome, Snoozed, Succeeded

@@ -27,7 +27,7 @@ from tests.engine.hands import (
 )
 from windlass.engine.cancel import cancel
 from windlass.engine.claim import claim_solo
-from windlass.engine.finish import Finished
+from windlass.engine.finished import Finished
 from windlass.engine.rescue import rescue
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.outcome import Snoozed, Succeeded

@@ -166,14 +166,48 @@ class ClusterOfThree:
     async def until_promoted(self) -> None:
         await _promoted(self.replica)
 
+    def first_owner_of(self, slot: int) -> Valkey:
+        """Who had it when the Cluster was formed."""
+        return next(
+            server
+            for number, server in reversed(list(enumerate(self.primaries)))
+            if slot >= number * SLOTS // 3
+        )
+
     async def move(self, slot: int, source: Valkey, sink: Valkey) -> None:
         """As a rebalancing does it: both know, keys go one by one, then the slot is the other's."""
+        await self.begin_to_move(slot, source, sink)
+        while await self.move_some(slot, source, sink, 100):
+            pass
+        await self.end_move(slot, source, sink)
+
+    async def begin_to_move(self, slot: int, source: Valkey, sink: Valkey) -> None:
         await sink.tell("CLUSTER", "SETSLOT", slot, "IMPORTING", self.ids[source])
         await source.tell("CLUSTER", "SETSLOT", slot, "MIGRATING", self.ids[sink])
-        while keys := await source.tell("CLUSTER", "GETKEYSINSLOT", slot, 100):
+
+    async def move_some(self, slot: int, source: Valkey, sink: Valkey, count: int) -> bool:
+        """False: there was none."""
+        keys = await source.tell("CLUSTER", "GETKEYSINSLOT", slot, count)
+        if keys:
             await source.tell("MIGRATE", "127.0.0.1", sink.port, "", 0, 2000, "KEYS", *keys)
+        return bool(keys)
+
+    async def end_move(self, slot: int, source: Valkey, sink: Valkey) -> None:
         for server in (sink, source):
             await server.tell("CLUSTER", "SETSLOT", slot, "NODE", self.ids[sink])
+
+    async def until_all_know(self, slot: int, owner: Valkey) -> None:
+        """Before it all know, a slot that moves the other way may be claimed by two."""
+
+        async def is_so() -> bool:
+            for server in self.primaries:
+                ranges = await server.tell("CLUSTER", "SLOTS")
+                ports = [who[1] for first, last, who, *_ in ranges if first <= slot <= last]
+                if ports != [owner.port]:
+                    return False
+            return True
+
+        await until(is_so, what=f"all know who has slot {slot}")
 
 
 async def _promoted(replica: Valkey) -> None:

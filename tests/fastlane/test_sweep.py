@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fastlane.coordinators import BEATS, NAMES, indexed, key, now_ms, owned, put
+from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.suspect import Suspect, Terms
-from windlass.fastlane.sweep import sweep
+from windlass.fastlane.sweep import say_swept, sweep
 from windlass.fastlane.sweep_pipelined import Pipelined
 from windlass.limits import SWEEP_BATCH, SWEEP_NAMES_MAX, SWEEP_PAGE
 
@@ -168,6 +169,19 @@ async def test_nothing_there_is_nothing_to_do(client: Any) -> None:
     for is_scan in (False, True):
         swept = await sweep(client, stale_seconds=600, is_scan=is_scan)
         assert (swept.checked, swept.removed_keys, len(swept.stale)) == (0, 0, 0)
+
+
+async def test_that_a_sweep_has_ended_is_heard_and_nothing_is_left_of_it(client: Any) -> None:
+    async with client.pubsub() as pubsub:
+        await pubsub.subscribe(SWEPT)
+        await say_swept(client)
+        async with asyncio.timeout(10):
+            while (message := await pubsub.get_message(timeout=1)) is None or (
+                message["type"] != "message"
+            ):
+                pass
+    assert message["channel"] == SWEPT.encode()
+    assert await client.dbsize() == 0
 
 
 async def test_the_report_says_which_way_it_went(client: Any, request: Any) -> None:

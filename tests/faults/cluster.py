@@ -7,17 +7,21 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from tests.faults.jobs import Job, drafts
 from tests.faults.nodes import NodeProcess, Nodes
 from tests.faults.until import PATIENCE_SECONDS, until
 from tests.faults.witness import Witness
+from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cancel import Cancelled, cancel
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.signal import Signaller
+from windlass.engine.stop import Stopper
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.signals import Signals
 from windlass.store.database import Database, Record
 
 
@@ -36,6 +40,9 @@ class Cluster:
         self.nodes = nodes
         self.witness = witness
         self.announcer = Announcer(lane)
+        self.node_id = uuid4()  # as whom we speak; it runs nothing
+        self.signaller = Signaller(database, Signals(lane), lambda: ids.show("node", self.node_id))
+        self.stopper = Stopper(self.signaller, self.announcer, lambda: self.node_id)
         self.enqueuer = Enqueuer(database, on_accepted=self.announcer.lines)
         self.accepted: dict[str, UUID] = {}  # by marker: what was answered with an id
 
@@ -56,7 +63,7 @@ class Cluster:
         """As the API does it."""
         done = await cancel(self.database, job_ids)
         self.announcer.ends(done.ended)
-        self.announcer.cancels(done.asked)
+        self.stopper.stop(done.asked)
         return done
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
@@ -118,13 +125,17 @@ async def open_cluster(
     await lane.open()
     try:
         async with Nodes(folder, witness_path=witness.path) as nodes:
-            yield Cluster(
+            cluster = Cluster(
                 database=database,
                 lane=lane,
                 redis_url=redis_url,
                 nodes=nodes,
                 witness=witness,
             )
+            try:
+                yield cluster
+            finally:
+                await cluster.stopper.close()
     finally:
         await lane.close()
         await database.close()

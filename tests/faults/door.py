@@ -12,7 +12,7 @@ from uuid import UUID
 import aiohttp
 
 from tests.faults.cluster import Cluster
-from tests.faults.nodes import NodeProcess
+from tests.faults.nodes import APP, NodeProcess
 from tests.faults.until import until
 from windlass import ids
 
@@ -39,6 +39,12 @@ class Door:
         found: dict[str, Any] = await self.call("POST", path, 202)
         return found
 
+    async def shown(self, node: NodeProcess) -> dict[str, Any]:
+        """A node as the API shows it."""
+        path = f"/v1/nodes/{ids.show('node', node.node_id)}"
+        found: dict[str, Any] = await self.call("GET", path, 200)
+        return found
+
     async def read(self, operation: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = await self.call("GET", f"/v1/operations/{operation['id']}", 200)
         return found
@@ -63,7 +69,7 @@ class Door:
 
 @asynccontextmanager
 async def open_door(
-    cluster: Cluster, *, roles: str = "api", workers: int = 8, **settings: str
+    cluster: Cluster, *, roles: str = "api", workers: int = 8, app: str = APP, **settings: str
 ) -> AsyncIterator[Door]:
     """With the role `worker` it runs jobs too."""
     node = await cluster.nodes.start(
@@ -71,6 +77,7 @@ async def open_door(
         cluster.redis_url,
         workers=workers,
         roles=roles,
+        app=app,
         settings={"WINDLASS_AUTH": "off", "WINDLASS_PORT": str(free_port()), **settings},
     )
     async with aiohttp.ClientSession() as session:

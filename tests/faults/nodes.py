@@ -96,11 +96,12 @@ class Nodes:
         workers: int = 8,
         roles: str = "worker",
         settings: dict[str, str] | None = None,
+        app: str = APP,
     ) -> NodeProcess:
         log_path = self._folder / f"node-{len(self.started)}.log"
         command = [sys.executable, "-m", "windlass", "node", "--database-url", database_url]
         command += ["--redis-url", redis_url] if redis_url else []
-        command += ["--roles", roles, "--workers", str(workers), "--app", APP]
+        command += ["--roles", roles, "--workers", str(workers), "--app", app]
         with log_path.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *command,

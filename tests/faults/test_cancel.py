@@ -10,6 +10,7 @@ from statistics import median
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import task, wait
+from windlass import ids
 from windlass.clock import monotonic
 
 SECONDS = 3.0
@@ -103,10 +104,12 @@ async def test_a_cancel_that_was_answered_is_never_followed_by_success(cluster: 
 
 
 async def test_a_forged_cancel_hint_stops_nothing(cluster: Cluster) -> None:
-    """Redis only hints: what nobody asked PostgreSQL for does not happen."""
-    await cluster.start_node()
-    ids = await cluster.submit([task("note", "spared", 1.5)])
+    """A signal carries no truth: what nobody asked PostgreSQL for does not happen."""
+    node = await cluster.start_node()
+    made = await cluster.submit([task("note", "spared", 1.5)])
     await cluster.until_started(["spared"])
-    cluster.announcer.cancels(ids.values())
+    forged = {"jobs": [ids.show("job", made["spared"])]}
+    said = await cluster.signaller.signal([node.node_id], "cancel", forged, 10.0)
+    assert list(said.answers.values()) == [{"stopped": 0}]
     await cluster.until_ended()
     assert await cluster.states(["spared"]) == {"succeeded": 1}

@@ -75,6 +75,11 @@ def test_what_is_almost_an_id_is_refused(text: str) -> None:
         ids.parse("job", text)
 
 
+def test_the_refusal_is_a_sentence_whatever_the_noun() -> None:
+    with pytest.raises(ValueError, match="'x' is not an operation id; one looks like op_<32"):
+        ids.parse("operation", "x")
+
+
 def test_the_refusal_of_a_long_text_is_short() -> None:
     with pytest.raises(ValueError, match="is not a job id") as refused:
         ids.parse("job", "x" * 1_000_000)

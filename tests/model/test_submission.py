@@ -13,11 +13,13 @@ from windlass import ids
 from windlass.limits import (
     INPUT_BYTES_MAX,
     KEY_CHARS_MAX,
+    LOCKS_MAX,
     NAME_CHARS_MAX,
     PARENTS_MAX,
     TAG_CHARS_MAX,
     TAGS_MAX,
 )
+from windlass.model.lock import LockAsk
 from windlass.model.submission import PROBLEMS_MAX, read_job
 
 PARENT = ids.show("job", ids.uuid7())
@@ -47,7 +49,7 @@ def test_every_field_is_read() -> None:
             "key": "order 42",
             "tags": ["a", "b", "a"],
             "correlation_id": "c-1",
-            "locks": [],
+            "locks": ["a", {"name": "b", "capacity": 3}, "a"],
         },
         RULES,
         NOW,
@@ -61,6 +63,7 @@ def test_every_field_is_read() -> None:
     assert draft.depends_on == (ids.parse("job", PARENT),), "a parent named twice is one parent"
     assert (draft.on_parent_failure, draft.key, draft.tags) == ("run", "order 42", ("a", "b"))
     assert (draft.correlation_id, draft.is_plain) == ("c-1", False)
+    assert draft.locks == (LockAsk(name="a"), LockAsk(name="b", capacity=3))
 
 
 def test_null_is_as_good_as_leaving_a_field_out() -> None:
@@ -97,7 +100,7 @@ BAD: dict[str, list[Any]] = {
     "key": TEXTS,
     "correlation_id": TEXTS,
     "tags": ["a", {}, 5, ["a"] * (TAGS_MAX + 1)],
-    "locks": [["a"], "a", {}, 0],
+    "locks": ["a", {}, 0, ["a"] * (LOCKS_MAX + 1)],
 }
 BAD_VALUES = [(name, value) for name, values in BAD.items() for value in values]
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from windlass import ids
+from windlass.engine.finished import Finished
 from windlass.runtime.leader_duties import table_of
 from windlass.store.database import Database
 
 OLD_AND_NEW = ("1 year", "1 second")
 
 
+def tell_nobody(_finished: Finished) -> None: ...
+
+
 def duty(database: Database, name: str) -> Callable[[], Awaitable[object]]:
-    [found] = [row.do for row in table_of(database, None) if row.name == name]
+    [found] = [row.do for row in table_of(database, None, tell_nobody) if row.name == name]
     return found
 
 
@@ -58,6 +62,6 @@ async def test_signals_that_nobody_waits_for_are_forgotten_with_their_targets(
 async def test_there_is_a_sweep_only_where_there_is_redis(database: Database) -> None:
     async def sweep() -> None: ...
 
-    names = [row.name for row in table_of(database, sweep)]
-    without = [row.name for row in table_of(database, None)]
+    names = [row.name for row in table_of(database, sweep, tell_nobody)]
+    without = [row.name for row in table_of(database, None, tell_nobody)]
     assert set(names) - set(without) == {"sweep coordinators"}

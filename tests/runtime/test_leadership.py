@@ -167,3 +167,41 @@ async def test_a_duty_is_done_by_the_leader_and_not_after_its_term(
         assert len(done) == count
     finally:
         await duties.stop()
+
+
+async def test_the_numbers_say_who_leads_and_in_which_term(
+    database: Database, database_url: str
+) -> None:
+    first, second = Metrics(), Metrics()
+    standing = [
+        LeaderDuties(
+            database=database,
+            leadership=Leadership(database_url, uuid4(), lease_seconds=LEASE_SECONDS),
+            metrics=metrics,
+            table=[],
+        )
+        for metrics in (first, second)
+    ]
+    try:
+        standing[0].start()
+        await until(lambda: says(first, 1, term=1), what="the first leads", within_seconds=10)
+        standing[1].start()
+        assert await says(second, 0, term=0)
+        await standing[0].stop()
+        await until(lambda: says(second, 1, term=2), what="the second leads", within_seconds=10)
+        assert await says(first, 0, term=0)
+        # What it hears with its heartbeat it knows as well.
+        first.leader_seen(2, is_led=True)
+        assert await says(first, 0, term=2)
+        assert first.registry.get_sample_value("windlass_leader_seen") == 1
+    finally:
+        for one in standing:
+            await one.stop()
+
+
+async def says(metrics: Metrics, leads: int, *, term: int) -> bool:
+    found = [
+        metrics.registry.get_sample_value(name)
+        for name in ("windlass_leader", "windlass_leader_term")
+    ]
+    return found == [leads, term]

@@ -48,6 +48,11 @@ async def test_a_kind_is_enough(database: Database) -> None:
     assert (await take_one(database, await register(database))).job_id == job["id"]
 
 
+async def test_a_kind_may_be_one_that_only_a_plugin_knows(database: Database) -> None:
+    job = await enqueue(database, kind="sms", input={"to": "Ada"})
+    assert (job["kind"], job["state"], job["max_attempts"]) == ("sms", "queued", 5)
+
+
 async def test_the_id_is_like_all_others_and_tells_its_time(database: Database) -> None:
     job = await enqueue(database)
     assert (job["id"].version, job["id"].variant) == (7, "specified in RFC 4122")

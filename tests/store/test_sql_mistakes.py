@@ -20,7 +20,7 @@ LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)
 
 PAST = "2001-01-01T00:00:00Z"
 BAD: dict[str, list[Any]] = {
-    "kind": ["", "email", 5, None],
+    "kind": ["", "e-mail", "Email", "9lives", "e" * 65, "map", "signal", 5, None],
     "input": [None, [], "text", 5, {"a": "x" * 1048576}],
     "queue": ["", "a b", "é", "-x", 5, [], "x" * 129, "a\n"],
     "priority": ["", "urgent", 1, True, []],
@@ -42,7 +42,19 @@ BAD: dict[str, list[Any]] = {
     "tags": ["a", 5, {}, ["a"] * 33],
     "tags/1": [["a", ""], ["a", 5], ["a", None], ["a", "x" * 129]],
     "correlation_id": ["", 5, "a\tb", "x" * 257],
-    "locks": [["a"], "a", 5],
+    "locks": ["a", 5, {}, ["a"] * 17],
+    "locks/0": [
+        [""],
+        [5],
+        [None],
+        ["a/b"],
+        ["-a"],
+        ["x" * 129],
+        [{}],
+        [{"name": 5}],
+        [{"name": "a", "x": 1}],
+    ],
+    "locks/1": [["a", {"name": "b", "capacity": bad}] for bad in (0, -1, 1.5, "2", True, 10001)],
     "nice": [19],
 }
 BAD_VALUES = [(field, bad) for field, values in BAD.items() for bad in values]

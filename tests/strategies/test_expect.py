@@ -74,10 +74,8 @@ def test_a_condition_sees_the_status_headers_body_and_json(source: str, holds: b
         ("stauts == 200", "'stauts'"),
         ("matches(body, 'a')", "'matches'"),
         ("body.matches('(x{100}){100}y')", "'matches'"),
-        ("body.lowerAscii() == ''", "'lowerAscii'"),
-        ("json.all(a, json.all(b, json.all(c, true)))", "3 loops"),
-        ("json.all(json, json.all(json, json.all(json, true)))", "3 loops"),
-        ("json.map(a, a).map(a, a).map(a, a) == json", "3 loops"),
+        ("body.reverse() == ''", "'reverse'"),
+        ("json.all(a, nobody == a)", "'nobody'"),
         ("'\ud800' == body", "not CEL"),
     ],
 )
@@ -93,12 +91,11 @@ def test_what_cannot_be_judged_is_refused_at_the_door(source: str, why: str) -> 
     [
         ("json[0].missing == 1", "overload"),
         ("json[7] == 1", "7"),
-        ("headers['x'] == 'y'", "no key x"),
-        ("json.ok", "type"),
+        ("headers['x'] == 'y'", "no key 'x' in headers"),
+        ("json.ok", "json is a list"),
         ("status", "int"),
         ("status / 0 == 1", "division by zero"),
         ("'a' + 1 == 'a1'", "string"),
-        ("json.all(a, nobody == a)", "nobody"),
         ("int(body) == 1", "int"),
     ],
 )
@@ -111,6 +108,8 @@ def test_a_condition_without_an_answer_says_why(source: str, why: str) -> None:
     "source",
     [
         "json.all(a, json.all(b, a == b))",
+        "json.all(a, json.all(b, json.all(c, true)))",
+        "json.map(a, json).map(a, json).map(a, json) == json",
         "json.all(a, json == json && json == json && json == json && json == json)",
         "json.map(a, body + body + body + body).size() > 0",
         "json.all(a, (json + json + json + json + json) == (json + json + json + json + json))",
@@ -129,14 +128,14 @@ def test_no_condition_holds_up_the_node_however_the_answer_looks(source: str, le
     assert time.process_time() - began < 0.5
 
 
-def test_work_that_would_take_too_long_is_not_begun() -> None:
-    with pytest.raises(Unanswerable, match="60001 characters is too much for its loops"):
-        expectation("json.all(a, a == 1)").holds(said([1] * 30_000))
+def test_work_that_would_take_too_long_is_given_up() -> None:
+    with pytest.raises(Unanswerable, match="too much work"):
+        expectation("json.all(a, json.all(b, a == b))").holds(said([1] * 30_000))
 
 
-def test_a_condition_without_loops_takes_the_largest_answer() -> None:
+def test_the_largest_answer_is_looked_through() -> None:
     answer = said([1] * 30_000)
-    assert expectation("json.size() == 30000 && body.contains('[1,1')").holds(answer)
+    assert expectation("json.all(a, a == 1) && body.contains('[1,1')").holds(answer)
 
 
 def test_an_expression_is_compiled_once() -> None:

@@ -61,7 +61,25 @@ async def test_a_retry_of_a_long_wait_is_not_taken_for_its_end() -> None:
     assert await wait({"seconds": 3600}, started_at=late) == Snoozed(3600)
 
 
-@pytest.mark.parametrize("given", [{}, {"seconds": "soon"}, {"seconds": 1, "duration": 1}])
+async def test_a_wait_until_an_instant_ends_then_by_the_databases_clock() -> None:
+    until = {"until": (NOON + timedelta(hours=2)).isoformat()}
+    assert await wait(until, started_at=NOON) == Snoozed(7200)
+    assert await wait(until, number=2, snoozes=1, started_at=NOON + timedelta(hours=3)) == (
+        Succeeded()
+    )
+    nearly = NOON + timedelta(hours=2) - timedelta(milliseconds=20)
+    assert await wait(until, number=2, snoozes=1, started_at=nearly) == Succeeded()
+
+
+WRONG: tuple[dict[str, Any], ...] = (
+    {},
+    {"seconds": "soon"},
+    {"seconds": 1, "duration": 1},
+    {"until": "tomorrow"},
+)
+
+
+@pytest.mark.parametrize("given", WRONG)
 async def test_input_that_did_not_pass_the_door_is_refused_for_good(given: dict[str, Any]) -> None:
     outcome = await wait(given)
     assert isinstance(outcome, Failed)

@@ -12,6 +12,7 @@ from windlass.api.problem import NotAcceptable
 from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import BODY_BYTES_MAX
 from windlass.model import strict_json
+from windlass.model.pointer import step
 
 # Parsing more than this would hold up everybody else on the loop.
 PARSE_HERE_BYTES_MAX: Final = 256 * 1024
@@ -80,4 +81,4 @@ async def read_nothing(request: Request[Any, Any, Any]) -> None:
         raise InvalidInput.at("", "must be an object, or no body at all")
     if value:
         name = next(iter(value))
-        raise InvalidInput.at(f"/{name[:60]}", "unknown field; this takes no fields")
+        raise InvalidInput.at(step(name), "unknown field; this takes no fields")

@@ -77,8 +77,7 @@ class Complete:
             until = await extend(database, job_id, token, said, early_seconds)
         else:
             finished = await complete(database, job_id, token, said, early_seconds)
-            self._parts.announcer.ends(finished.ended)
-            self._parts.announcer.rows([*finished.requeued, *finished.ready])
+            self._parts.follower.follow(finished)
         job = await read_job(database, job_id)
         return json_reply(
             {

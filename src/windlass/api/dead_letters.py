@@ -13,7 +13,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.host import HOST_SCHEMA, read_host
-from windlass.api.jobs import FILTERS, jobs_page
+from windlass.api.jobs import FILTERS, executions_of, jobs_page
 from windlass.api.paging import JOBS, page
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
@@ -72,6 +72,7 @@ class DeadLetters:
         chosen = await self._chosen(request)
         moved = await replay(self._database, chosen.ids)
         self._parts.announcer.rows(moved)
+        self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         return json_reply({"replayed": len(moved), "more": chosen.more})
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:

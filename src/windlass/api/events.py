@@ -12,9 +12,18 @@ from windlass.api import schemas
 from windlass.api.event_view import event_view
 from windlass.api.paging import EVENTS, event_cursor, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import Param, id_param, instant_param, limit_param, name_param, type_param
+from windlass.api.query import (
+    Param,
+    choices_param,
+    id_param,
+    instant_param,
+    limit_param,
+    name_param,
+    type_param,
+)
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
+from windlass.api.schemas.history import NOUNS
 from windlass.api.stream import EventStreams, Wanted
 from windlass.engine.read_events import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
@@ -29,6 +38,8 @@ PAGES_SEARCHED_MAX: Final = 20
 FILTERS: Final[tuple[Param, ...]] = (
     name_param("queue", "Events of this queue and its jobs"),
     id_param("job_id", "job", "Events of this job"),
+    id_param("execution_id", "execution", "Events of this execution and its jobs"),
+    choices_param("noun", NOUNS, "Events of these: jobs, executions, queues…"),
     type_param(),
 )
 

@@ -37,7 +37,8 @@ class History:
         if found is None:
             raise NotFound("job", ids.show("job", job_id))
         row, events = found
-        return json_reply(page([event_view(event, row["queue"]) for event in events], None))
+        views = [event_view(event, row["queue"], row["execution_id"]) for event in events]
+        return json_reply(page(views, None))
 
     async def why(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)

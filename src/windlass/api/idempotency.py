@@ -11,7 +11,7 @@ from windlass.engine.request import Accepted, Idempotency
 from windlass.limits import KEY_CHARS_MAX
 
 HEADER: Final = "Idempotency-Key"
-_REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
+REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
 _EXISTING: Final[Header] = (b"windlass-existing", b"true")
 
 
@@ -27,5 +27,5 @@ def idempotency_of(caller: Caller, method: str, path: str, body: bytes) -> Idemp
 
 def told_headers(accepted: Accepted) -> list[Header]:
     """What the answer says beside the job: that it was answered before, or was there before."""
-    headers = [_REPLAYED] if accepted.is_replayed else []
+    headers = [REPLAYED] if accepted.is_replayed else []
     return [*headers, _EXISTING] if accepted.existing else headers

@@ -72,8 +72,9 @@ class Jobs:
         await read_nothing(request)
         done = await cancel(self._database, [job_id])
         self._parts.announcer.ends(done.ended)
-        self._parts.announcer.cancels(done.asked)
+        self._parts.stopper.stop(done.asked)
         self._parts.announcer.rows(done.ready)
+        self._parts.follower.progressed(done.progressed)
         row = await read_job(self._database, job_id)
         if is_terminal(row["state"]) and row["state"] != "cancelled" and job_id not in done.asked:
             raise Conflict(f"{ids.show('job', job_id)} has ended already as {row['state']}")
@@ -85,7 +86,8 @@ class Jobs:
         await read_nothing(request)
         row = await read_job(self._database, job_id)
         if is_terminal(row["state"]):
-            moved = await replay(self._database, [job_id])
+            moved = await replay(self._database, [job_id], is_strict=True)
+            self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         elif row["state"] == "queued" and row["attempt"] > 0:
             moved = await promote(self._database, [job_id])
         else:
@@ -112,14 +114,20 @@ class Jobs:
         await read_nothing(request)
         if not await delete(self._database, [job_id]):
             row = await read_job(self._database, job_id)
-            raise Conflict(
-                f"{ids.show('job', job_id)} is {row['state']}; only what has ended can be deleted"
-            )
+            what = f"{ids.show('job', job_id)} is {row['state']}"
+            if is_terminal(row["state"]):
+                raise Conflict(f"{what}, and a step of an execution that goes on")
+            raise Conflict(f"{what}; only what has ended can be deleted")
         return empty_reply()
 
     async def _moved(self, job_id: UUID, moved: list[Record]) -> ASGIApp:
         self._parts.announcer.rows(moved)
         return json_reply(job_view(await read_job(self._database, job_id)))
+
+
+def executions_of(replayed: list[Record]) -> set[UUID]:
+    """Those that go on because steps of theirs were brought back."""
+    return {row["execution_id"] for row in replayed if row["execution_id"] is not None}
 
 
 def jobs_page(rows: list[Record], limit: int) -> dict[str, Any]:

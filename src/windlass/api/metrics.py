@@ -1,4 +1,4 @@
-"""/metrics: the node's own numbers, and how full the queues are."""
+"""/metrics: the node's own numbers, how full the queues are, and which schedules are silent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windlass.api import schemas
 from windlass.api.parts import ApiParts
 from windlass.api.reply import Reply
 from windlass.api.route import Answer, Call, Route
+from windlass.engine.ledger import count_silent
 from windlass.engine.stats import Counters, QueueCounts
 from windlass.model.states import UNFINISHED
 
@@ -24,7 +25,8 @@ class Metrics:
 
     async def show(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
         depth = _depth(await self._counters.read())
-        text = generate_latest(self._parts.registry) + generate_latest(_Fixed([depth]))
+        silent = _silent(await count_silent(self._parts.database))
+        text = generate_latest(self._parts.registry) + generate_latest(_Fixed([depth, silent]))
         return Reply(text, 200, [(b"content-type", CONTENT_TYPE_LATEST.encode())])
 
 
@@ -46,6 +48,15 @@ def _depth(queues: Mapping[str, QueueCounts]) -> GaugeMetricFamily:
         for state in UNFINISHED:
             family.add_metric([name, state], queue.counts[state])
     return family
+
+
+def _silent(count: int) -> GaugeMetricFamily:
+    # Asked of PostgreSQL by every node, so that it is known even where nobody leads.
+    return GaugeMetricFamily(
+        "windlass_schedule_silent",
+        "Schedules that were expected to fire more than a minute ago and did not",
+        value=count,
+    )
 
 
 def routes(parts: ApiParts, counters: Counters) -> list[Route]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ _REQUEST_ID: Final = {
 }
 
 
-def document(routes: Sequence[Route], kinds: Iterable[str]) -> dict[str, Any]:
+def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         path = _TYPED.sub(r"{\1}", route.path)
@@ -57,7 +57,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["parameters"] = parameters
     if route.body is not None:
         operation["requestBody"] = {
-            "required": True,
+            "required": not route.is_body_optional,
             "content": {"application/json": {"schema": route.body}},
         }
     for code in sorted(_problems(route)):
@@ -110,7 +110,8 @@ def _response(answer: Answer) -> dict[str, Any]:
         },
     }
     if answer.schema is not None:
-        response["content"] = {answer.media_type: {"schema": answer.schema}}
+        by_type = {answer.media_type: answer.schema, **answer.others}
+        response["content"] = {name: {"schema": schema} for name, schema in by_type.items()}
     return response
 
 

@@ -19,7 +19,7 @@ from windlass.api.caller import caller_of
 from windlass.api.operation_view import cluster_view, estimate_view, operation_view
 from windlass.api.paging import OPERATIONS, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import id_param, id_schema, limit_param
+from windlass.api.query import choices_param, id_param, id_schema, limit_param
 from windlass.api.reply import Reply, json_reply
 from windlass.api.resize_body import read_drain_seconds, read_resize, resize_schema
 from windlass.api.route import Answer, Call, Route
@@ -27,7 +27,7 @@ from windlass.engine import operations as engine
 from windlass.engine.operations import Wanted
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.operation import Kind, Operation
+from windlass.model.operation import PHASES, Kind, Operation
 
 
 class Operations:
@@ -67,7 +67,11 @@ class Operations:
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
         found = await engine.list_operations(
-            self._database, limit, query.get("cursor"), query.get("node_id")
+            self._database,
+            limit,
+            query.get("cursor"),
+            node_id=query.get("node_id"),
+            phases=query.get("phase"),
         )
         cursor = OPERATIONS.show(found[-1].id.hex) if len(found) == limit else None
         return json_reply(page([operation_view(operation) for operation in found], cursor))
@@ -185,6 +189,7 @@ def routes(parts: ApiParts) -> list[Route]:
                 limit_param(),
                 OPERATIONS.param(),
                 id_param("node_id", "node", "Changes of this node"),
+                choices_param("phase", PHASES, "Changes in any of these phases"),
             ),
             answers={
                 200: Answer(description="A page", schema=schemas.page_of("Operation")),

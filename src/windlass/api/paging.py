@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from windlass.api.query import NAME_PATTERN, Param
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.event import EVENT_ID_PATTERN, Place, parse_place, show_place
+from windlass.model.lock import NAME_PATTERN as LOCK_PATTERN
 from windlass.model.target import TARGET_CHARS_MAX
 
 
@@ -52,12 +54,32 @@ QUEUES: Final = Cursors(
     mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
 )
 OPERATIONS: Final = Cursors(mark="o_", pattern=JOBS.pattern, places=JOBS.places)
+LOCKS: Final = Cursors(
+    mark="l_", pattern=f"{LOCK_PATTERN[:-1]}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
+)
 SECRETS: Final = Cursors(mark="s_", pattern=QUEUES.pattern, places=lambda text: text)
+WORKFLOWS: Final = Cursors(mark="w_", pattern=QUEUES.pattern, places=lambda text: text)
+VERSIONS: Final = Cursors(mark="v_", pattern="[1-9][0-9]{0,8}", places=int)
 # Any host that a job's address may hold.
 TARGETS: Final = Cursors(
     mark="t_",
     pattern=rf"[^\u0000-\u001f\u007f-\u009f]{{1,{TARGET_CHARS_MAX}}}",
     places=lambda text: text,
+)
+SCHEDULES: Final = Cursors(mark="h_", pattern=QUEUES.pattern, places=lambda text: text)
+# An instant, in microseconds since 1970.
+FIRINGS: Final = Cursors(
+    mark="f_",
+    pattern="[0-9]{1,17}",
+    places=lambda text: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(text)),
+)
+APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, places=JOBS.places)
+EXECUTIONS: Final = Cursors(mark="x_", pattern=JOBS.pattern, places=JOBS.places)
+# The id of a job, its place and its step; a compensation's step has more letters than others.
+EXECUTION_JOBS: Final = Cursors(
+    mark="y_",
+    pattern=r"[0-9a-f]{32}[0-7][0-9a-f]{7}[A-Za-z0-9_~]{1,80}",
+    places=lambda text: (text[40:], int(text[32:40], 16), UUID(hex=text[:32])),
 )
 EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_place)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,14 +12,21 @@ from prometheus_client import CollectorRegistry
 
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
+from windlass.engine.caches import Caches
+from windlass.engine.definitions import Definitions
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.follow import Follower
+from windlass.engine.refresh_tally import Tally
 from windlass.engine.seal import Sealer
 from windlass.engine.signal import Signaller
+from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.marks import Marks
 from windlass.model.submission import InputCheck
 from windlass.store.database import Database
+from windlass.strategies.described import Described
 
 
 class NodeFacts(Protocol):
@@ -46,13 +53,21 @@ class ApiParts:
     database: Database
     enqueuer: Enqueuer
     announcer: Announcer
+    follower: Follower
+    caches: Caches
+    definitions: Definitions
     waiters: Waiters
     lane: FastLane
     settings: Settings
-    kinds: Mapping[str, InputCheck]
+    kinds: Mapping[str, InputCheck]  # what nodes perform; plugins come and go in it
+    strategies: Callable[[], Sequence[Described]]
     node: NodeFacts
     registry: CollectorRegistry
     signaller: Signaller
+    stopper: Stopper
+    marks: Marks
+    # What this node has done about executions that were out of date.
+    tally: Tally
     # Encrypts secrets; None: there is no key, and none can be stored.
     sealer: Sealer | None = None
     # None: there is no Redis to sweep.

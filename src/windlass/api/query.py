@@ -172,8 +172,8 @@ def type_param() -> Param:
     )
 
 
-def tag_param() -> Param:
-    return text_param("tag", "Jobs that carry this tag", TAG_CHARS_MAX)
+def tag_param(nouns: str = "Jobs") -> Param:
+    return text_param("tag", f"{nouns} that carry this tag", TAG_CHARS_MAX)
 
 
 def instant_param(name: str, description: str) -> Param:
@@ -195,11 +195,11 @@ def read_wait(text: str) -> float:
     return parse_seconds(text if text[-1].isalpha() else float(text), WAIT_SECONDS_MAX)
 
 
-def wait_param() -> Param:
+def wait_param(noun: str = "job") -> Param:
     return Param(
         name="wait",
         read=read_wait,
-        description=f"Hold the answer until the job has ended, at most {WAIT_SECONDS_MAX:.0f} s",
+        description=f"Hold the answer until the {noun} has ended, at most {WAIT_SECONDS_MAX:.0f} s",
         schema={"type": "string", "pattern": f"^{_WAIT_PATTERN}$"},
     )
 

@@ -8,11 +8,12 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
+from windlass.api.noun import Noun
 from windlass.api.paging import QUEUES, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import json_reply
-from windlass.api.route import Answer, Call, Route
+from windlass.api.route import Call, Route
 from windlass.engine.queues import (
     Queue,
     QueueLimits,
@@ -141,54 +142,12 @@ def _limits_schema() -> schemas.Schema:
 
 def routes(parts: ApiParts) -> list[Route]:
     queues = Queues(parts)
-    one = "/v1/queues/{name:str}"
-    shown = {200: Answer(description="The queue", schema=schemas.ref("Queue"))}
-    its_name = {"name": NAME_SCHEMA}
+    noun = Noun(word="queue", key="name", key_schema=NAME_SCHEMA)
+    limits = _limits_schema()
     return [
-        Route(
-            method="GET",
-            path="/v1/queues",
-            handle=queues.index,
-            summary="List queues by name",
-            tag="Queues",
-            query=(limit_param(), QUEUES.param()),
-            answers={200: Answer(description="A page of queues", schema=schemas.page_of("Queue"))},
-        ),
-        Route(
-            method="GET",
-            path=one,
-            handle=queues.get,
-            summary="Read a queue",
-            tag="Queues",
-            path_schemas=its_name,
-            answers=shown,
-            problems=(404,),
-        ),
-        Route(
-            method="PUT",
-            path=one,
-            handle=queues.put,
-            summary="Set the limits of a queue, which is made if need be",
-            tag="Queues",
-            path_schemas=its_name,
-            body=_limits_schema(),
-            answers=shown,
-            problems=(400, 413, 415),
-        ),
-        *(
-            Route(
-                method="POST",
-                path=f"{one}/{verb}",
-                handle=handle,
-                summary=summary,
-                tag="Queues",
-                path_schemas=its_name,
-                answers=shown,
-                problems=(404,),
-            )
-            for verb, handle, summary in (
-                ("pause", queues.pause, "Start nothing more of a queue"),
-                ("resume", queues.resume, "Go on with a queue"),
-            )
-        ),
+        noun.index(queues.index, "List queues by name", QUEUES),
+        noun.get(queues.get, "Read a queue"),
+        noun.put(queues.put, "Set the limits of a queue, which is made if need be", limits),
+        noun.verb("pause", queues.pause, "Start nothing more of a queue"),
+        noun.verb("resume", queues.resume, "Go on with a queue"),
     ]

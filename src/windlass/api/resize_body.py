@@ -14,6 +14,7 @@ from windlass.duration import parse_seconds
 from windlass.engine.operations import Wanted
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import DRAIN_SECONDS_MAX, WORKERS_MAX
+from windlass.model.pointer import step
 
 ON_TIMEOUT: Final = ("hand_back", "finish")
 _SMALL_BYTES: Final = 64 * 1024
@@ -61,7 +62,7 @@ def _read(value: object, readers: Mapping[str, Reader]) -> dict[str, Any]:
     for name, found in value.items():
         if name not in readers:
             detail = f"unknown field; known are {' '.join(readers)}"
-            problems.append(FieldProblem(pointer=f"/{name[:60]}", detail=detail))
+            problems.append(FieldProblem(pointer=step(name), detail=detail))
         elif found is not None:
             try:
                 given[name] = readers[name](found)

@@ -19,6 +19,7 @@ from windlass.api.query import Param, read_query
 
 Call = Request[Any, Any, Any]
 Schema = dict[str, Any]
+Handle = Callable[[Call, dict[str, Any]], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Answer:
     description: str
     schema: Schema | None = None  # None: no body
     media_type: str = "application/json"
+    others: Mapping[str, Schema] = field(default_factory=dict)  # if asked for: media type -> schema
     headers: Mapping[str, str] = field(default_factory=dict)  # name -> what it says
 
 
@@ -35,7 +37,7 @@ class Answer:
 class Route:
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str  # /v1/jobs/{job_id:str}
-    handle: Callable[[Call, dict[str, Any]], Awaitable[ASGIApp]]
+    handle: Handle
     summary: str
     tag: str
     answers: Mapping[int, Answer]
@@ -43,6 +45,7 @@ class Route:
     path_schemas: Mapping[str, Schema] = field(default_factory=dict)
     headers: Mapping[str, tuple[str, Schema]] = field(default_factory=dict)  # optional ones
     body: Schema | None = None  # None: takes no body
+    is_body_optional: bool = False  # True: none at all is as good as an empty object
     problems: Sequence[int] = ()  # beside those that any route may answer
     is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key

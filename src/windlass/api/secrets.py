@@ -12,9 +12,10 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
+from windlass.api.noun import Noun
 from windlass.api.paging import SECRETS, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
@@ -189,48 +190,33 @@ def _put_schema() -> schemas.Schema:
 
 def routes(parts: ApiParts) -> list[Route]:
     secrets = Secrets(parts)
-    one = "/v1/secrets/{name:str}"
-    its_name = {"name": NAME_SCHEMA}
-    listed = Route(
-        method="GET",
-        path="/v1/secrets",
-        handle=secrets.index,
-        summary="List secrets by name, without their values",
-        tag="Secrets",
-        query=(limit_param(), SECRETS.param()),
-        answers={200: Answer(description="A page of secrets", schema=schemas.page_of("Secret"))},
-    )
-    read = Route(
-        method="GET",
-        path=one,
-        handle=secrets.get,
-        summary="Read what may be known of a secret",
-        tag="Secrets",
-        path_schemas=its_name,
-        answers={200: Answer(description="The secret", schema=schemas.ref("Secret"))},
-        problems=(404,),
-    )
+    noun = Noun(word="secret", key="name", key_schema=NAME_SCHEMA)
     put = Route(
         method="PUT",
-        path=one,
+        path=noun.one,
         handle=secrets.put,
         summary="Store a secret, or rotate it",
         description="The version before stays good until its overlap ends. A value that was "
         "generated is in the answer to this call and nowhere else.",
-        tag="Secrets",
-        path_schemas=its_name,
+        tag=noun.tag,
+        path_schemas=noun.its_key,
         body=_put_schema(),
         answers={200: Answer(description="The secret", schema=schemas.ref("SecretPut"))},
         problems=(400, 409, 413, 415),
     )
     deleted = Route(
         method="DELETE",
-        path=one,
+        path=noun.one,
         handle=secrets.delete,
         summary="Forget a secret and all its versions",
-        tag="Secrets",
-        path_schemas=its_name,
+        tag=noun.tag,
+        path_schemas=noun.its_key,
         answers={204: Answer(description="It is forgotten")},
         problems=(404,),
     )
-    return [listed, read, put, deleted]
+    return [
+        noun.index(secrets.index, "List secrets by name, without their values", SECRETS),
+        noun.get(secrets.get, "Read what may be known of a secret"),
+        put,
+        deleted,
+    ]

@@ -83,9 +83,9 @@ def _targets(value: object) -> list[UUID] | None:
     if not isinstance(value, list) or not 1 <= len(value) <= SIGNAL_TARGETS_MAX:
         raise ValueError(f'must be "{ALL}", or a list of 1 to {SIGNAL_TARGETS_MAX} node ids')
     found, problems = [], []
-    for place, text in enumerate(value):
+    for place, one in enumerate(value):
         try:
-            found.append(ids.parse("node", text if isinstance(text, str) else ""))
+            found.append(ids.parse("node", one if isinstance(one, str) else strict_json.write(one)))
         except ValueError as trouble:
             problems.append(FieldProblem(pointer=f"/targets/{place}", detail=str(trouble)))
     if problems:

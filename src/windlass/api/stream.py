@@ -49,12 +49,16 @@ class Wanted:
 
     queue: str | None = None
     job_id: UUID | None = None
+    execution_id: UUID | None = None
+    noun: tuple[str, ...] = ()  # empty: any
     type: str | None = None
 
     def takes(self, event: Event) -> bool:
         return (
             (self.queue is None or event.queue == self.queue)
             and (self.job_id is None or event.job_id == self.job_id)
+            and (self.execution_id is None or event.execution_id == self.execution_id)
+            and (not self.noun or event.noun in self.noun)
             and (self.type is None or event.type == self.type)
         )
 

@@ -20,6 +20,7 @@ from windlass.api.idempotency import HEADER, idempotency_of, told_headers
 from windlass.api.parts import ApiParts
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
+from windlass.api.schemas.submission import batch, submission
 from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
 from windlass.engine.request import Idempotency
@@ -139,7 +140,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Submit a job",
             tag="Jobs",
             headers=_HEADERS,
-            body=schemas.submission(parts.kinds),
+            body=submission(parts.kinds),
             answers={
                 201: Answer(description="Accepted: it will not be lost", schema=schemas.ref("Job")),
                 200: Answer(
@@ -158,7 +159,7 @@ def routes(parts: ApiParts) -> list[Route]:
                 'Jobs of a batch may depend on each other: `"#0"` in `depends_on` is its first job.'
             ),
             headers=_HEADERS,
-            body=schemas.batch(),
+            body=batch(),
             answers={
                 201: Answer(
                     description="Accepted, in the order given",

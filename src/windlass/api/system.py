@@ -15,6 +15,7 @@ from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.errors import FieldProblem, InvalidInput, Unavailable
 from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
+from windlass.model.pointer import step
 
 _FLAGS = ("dry_run", "scan")
 
@@ -27,7 +28,7 @@ def read_wish(value: object) -> tuple[float | None, dict[str, bool]]:
     stale_seconds: float | None = None
     flags = dict.fromkeys(_FLAGS, False)
     for name, found in value.items():
-        pointer = f"/{name[:60]}"
+        pointer = step(name)
         if name in _FLAGS:
             flags[name] = found is True
             if not isinstance(found, bool):

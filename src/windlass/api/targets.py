@@ -9,9 +9,10 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.host import HOST_SCHEMA, read_host
+from windlass.api.noun import Noun
 from windlass.api.paging import TARGETS, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import limit_param, name_param, text_schema
+from windlass.api.query import name_param, text_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
@@ -113,85 +114,36 @@ def target_view(target: Target) -> dict[str, Any]:
 
 def routes(parts: ApiParts) -> list[Route]:
     targets = Targets(parts)
-    one = "/v1/targets/{host:str}"
-    shown = {200: Answer(description="The target", schema=schemas.ref("Target"))}
-    its_host = {"host": HOST_SCHEMA}
+    noun = Noun(word="target", key="host", key_schema=HOST_SCHEMA)
     reason = {
         "type": "object",
         "additionalProperties": False,
         "properties": {"reason": schemas.nullable(text_schema(REASON_CHARS_MAX))},
     }
+    secret = Route(
+        method="GET",
+        path=f"{noun.one}/secret",
+        handle=targets.secret,
+        summary="Read the secret with which a target verifies what is delivered to it",
+        description="The host is taken as it is written: `shop.example` is its port 443. "
+        "There are two secrets, newest first, while the key they come from is rotated. Whoever "
+        "knows one can sign for this target, and for no other.",
+        tag=noun.tag,
+        path_schemas=noun.its_key,
+        query=(name_param("name", f"Which derived secret; `{DEFAULT_SECRET}` unless said"),),
+        answers={
+            200: Answer(description="Its secrets", schema=schemas.ref("TargetSecret")),
+        },
+        problems=(404, 409),
+    )
+    made = "Set the limits and breaker of a target, which is made if need be"
+    stopped = "Deliver nothing more to a target; its jobs wait"
     return [
-        Route(
-            method="GET",
-            path="/v1/targets",
-            handle=targets.index,
-            summary="List targets by host",
-            tag="Targets",
-            query=(limit_param(), TARGETS.param()),
-            answers={
-                200: Answer(description="A page of targets", schema=schemas.page_of("Target"))
-            },
-        ),
-        Route(
-            method="GET",
-            path=one,
-            handle=targets.get,
-            summary="Read a target",
-            tag="Targets",
-            path_schemas=its_host,
-            answers=shown,
-            problems=(404,),
-        ),
-        Route(
-            method="GET",
-            path=f"{one}/secret",
-            handle=targets.secret,
-            summary="Read the secret with which a target verifies what is delivered to it",
-            description="The host is taken as it is written: `shop.example` is its port 443. "
-            "There are two secrets, newest first, while the key they come from is rotated. Whoever "
-            "knows one can sign for this target, and for no other.",
-            tag="Targets",
-            path_schemas=its_host,
-            query=(name_param("name", f"Which derived secret; `{DEFAULT_SECRET}` unless said"),),
-            answers={
-                200: Answer(description="Its secrets", schema=schemas.ref("TargetSecret")),
-            },
-            problems=(404, 409),
-        ),
-        Route(
-            method="PUT",
-            path=one,
-            handle=targets.put,
-            summary="Set the limits and breaker of a target, which is made if need be",
-            tag="Targets",
-            path_schemas=its_host,
-            body=limits_schema(),
-            answers=shown,
-            problems=(400, 413, 415),
-        ),
-        *(
-            Route(
-                method="POST",
-                path=f"{one}/{verb}",
-                handle=handle,
-                summary=summary,
-                tag="Targets",
-                path_schemas=its_host,
-                body=body,
-                answers=shown,
-                problems=problems,
-            )
-            for verb, handle, summary, body, problems in (
-                ("reset", targets.reset, "Close the breaker of a target", None, (404,)),
-                ("enable", targets.enable, "Deliver to a target again", None, (404,)),
-                (
-                    "disable",
-                    targets.disable,
-                    "Deliver nothing more to a target; its jobs wait",
-                    reason,
-                    (400, 404, 413, 415),
-                ),
-            )
-        ),
+        noun.index(targets.index, "List targets by host", TARGETS),
+        noun.get(targets.get, "Read a target"),
+        secret,
+        noun.put(targets.put, made, limits_schema()),
+        noun.verb("reset", targets.reset, "Close the breaker of a target"),
+        noun.verb("enable", targets.enable, "Deliver to a target again"),
+        noun.verb("disable", targets.disable, stopped, reason),
     ]

@@ -47,12 +47,15 @@ class JobView(msgspec.Struct, kw_only=True):
     on_parent_failure: str | None = None
     retry: Any = None
     execution_id: str | None = None
+    step: str | None = None
+    item: int | None = None
     node_id: str | None = None
     cancel_requested_at: datetime | None = None
     crashes: int = 0
     snoozes: int = 0
     replays: int = 0
     target: str | None = None
+    locks: Sequence[str] = ()
 
 
 def job_view(row: Row) -> JobView:
@@ -84,12 +87,15 @@ def job_view(row: Row) -> JobView:
         on_parent_failure=row["on_parent_failure"],
         retry=raw(row["retry"]),
         execution_id=shown("execution", row["execution_id"]),
+        step=row["step"],
+        item=row["item"],
         node_id=shown("node", row["node_id"]),
         cancel_requested_at=row["cancel_requested_at"],
         crashes=row["crashes"],
         snoozes=row["snoozes"],
         replays=row["replays"],
         target=row["target"],
+        locks=row["locks"] or (),
     )
 
 
@@ -114,6 +120,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
         trace_id=draft.trace_id,
         retry=raw(draft.retry),
         target=draft.target,
+        locks=[ask.name for ask in draft.locks],
     )
 
 

@@ -39,7 +39,7 @@ def webhooks(*, quick: Quick = False, only: Only = ()) -> int:
 
 @app.command
 def cluster(*, quick: Quick = False, only: Only = ()) -> int:
-    """Measure several nodes together: how soon another leads; about three minutes.
+    """Measure several nodes: who leads next, resizes under load, two beside one; six minutes.
 
     Exit code 1 when a figure is not what it should be.
     """
@@ -54,6 +54,26 @@ def sweep(*, quick: Quick = False, only: Only = ()) -> int:
     be.
     """
     return _bench("sweep", quick, only)
+
+
+@app.command
+def workflows(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure executions on two nodes: chains, fan-outs, from step to step; about five minutes.
+
+    Beside the drain of single jobs in the same run. Exit code 1 when a figure is not what it should
+    be.
+    """
+    return _bench("workflows", quick, only)
+
+
+@app.command
+def refresh(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure how two nodes bring a million executions up to date; about ten minutes.
+
+    Beside one bare GROUP BY + UPDATE over the same rows, and after one of them is killed. Exit code
+    1 when a figure is not what it should be.
+    """
+    return _bench("refresh", quick, only)
 
 
 def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:

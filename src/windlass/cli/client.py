@@ -73,6 +73,11 @@ class Client:
         headers = {"Idempotency-Key": _printable("--idempotency-key", key) or str(uuid.uuid4())}
         return self._call("POST", path, _encode(body), headers, seconds)
 
+    def upload(self, path: str, body: bytes, media_type: str) -> Answer:
+        """POST what is no JSON of ours, as it is."""
+        headers = {"Idempotency-Key": str(uuid.uuid4()), "Content-Type": media_type}
+        return self._call("POST", path, body, headers, CALL_SECONDS)
+
     def put(self, path: str, body: object) -> Answer:
         return self._call("PUT", path, _encode(body), {}, CALL_SECONDS)
 

@@ -20,27 +20,39 @@ from windlass import ids
 from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
+from windlass.engine.caches import Caches, scope_of
+from windlass.engine.conclude import conclude
+from windlass.engine.definitions import Definitions
 from windlass.engine.enqueue import Enqueuer
+from windlass.engine.execution_facts import ExecutionFacts
+from windlass.engine.follow import Follower
 from windlass.engine.seal import sealer_of
 from windlass.engine.secret_store import SecretStore
 from windlass.engine.secrets import ensure_default_secret
 from windlass.engine.signal import Signaller
+from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
 from windlass.errors import WindlassError
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.failures import Failures
+from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.limits import Limits as TargetLimits
+from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.node import Node
+from windlass.runtime.parts import NodeParts
+from windlass.runtime.refresh import Refresher
 from windlass.runtime.targets import Targets
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
+from windlass.strategies.checks import INPUT_CHECKS
 from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.noop import Noop
+from windlass.strategies.plugins import load_plugins
 from windlass.strategies.python import Python
 from windlass.strategies.task import Task, load_tasks
 from windlass.strategies.vault import Vault
@@ -62,7 +74,9 @@ class Windlass:
     database: Database
     lane: FastLane
     announcer: Announcer
+    caches: Caches
     node: Node
+    stopper: Stopper
     server: uvicorn.Server | None
     serving: asyncio.Task[None] | None
     admin_key: str | None  # only when it was made by this start
@@ -84,6 +98,8 @@ class Windlass:
             self.server.force_exit = True
             with contextlib.suppress(asyncio.CancelledError, TimeoutError):
                 await asyncio.wait_for(self.serving, 5)
+        await self.stopper.close()
+        await self.caches.close()
         await self.lane.close()
         await self.database.close()
 
@@ -117,6 +133,9 @@ def build_kinds(settings: Settings, tasks: Mapping[str, Task], vault: Vault) -> 
         # A wait decides itself how long it takes.
         timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
         default_timeout_seconds=settings.job_timeout_seconds,
+        checks=dict(INPUT_CHECKS),
+        load=load_plugins,
+        tasks=tasks,
     )
 
 
@@ -131,23 +150,33 @@ async def start(
     await database.open()
     lane = FastLane(redis_url)
     announcer = Announcer(lane)
+    follower = Follower(database, announcer)
     await ensure_default_secret(database, sealer)
     metrics = Metrics()
-    lane.on_change(lambda is_up: metrics.fastlane.set(int(is_up)))
+    lane.on_change(metrics.lane_changed)
+    lane.on_message(SWEPT, lambda _: metrics.sweep_heard())
+    caches = Caches(lane, announcer, await scope_of(database), metrics.cached)
+    definitions = Definitions(database, caches)
     enqueuer = Enqueuer(
         database,
         limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
         on_accepted=announcer.lines,
+        on_passed=follower.passed,
     )
-    signals = Signals(lane)
+    kinds = build_kinds(settings, tasks, SecretStore(database, sealer, announcer))
+    await kinds.load_plugins(is_again=False)
+    signals, marks = Signals(lane), Marks(lane)
     sweeper = _sweeper(settings, redis_url, metrics)
-    node = Node(
+    node_parts = NodeParts(
         settings=settings,
         database=database,
         database_url=database_url,
         announcer=announcer,
+        follower=follower,
+        facts=ExecutionFacts(database, caches, definitions),
+        caches=caches,
         metrics=metrics,
-        kinds=build_kinds(settings, tasks, SecretStore(database, sealer, announcer)),
+        kinds=kinds,
         targets=Targets(
             database=database,
             announcer=announcer,
@@ -156,11 +185,25 @@ async def start(
             metrics=metrics,
             slots=max(1, settings.workers),
         ),
+        refresher=Refresher(
+            database=database,
+            announcer=announcer,
+            marks=marks,
+            metrics=metrics,
+            interval_seconds=settings.refresh_interval_seconds,
+            lease_seconds=settings.lease_seconds,
+            conclude=conclude,
+            follow=follower.follow,
+        ),
         coordinators=Coordinators(lane),
         signals=signals,
         sweep=sweeper.sweep if sweeper is not None else None,
     )
+    node = Node(node_parts)
     enqueuer.starter = node
+    signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
+    stopper = Stopper(signaller, announcer, lambda: node.node_id)
+    follower.on_stop = stopper.stop
     await lane.open()
     admin_key = None
     server, serving = None, None
@@ -169,23 +212,29 @@ async def start(
         from windlass.api.app import build_app
         from windlass.api.keys import ensure_admin_key
         from windlass.api.parts import ApiParts
-        from windlass.strategies.checks import INPUT_CHECKS
 
         admin_key = await ensure_admin_key(database)
         parts = ApiParts(
             database=database,
             enqueuer=enqueuer,
             announcer=announcer,
+            follower=follower,
+            caches=caches,
+            definitions=definitions,
             waiters=Waiters(database, announcer),
             lane=lane,
             settings=settings,
-            kinds=INPUT_CHECKS,
+            kinds=kinds.checks,
+            strategies=kinds.described,
             node=node,
             registry=metrics.registry,
             on_rejected=metrics.rejected,
             sealer=sealer,
             sweeper=sweeper,
-            signaller=Signaller(database, signals, lambda: ids.show("node", node.node_id)),
+            signaller=signaller,
+            stopper=stopper,
+            marks=marks,
+            tally=node_parts.refresher.tally,
         )
         server, serving = serve(build_app(parts), taken)
     tune_collector()
@@ -194,7 +243,9 @@ async def start(
         database=database,
         lane=lane,
         announcer=announcer,
+        caches=caches,
         node=node,
+        stopper=stopper,
         server=server,
         serving=serving,
         admin_key=admin_key,

@@ -27,12 +27,24 @@ class Wanted:
 
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only of this queue.")] = None
     job: Annotated[str | None, Parameter(metavar="JOB", help="Only of this job, job_…")] = None
+    execution: Annotated[
+        str | None, Parameter(metavar="EXECUTION", help="Only of this execution and its jobs.")
+    ] = None
+    noun: Annotated[
+        str | None, Parameter(metavar="NOUN", help="Only of jobs, executions: job, execution…")
+    ] = None
     type: Annotated[
         str | None, Parameter(metavar="TYPE", help="Only created, started, retried, finished…")
     ] = None
 
     def query(self) -> Query:
-        return {"queue": self.queue, "job_id": self.job, "type": self.type}
+        return {
+            "queue": self.queue,
+            "job_id": self.job,
+            "execution_id": self.execution,
+            "noun": self.noun,
+            "type": self.type,
+        }
 
 
 ANY = Wanted()

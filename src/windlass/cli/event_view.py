@@ -10,7 +10,7 @@ from windlass.cli.output import compact
 from windlass.cli.table import Column, columns
 
 # Said elsewhere in the line, or of no use to a reader.
-_TOLD_ALREADY: Final = frozenset({"job_id", "id", "type", "at"})
+_TOLD_ALREADY: Final = frozenset({"job_id", "execution_id", "id", "type", "at"})
 
 
 def subject(event: Mapping[str, Any]) -> str:

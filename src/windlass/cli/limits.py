@@ -18,6 +18,8 @@ POLL_GRACE_SECONDS: Final = 10.0
 # Somebody is looking: a change of state is seen soon, and less soon the longer it has taken.
 POLL_WATCHED_SECONDS: Final = 0.25
 POLL_WATCHED_SECONDS_MAX: Final = 2.0
+# A tree of steps is drawn again so often while it is watched.
+POLL_LIVE_SECONDS: Final = 0.5
 assert POLL_WATCHED_SECONDS < POLL_WATCHED_SECONDS_MAX <= POLL_SECONDS <= WAIT_SECONDS_MAX
 
 # While waiting for a job the server may be away this long, a restart for example.

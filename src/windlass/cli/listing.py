@@ -10,6 +10,7 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.options import Reading
 from windlass.cli.output import compact, say, show_json, show_json_line, show_line
 from windlass.cli.table import Column, show_record, show_table
+from windlass.ids import PREFIXES
 from windlass.limits import PAGE_MAX
 
 
@@ -67,10 +68,10 @@ def show_one(reading: Reading, answer: Answer, cols: Sequence[Column]) -> None:
 
 def name_of(thing: dict[str, Any]) -> str:
     """What other commands take to mean this thing."""
-    found = next(
-        (thing[field] for field in ("id", "job_id", "node_id", "name", "host") if thing.get(field)),
-        None,
-    )
+    if str(thing.get("id", "")).startswith(PREFIXES["workflow"]):
+        return str(thing["name"])
+    fields = ("id", "job_id", "execution_id", "node_id", "name", "host")
+    found = next((thing[field] for field in fields if thing.get(field)), None)
     if found is None:
         raise BadUsage("these have no id; use -o json or -o jsonl")
     return str(found)

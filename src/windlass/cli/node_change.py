@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from windlass.cli.client import Answer, Client, segment
-from windlass.cli.exits import BadUsage, Exit, Stopped
-from windlass.cli.limits import POLL_WATCHED_SECONDS
+from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.listing import show_one
+from windlass.cli.operation_view import exit_of, show_operation
+from windlass.cli.operation_wait import until_ended
 from windlass.cli.options import READ, Reading
-from windlass.cli.output import say
-from windlass.cli.table import Column, columns
+from windlass.cli.table import columns
 from windlass.cli.typed import duration, seconds
-from windlass.clock import monotonic
-from windlass.model.operation import ENDED
 
 Nodes = Annotated[str, Parameter(metavar="NODE", help="Id of a node, node_…")]
 Wait = Annotated[
@@ -30,13 +27,6 @@ Wait = Annotated[
 Drain = Annotated[
     str | None, Parameter(metavar="DURATION", help="How long attempts may take to end.")
 ]
-OPERATION: Final = (
-    *columns("id", "kind", "phase", "node_id", "from_workers", "to_workers"),
-    Column(title="in flight", take=lambda op: (op.get("progress") or {}).get("in_flight")),
-    Column(title="handed back", take=lambda op: (op.get("progress") or {}).get("handed_back")),
-    *columns("reason"),
-    Column(title="nodes", take=lambda op: len(op["operations"]) if "operations" in op else None),
-)
 ESTIMATE: Final = (
     *columns("node_id", "from_workers", "to_workers", "in_flight", "would_drain"),
     *columns("estimated_seconds"),
@@ -113,27 +103,9 @@ def _follow(client: Client, answer: Answer, wait: str | None, reading: Reading) 
     if wait is not None:
         # Without a time the parser's word for "just so" comes (see launch.py): until it ends.
         longest = math.inf if wait == "yes" else seconds("--wait", wait)
-        answer = _until_ended(client, answer, longest)
-    show_one(reading, answer, OPERATION)
-    return Exit.FAILED if answer.value.get("phase") == "rolled_back" else Exit.OK
-
-
-def _until_ended(client: Client, answer: Answer, longest: float) -> Answer:
-    until = monotonic() + longest
-    operation, told = answer.value, None
-    while operation["phase"] not in ENDED:
-        if operation["phase"] != told:
-            told = operation["phase"]
-            say(f"{operation['id']} {told}")
-        if monotonic() >= until:
-            raise Stopped(
-                f"{operation['id']} is still {told} after {longest:g} s; it goes on without us",
-                Exit.TIMED_OUT,
-            )
-        time.sleep(POLL_WATCHED_SECONDS)
-        answer = client.get(f"/v1/operations/{segment(operation['id'])}")
-        operation = answer.value
-    return answer
+        answer = until_ended(client, answer, longest)
+    show_operation(reading, answer)
+    return exit_of(answer.value)
 
 
 def _as_answer(answer: Answer, value: dict[str, Any]) -> Answer:

@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from windlass.cli.moment import length
+from windlass.cli.output import say
 from windlass.clock import monotonic
+
+# Takes a line that replaces the one before.
+Teller = Callable[[str], None]
 
 
 def is_watched() -> bool:
@@ -16,7 +20,7 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def spinner() -> Iterator[Callable[[str], None]]:
+def spinner() -> Iterator[Teller]:
     """A line with a spinner and the seconds gone by, which vanishes at the end."""
     from rich.console import Console
     from rich.live import Live
@@ -40,6 +44,24 @@ def spinner() -> Iterator[Callable[[str], None]]:
         get_renderable=draw, console=Console(stderr=True), transient=True, refresh_per_second=8
     ):
         yield tell
+
+
+@contextmanager
+def telling() -> Iterator[Teller]:
+    """A line that changes in place for a person; a line for each change otherwise."""
+    if is_watched():
+        with spinner() as tell:
+            yield tell
+        return
+    told = ""
+
+    def tell_once(line: str) -> None:
+        nonlocal told
+        if line != told:
+            told = line
+            say(line)
+
+    yield tell_once
 
 
 @contextmanager

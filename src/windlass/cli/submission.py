@@ -65,6 +65,14 @@ class Submission:
         str | None,
         Parameter(group=ORDER, metavar="skip|fail|run", help="What to do if one of them fails."),
     ] = None
+    lock: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=ORDER,
+            metavar="NAME",
+            help="Hold this lock from when it may start until it ends; may be repeated.",
+        ),
+    ] = ()
     key: Annotated[
         str | None,
         Parameter(group=NAMING, metavar="TEXT", help="Unique among the jobs that are kept."),
@@ -94,6 +102,7 @@ class Submission:
             "key": self.key,
             "tags": list(self.tag) or None,
             "correlation_id": self.correlation_id,
+            "locks": list(self.lock) or None,
         }
         return {name: value for name, value in given.items() if value is not None}
 

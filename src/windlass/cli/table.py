@@ -23,6 +23,7 @@ GREEN, YELLOW, RED, MAGENTA, CYAN, BOLD = 32, 33, 31, 35, 36, 1
 # The word that a reader looks for.
 COLOURS: Final = {
     "succeeded": GREEN,
+    "done": GREEN,
     "ok": GREEN,
     "active": GREEN,
     "running": CYAN,
@@ -34,6 +35,7 @@ COLOURS: Final = {
     "degraded": YELLOW,
     "draining": YELLOW,
     "paused": YELLOW,
+    "rolled_back": YELLOW,
     "cancelled": MAGENTA,
     "skipped": MAGENTA,
 }

@@ -6,30 +6,24 @@ The server may be away for a while, as it is while restarting; the wait goes on.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from windlass.cli.away import though_away
 from windlass.cli.client import Answer, Client, segment
 from windlass.cli.exits import Exit, Stopped
 from windlass.cli.job_view import error_text
 from windlass.cli.limits import (
-    AWAY_SECONDS_MAX,
     POLL_GRACE_SECONDS,
     POLL_SECONDS,
     POLL_WATCHED_SECONDS,
     POLL_WATCHED_SECONDS_MAX,
-    RETRY_PAUSE_SECONDS,
 )
 from windlass.cli.options import Format
 from windlass.cli.output import say, show_json, show_json_line, show_line, show_value
-from windlass.cli.progress import is_watched, spinner
+from windlass.cli.progress import Teller, is_watched, telling
 from windlass.clock import monotonic
 from windlass.model.states import is_terminal
 
-# Takes a line that replaces the one before.
-Teller = Callable[[str], None]
 EXITS = {"succeeded": Exit.OK, "cancelled": Exit.CANCELLED}
 
 
@@ -58,7 +52,7 @@ def wait_for_end(client: Client, first: Answer, longest: float | None) -> Answer
     """The job once it is terminal. Raises Stopped with TIMED_OUT when `longest` has passed."""
     answer, job = first, first.value
     begun = monotonic()
-    with _telling() as tell:
+    with telling() as tell:
         tell(_progress(job))
         while not is_terminal(job["state"]):
             left = float("inf") if longest is None else longest - (monotonic() - begun)
@@ -83,42 +77,11 @@ def _patience(waited: float) -> float:
 
 def _poll(client: Client, job_id: str, poll: float, tell: Teller) -> Answer:
     """One long poll, made again while the server is away."""
-    away_since: float | None = None
-    while True:
-        try:
-            return client.get(
-                f"/v1/jobs/{segment(job_id)}",
-                {"wait": f"{poll:.3f}s"},
-                seconds=poll + POLL_GRACE_SECONDS,
-            )
-        except Stopped as stop:
-            away_since = away_since or monotonic()
-            away = monotonic() - away_since
-            if stop.code != Exit.UNREACHABLE or away > AWAY_SECONDS_MAX:
-                raise
-            tell("the server does not answer; trying again")
-            time.sleep(RETRY_PAUSE_SECONDS)
+    path, seconds = f"/v1/jobs/{segment(job_id)}", poll + POLL_GRACE_SECONDS
+    return though_away(lambda: client.get(path, {"wait": f"{poll:.3f}s"}, seconds=seconds), tell)
 
 
 def _progress(job: dict[str, Any]) -> str:
     tried = job.get("attempt") or 0
     attempt = f", attempt {tried} of {job.get('max_attempts', '?')}" if tried else ""
     return f"{job['id']} {job['state']}{attempt}"
-
-
-@contextmanager
-def _telling() -> Iterator[Teller]:
-    """A line that changes in place for a person; a line for each change otherwise."""
-    if is_watched():
-        with spinner() as tell:
-            yield tell
-        return
-    told = ""
-
-    def tell_once(line: str) -> None:
-        nonlocal told
-        if line != told:
-            told = line
-            say(line)
-
-    yield tell_once

@@ -61,7 +61,7 @@ def seconds(low: float, high: float) -> Rule:
             raise ValueError
         return length
 
-    return Rule(parse=parse, allowed=f"{duration.ALLOWED}; from {low:g} to {high:g} seconds")
+    return Rule(parse=parse, allowed=f"{duration.ALLOWED}; from {low:g} to {high:.15g} seconds")
 
 
 def url(*schemes: str, like: str) -> Rule:

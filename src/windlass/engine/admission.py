@@ -3,7 +3,7 @@
 One statement for each concern and all requests that need it, in one transaction:
 
     lock limited queues -> recall -> parents -> room -> take idempotency -> take keys
-        -> parents inside -> insert -> link
+        -> parents inside -> insert -> link -> take locks
 
 Nothing after the room refuses a request except by finding that another was first, so what is
 counted is what is inserted. Every statement locks in one order for everybody.
@@ -15,8 +15,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
+from windlass.engine.lock_release import release
 from windlass.engine.parents import check_parents, link, wait_inside
-from windlass.engine.request import Accepted, Request, arrange
+from windlass.engine.request import Accepted, Request, arrange, locks_of
 from windlass.errors import IdempotencyMismatch, QueueFull
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -70,8 +71,10 @@ async def _admit(connection: Connection[Record], requests: list[Request], limits
     await wait_inside(connection, accepted, waits)
     unmet = {child: len(parents) for child, parents in waits.items()}
     columns = arrange(accepted, unmet)
-    await connection.fetch(statement("job_insert_many"), *columns, True, None, None)
+    own = True, None, None, locks_of(accepted)
+    await connection.fetch(statement("job_insert_many"), *columns, *own)
     await link(connection, accepted, waits)
+    await _take_locks(connection, accepted, unmet)
     for request in accepted:
         request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
 
@@ -202,6 +205,19 @@ async def _take_keys(connection: Connection[Record], requests: list[Request]) ->
             [mark.key for _, mark in marked],
             [_joined(request.job_ids) for request, _ in marked],
         )
+
+
+async def _take_locks(
+    connection: Connection[Record], requests: list[Request], unmet: dict[UUID, int]
+) -> None:
+    """Let the new jobs take their turn: a lock that is free is theirs with this commit."""
+    new = [(request, job_id, d) for request in requests for _, job_id, d in request.new if d.locks]
+    sized = {ask.name: ask.capacity for _, _, draft in new for ask in draft.locks if ask.capacity}
+    if sized:
+        await connection.fetch(statement("lock_make_many"), list(sized), list(sized.values()))
+    entering = [job_id for _, job_id, _ in new if not unmet.get(job_id)]
+    if entering:
+        new[0][0].passed = await release(connection, [], entering)
 
 
 def _joined(job_ids: list[UUID]) -> str:

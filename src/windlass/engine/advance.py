@@ -1,4 +1,4 @@
-"""Tell children that their parents have ended, and their children in turn.
+"""Tell children that their parents have ended, and their children in turn; go on with executions.
 
 Promises: a job never becomes `queued` before every parent has ended as it requires (G5). Runs in
 the transaction that ended the parents, so there is no instant at which a child could be forgotten.
@@ -10,6 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from windlass.engine.abandon import abandon
+from windlass.engine.lock_release import release
+from windlass.engine.progress import progress
+from windlass.engine.progressed import Progressed
+from windlass.engine.step_starts import StepStarts
 from windlass.model.harmless import harmless_json
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -21,22 +26,39 @@ class Advanced:
 
     ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
     ended: list[Record] = field(default_factory=list)  # id, state, queue
+    progressed: Progressed = field(default_factory=Progressed)  # of executions
 
 
-async def advance(connection: Connection[Record], ended: Sequence[Record]) -> Advanced:
-    """`ended` are rows with id, state and has_children, ended in this transaction."""
+async def advance(
+    connection: Connection[Record], ended: Sequence[Record], starts: StepStarts | None = None
+) -> Advanced:
+    """`ended` are rows of job_end_many or job_drop_many, ended in this transaction."""
     advanced = Advanced()
+    steps = [row for row in ended if row["execution_id"] is not None]
+    if steps:
+        advanced.progressed = await progress(connection, steps, starts)
+        advanced.ready += advanced.progressed.ready
+        advanced.ended += advanced.progressed.ended
+        fallen = [row for row in steps if row["state"] != "succeeded"]
+        advanced.progressed.add((await abandon(connection, fallen)).progressed)
+    leaving, locked = [row for row in ended if row["locks"]], advanced.progressed.locked
     parents = {row["id"]: row["state"] for row in ended if row["has_children"]}
     while parents:
         told = await connection.fetch(
             statement("child_advance"), list(parents), list(parents.values())
         )
         advanced.ready += [row for row in told if row["verdict"] == "ready"]
+        locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
         stopped = {row["child_id"]: row["verdict"] for row in told}
         dropped = await _drop(connection, stopped)
         advanced.ended += dropped
+        leaving += [row for row in dropped if row["locks"]]
         # Each round is one level down; a circle cannot exist, since parents precede children.
         parents = {row["id"]: row["state"] for row in dropped if row["has_children"]}
+    passed = await release(connection, leaving, locked)
+    locked.clear()
+    advanced.ready += passed.ready
+    advanced.progressed.locks.add(passed)
     return advanced
 
 

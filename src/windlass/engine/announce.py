@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from windlass.engine.lock_passed import Passed
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane
 from windlass.store.database import Record
@@ -29,11 +30,16 @@ class Announcer:
         self._line_listeners: list[Callable[[Line, datetime], None]] = []
         self._end_listeners: list[Callable[[UUID], None]] = []
         self._cancel_listeners: list[Callable[[UUID], None]] = []
+        self._mark_listeners: list[Callable[[set[UUID], bool], None]] = []
         self._event_listeners: list[Callable[[], None]] = []
         self._name_listeners: dict[str, list[Callable[[list[str]], None]]] = {
             "target": [],
             "secret": [],
+            "cache": [],
+            "lock": [],
+            "schedule": [],
         }
+        self._lock_due_listeners: list[Callable[[float], None]] = []
         self._events_due = False
         # One process hears its own messages back; they do no harm, they only say it again.
         lane.on_message(keys.WAKE, self._hear_lines)
@@ -58,6 +64,10 @@ class Announcer:
     def on_cancel(self, listener: Callable[[UUID], None]) -> None:
         self._cancel_listeners.append(listener)
 
+    def on_marks(self, listener: Callable[[set[UUID], bool], None]) -> None:
+        """Hears executions that are out of date, and whether they may have ended."""
+        self._mark_listeners.append(listener)
+
     def on_event(self, listener: Callable[[], None]) -> None:
         self._event_listeners.append(listener)
 
@@ -68,6 +78,22 @@ class Announcer:
     def on_secret(self, listener: Callable[[list[str]], None]) -> None:
         """Hears the names of secrets that have changed."""
         self._name_listeners["secret"].append(listener)
+
+    def on_cache(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears what caches may not believe any more, as `<cache>:<key>`."""
+        self._name_listeners["cache"].append(listener)
+
+    def on_lock(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears the names of locks that callers of the API have got."""
+        self._name_listeners["lock"].append(listener)
+
+    def on_schedule(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears the names of schedules that have changed; none: of many."""
+        self._name_listeners["schedule"].append(listener)
+
+    def on_lock_due(self, listener: Callable[[float], None]) -> None:
+        """Hears in how many seconds somebody has to look at the locks."""
+        self._lock_due_listeners.append(listener)
 
     def lines(self, due: Mapping[Line, datetime | float]) -> None:
         """New work in these lines, due at an instant or after so many seconds."""
@@ -92,8 +118,8 @@ class Announcer:
         if due:
             self.lines(due)
 
-    def ends(self, job_ids: Iterable[UUID]) -> None:
-        """These jobs have reached a terminal state."""
+    def ends(self, job_ids: Iterable[UUID], *, is_event: bool = True) -> None:
+        """These jobs have reached a terminal state; or executions, which is no event of its own."""
         told = list(job_ids)
         if not told:
             return
@@ -101,18 +127,23 @@ class Announcer:
             for job_id in told:
                 listener(job_id)
         self._lane.publish(keys.RESULTS, b"".join(job_id.bytes for job_id in told))
-        self.happened()
+        if is_event:
+            self.happened()
+
+    def marks(self, execution_ids: Iterable[UUID], *, is_urgent: bool) -> None:
+        """These executions are out of date. Who of this process looks after marks passes it on."""
+        told = set(execution_ids)
+        for listener in self._mark_listeners if told else ():
+            listener(told, is_urgent)
 
     def cancels(self, job_ids: Iterable[UUID]) -> None:
-        """These running jobs must stop."""
+        """These running jobs must stop. Only this process hears it: others, see engine.stop."""
         told = list(job_ids)
         if not told:
             return
         for listener in self._cancel_listeners:
             for job_id in told:
                 listener(job_id)
-        message = {"cancel": [job_id.hex for job_id in told]}
-        self._lane.publish(keys.INVALIDATE, msgspec.json.encode(message))
         self.happened()
 
     def targets(self, hosts: list[str]) -> None:
@@ -122,6 +153,24 @@ class Announcer:
     def secrets(self, names: list[str]) -> None:
         """These secrets have changed."""
         self._changed("secret", names)
+
+    def caches(self, names: list[str]) -> None:
+        """What caches keep of these (`<cache>:<key>`) has changed."""
+        self._changed("cache", names)
+
+    def schedules(self, names: list[str]) -> None:
+        """These schedules have changed; of many it is enough to say none."""
+        self._changed("schedule", names)
+
+    def passed(self, passed: Passed) -> None:
+        """Locks were passed on. When to look again only this process hears: it keeps the time, and
+        the others find out by themselves.
+        """
+        if passed.taken:
+            self._changed("lock", sorted(passed.taken))
+        if passed.look_seconds is not None:
+            for listener in self._lock_due_listeners:
+                listener(passed.look_seconds)
 
     def _changed(self, noun: str, names: list[str]) -> None:
         for listener in self._name_listeners[noun]:
@@ -162,9 +211,6 @@ class Announcer:
 
     def hear(self, told: Mapping[str, list[str]]) -> None:
         """Tell the listeners of this process what another has said: noun -> names."""
-        for text in told.get("cancel", []):
-            for listener in self._cancel_listeners:
-                listener(UUID(hex=text))
         for noun, listeners in self._name_listeners.items():
             for hear in listeners if noun in told else ():
                 hear(told[noun])

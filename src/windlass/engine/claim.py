@@ -257,4 +257,5 @@ def attempt_of(row: Record, claim_id: UUID) -> Attempt:
         input=row["input"],
         target=row["target"],
         has_pass=row["has_pass"],
+        execution_id=row["execution_id"],
     )

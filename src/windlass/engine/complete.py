@@ -21,7 +21,8 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.clock import monotonic
-from windlass.engine.finish import Finished, finish
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
 from windlass.engine.held import attempt_of, settle_in
 from windlass.errors import NotAwaiting, NotFound, WrongToken
 from windlass.model.outcome import Cancelled, Failed, Succeeded

@@ -19,6 +19,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.admission import Limits, admit
 from windlass.engine.gather import Gather
+from windlass.engine.lock_passed import Passed
 from windlass.engine.request import COPIED, Accepted, Idempotency, Request, arrange, copied
 from windlass.errors import Unavailable
 from windlass.limits import ENQUEUE_BATCH_MAX, TARGETS_REMEMBERED_MAX
@@ -64,11 +65,17 @@ class Enqueuer:
     """The door. Concurrent submissions on a node share commits."""
 
     def __init__(
-        self, database: Database, *, limits: Limits | None = None, on_accepted: OnAccepted
+        self,
+        database: Database,
+        *,
+        limits: Limits | None = None,
+        on_accepted: OnAccepted,
+        on_passed: Callable[[Passed], None] = lambda _: None,
     ) -> None:
         self._database = database
         self._limits = limits or Limits()
         self._on_accepted = on_accepted
+        self._on_passed = on_passed  # locks that the new jobs asked for
         self.starter: Starter | None = None  # None: this process runs nothing
         self._targets: set[str] = set()  # that have their row
         self._singles: Gather[Request, Accepted] = Gather(
@@ -150,6 +157,7 @@ class Enqueuer:
                 False,
                 place.node_id if place else None,
                 place.claim_id if place else None,
+                [],
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
         except Unknown:
@@ -229,6 +237,8 @@ class Enqueuer:
                 continue
             if request.is_started:
                 continue  # nobody needs to look for it
+            if request.passed is not None:
+                self._on_passed(request.passed)
             for draft in request.drafts:
                 has_parked = has_parked or draft.parked_for is not None
                 if not draft.has_parents and draft.parked_for is None:

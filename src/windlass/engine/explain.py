@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.explain_awaited import awaited_by
+from windlass.engine.lock_why import lock_reasons
 from windlass.engine.read_jobs import read_job
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.store.database import Database, Record
+from windlass.strategies.checks import INPUT_CHECKS
 
 # job_why looks at the ends of so many seconds, and counts so many jobs ahead at most.
 _LATELY_SECONDS: Final = 10
@@ -46,17 +49,53 @@ async def explain(database: Database, job_id: UUID) -> Why:
         if job["finished_at"] is None:
             rows = await database.read("job_why", job_id)  # replayed between the two
         if not rows:
-            return _ended(job)
+            return _with(_ended(job), await _performers(database, job["kind"]))
     facts = rows[0]
     if facts["state"] == "running":
-        return _running(facts)
-    gates = list(_gates(facts))
+        why = _running(facts)
+        awaited = await awaited_by(database, job_id) if facts["callback_until"] else None
+        if awaited is None:
+            return why
+        gate = Gate(
+            gate=awaited.gate, reason=awaited.reason, since=awaited.since, until=awaited.until
+        )
+        return replace(why, summary=awaited.reason, gates=[gate])
+    locks = await _locks(database, job_id, facts)
+    gates = [*locks, *_gates(facts), *await _performers(database, facts["kind"])]
     return Why(
         state=facts["state"],
         summary=gates[0].reason if gates else "it is due and will be taken at the next claim",
         gates=gates,
         estimated_start=_estimate(facts, gates),
     )
+
+
+def _with(why: Why, gates: list[Gate]) -> Why:
+    return replace(why, gates=[*why.gates, *gates])
+
+
+async def _locks(database: Database, job_id: UUID, facts: Record) -> list[Gate]:
+    """The locks that it waits for, with who has them."""
+    if facts["parked_for"] != "lock":
+        return []
+    return [
+        Gate(gate="lock", reason=found.reason, since=found.since, until=found.until)
+        for found in await lock_reasons(database, job_id)
+    ]
+
+
+async def _performers(database: Database, kind: str) -> list[Gate]:
+    """Who performs a plugin's kind, if not everybody does."""
+    if kind in INPUT_CHECKS:
+        return []
+    nodes = await database.read("node_kind_list", kind)
+    able = [ids.show("node", node["id"]) for node in nodes if node["is_able"]]
+    if not nodes or len(able) == len(nodes):
+        return []
+    said = f"{len(able)} performs kind {kind!r}: {' '.join(able[:5])}"
+    none = f"none performs kind {kind!r}"
+    reason = f"of {len(nodes)} living nodes that take jobs {said if able else none}"
+    return [Gate(gate="unknown_kind", reason=reason)]
 
 
 def _ended(job: Record) -> Why:
@@ -91,6 +130,7 @@ def _awaited(facts: Record) -> Why:
 def _gates(facts: Record) -> Iterator[Gate]:
     """The gates that are shut, the weightiest first."""
     yield from _parents(facts)
+    yield from _execution(facts)
     yield from _time(facts)
     yield from _target(facts)
     yield from _queue(facts)
@@ -108,6 +148,13 @@ def _parents(facts: Record) -> Iterator[Gate]:
         + (f" and {more} more" if more > 0 else ""),
         since=facts["created_at"],
     )
+
+
+def _execution(facts: Record) -> Iterator[Gate]:
+    if facts["parked_for"] == "paused":
+        named = ids.show("execution", facts["execution_id"])
+        reason = f"its execution {named} is paused; resume it to go on"
+        yield Gate(gate="execution_paused", reason=reason, since=facts["parked_at"])
 
 
 def _time(facts: Record) -> Iterator[Gate]:
@@ -138,7 +185,7 @@ def _time(facts: Record) -> Iterator[Gate]:
 
 
 def _target(facts: Record) -> Iterator[Gate]:
-    if facts["parked_at"] is None:
+    if facts["parked_at"] is None or facts["parked_for"] in ("lock", "paused"):
         return
     host, until = facts["target"], None
     # By what holds now, which need not be what it was parked for.
@@ -205,7 +252,15 @@ def _places(facts: Record) -> Iterator[Gate]:
 
 def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
     shut = {gate.gate for gate in gates}
-    endless = {"blocked", "paused", "no_worker", "nodes_paused", "deadline"}
+    endless = {
+        "blocked",
+        "lock",
+        "paused",
+        "execution_paused",
+        "no_worker",
+        "nodes_paused",
+        "deadline",
+    }
     if shut & endless or facts["ahead"] >= _AHEAD_MAX:
         return None
     due: datetime = max(

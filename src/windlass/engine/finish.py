@@ -1,6 +1,6 @@
 """Finish attempts, many at a time.
 
-Owns: the only statements that move a job out of `running`, or leave it to its receiver.
+Owns: the way of a job out of `running`, or to its receiver; the statements are in `engine.end`.
 Promises: a settlement is applied at most once, and only while its fence (attempt number and claim
 id) is the newest (G2); a job somebody asked to cancel never ends `succeeded` (G7).
 Never: calls the network, reads the clock, or decides a retry (see model.settle).
@@ -9,38 +9,25 @@ Never: calls the network, reads the clock, or decides a retry (see model.settle)
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from windlass.engine.advance import advance
+from windlass.engine.end import end_columns, end_in, requeue_columns
+from windlass.engine.finished import Finished
+from windlass.engine.step_starts import StepStarter, StepStarts
 from windlass.model.settle import Settlement
 from windlass.model.states import is_terminal
-from windlass.store.database import Connection, Database, Record, Refused
-from windlass.store.statements import statement
+from windlass.store.database import Connection, Database, Record, Refused, Unknown
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Finished:
-    """What a batch of settlements did."""
-
-    ended: dict[UUID, str] = field(default_factory=dict)  # job -> its terminal state
-    requeued: list[Record] = field(default_factory=list)  # id, run_at, queue, priority
-    ready: list[Record] = field(default_factory=list)  # children now due: queue, priority, run_at
-    awaited: set[UUID] = field(default_factory=set)  # left to their receivers
-    refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
-
-    def add(self, other: Finished) -> None:
-        self.ended |= other.ended
-        self.requeued += other.requeued
-        self.ready += other.ready
-        self.awaited |= other.awaited
-        self.refused |= other.refused
-
-
-async def finish(database: Database, node_id: UUID, batch: Sequence[Settlement]) -> Finished:
+async def finish(
+    database: Database,
+    node_id: UUID,
+    batch: Sequence[Settlement],
+    starter: StepStarter | None = None,
+) -> Finished:
     """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along: call
     again, as often as it takes. What has taken effect already is recognised, not done twice.
     """
@@ -60,12 +47,13 @@ async def finish(database: Database, node_id: UUID, batch: Sequence[Settlement])
         finished.awaited = {row["id"] for row in rows}
         # The same: whoever was asked to stop does not wait for its receiver.
         ends += [settlement for settlement in waits if settlement.job_id not in finished.awaited]
-    if ends:
-        rows = await _apart(ends, lambda part: _end(database, part))
+    plain = [settlement for settlement in ends if settlement.execution_id is None]
+    if plain:
+        rows = await _apart(plain, lambda part: _end(database, part))
         finished.ended = {row["id"]: row["state"] for row in rows}
     left = [settlement for settlement in ends if settlement.job_id not in finished.ended]
     if left:
-        for part in await _apart(left, lambda part: _end_with_children(database, part)):
+        for part in await _apart(left, lambda part: _end_with_children(database, part, starter)):
             finished.add(part)
     return finished
 
@@ -107,20 +95,42 @@ async def _await(database: Database, waits: Sequence[Settlement]) -> list[Record
 
 
 async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
-    return await database.run("job_end_many", *_end_columns(ends), False)
+    return await database.run("job_end_many", *end_columns(ends), False)
 
 
-async def _end_with_children(database: Database, left: Sequence[Settlement]) -> list[Finished]:
+async def _end_with_children(
+    database: Database, left: Sequence[Settlement], starter: StepStarter | None
+) -> list[Finished]:
+    starts = None if starter is None else StepStarts(starter)
+
     async def work(connection: Connection[Record]) -> Finished:
-        return await end_in(connection, left)
+        if starts is not None:
+            starts.roll_back()  # of a try before this one
+        return await end_in(connection, left, starts)
 
-    finished = await database.together(work)
+    finished = await _with_starts(starts, database.together(work))
     unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
     if unmatched:
         settled = {row["id"]: row["state"] for row in await _settled(database, unmatched)}
         finished.ended |= {job: state for job, state in settled.items() if is_terminal(state)}
         finished.refused |= {row.job_id for row in unmatched if row.job_id not in settled}
     return [finished]
+
+
+async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished]) -> Finished:
+    """Begin what was inserted as running once it is committed, and give back places if not."""
+    if starts is None:
+        return await together
+    try:
+        finished = await together
+    except Unknown:
+        starts.doubt()
+        raise
+    except BaseException:
+        starts.roll_back()
+        raise
+    starts.begin()
+    return finished
 
 
 async def _settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
@@ -132,44 +142,6 @@ async def _settled(database: Database, batch: Sequence[Settlement]) -> list[Reco
         [settlement.claim_id for settlement in batch],
         [settlement.outcome for settlement in batch],
     )
-
-
-async def end_in(connection: Connection[Record], ends: Sequence[Settlement]) -> Finished:
-    """End jobs and advance their children in the caller's transaction."""
-    rows = await connection.fetch(statement("job_end_many"), *_end_columns(ends), True)
-    advanced = await advance(connection, rows)
-    finished = Finished(ready=advanced.ready)
-    finished.ended = {row["id"]: row["state"] for row in [*rows, *advanced.ended]}
-    return finished
-
-
-def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> list[list[object]]:
-    return [
-        [settlement.job_id for settlement in again],
-        [settlement.attempt for settlement in again],
-        [settlement.claim_id for settlement in again],
-        [settlement.outcome for settlement in again],
-        [settlement.rest_seconds for settlement in again],
-        [settlement.error for settlement in again],
-        [settlement.crashed for settlement in again],
-        [node_id] * len(again),
-        [settlement.detail for settlement in again],
-    ]
-
-
-def _end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
-    return [
-        [settlement.job_id for settlement in ends],
-        [settlement.attempt for settlement in ends],
-        [settlement.claim_id for settlement in ends],
-        # A retry or a wait that may not happen any more is here only because of a cancel request.
-        [s.state if is_terminal(s.state) else "cancelled" for s in ends],
-        [s.outcome if is_terminal(s.state) else "cancelled" for s in ends],
-        [settlement.result for settlement in ends],
-        [settlement.error for settlement in ends],
-        [settlement.cause for settlement in ends],
-        [settlement.detail for settlement in ends],
-    ]
 
 
 def _without_values(settlement: Settlement) -> Settlement:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.engine.finish import Finished, end_in, requeue_columns
+from windlass.engine.end import end_in, requeue_columns
+from windlass.engine.finished import Finished
 from windlass.model.attempt import Attempt
 from windlass.model.settle import Settlement
 from windlass.store.database import Connection, Record

@@ -53,6 +53,15 @@ class NodeGone(Conflict):
         super().__init__(f"{self.node_id} is {state}; only an active node can be changed")
 
 
+class NoNode(Conflict):
+    """There is nobody to ask."""
+
+    code = "no_node"
+
+    def __init__(self) -> None:
+        super().__init__("no node is active; start one, or wait until one has registered")
+
+
 class NotAbortable(Conflict):
     """It has ended, or is of a sort that is not called back once it has begun."""
 
@@ -100,9 +109,14 @@ async def ask(database: Database, node_id: UUID, wanted: Wanted) -> Operation:
 
 
 async def ask_all(database: Database, wanted: Wanted) -> tuple[UUID, list[Operation]]:
-    """The same of every active node, under an id for the whole. Raises NodeBusy, NodeGone."""
-    parent_id = ids.uuid7()
-    return parent_id, await _ask(database, await _active(database), wanted, parent_id=parent_id)
+    """The same of every active node, under an id for the whole.
+
+    Raises NodeBusy, NodeGone, NoNode.
+    """
+    parent_id, nodes = ids.uuid7(), await _active(database)
+    if not nodes:
+        raise NoNode
+    return parent_id, await _ask(database, nodes, wanted, parent_id=parent_id)
 
 
 async def _active(database: Database) -> list[Record]:
@@ -189,10 +203,15 @@ async def read_operations(database: Database, operation_id: UUID) -> list[Operat
 
 
 async def list_operations(
-    database: Database, limit: int, before: UUID | None = None, node_id: UUID | None = None
+    database: Database,
+    limit: int,
+    before: UUID | None = None,
+    *,
+    node_id: UUID | None = None,
+    phases: Sequence[str] | None = None,  # None: in any
 ) -> list[Operation]:
     """Newest first."""
-    rows = await database.read("operation_list", before, node_id, limit)
+    rows = await database.read("operation_list", before, node_id, phases, limit)
     return [operation_from(row) for row in rows]
 
 

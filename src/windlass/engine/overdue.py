@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import random
 
-from windlass.engine.finish import Finished
+from windlass.engine.finished import Finished
 from windlass.engine.held import attempt_of, settle_in
 from windlass.limits import FINISH_BATCH_MAX
 from windlass.model.outcome import TimedOut

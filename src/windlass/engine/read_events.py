@@ -1,4 +1,4 @@
-"""Read what happened: to some jobs, or everywhere after a place.
+"""Read what happened: to some jobs, to an execution, or everywhere after a place.
 
 Promises: an event has the same id whenever and wherever it is read; pages are keyset by place
 (instant, job, rank, number). Events commit slightly out of order, so a reader that follows the
@@ -70,6 +70,17 @@ async def read_events_after(
     return found
 
 
+async def read_events_of_execution(
+    database: Database, execution: Record, after: Place | None, limit: int
+) -> list[Event]:
+    """Up to `limit` of what happened to an execution and its jobs after the place."""
+    after = after or Place(execution["created_at"], UUID(int=0), 0, -1)
+    rows = await database.read(
+        "event_of_execution", execution["id"], execution["created_at"], limit, *after
+    )
+    return [_event_of(row) for row in rows]
+
+
 async def read_window(database: Database, after: Place, until: datetime, limit: int) -> list[Event]:
     rows = await database.read(
         "event_window",
@@ -99,6 +110,7 @@ def _event_of(row: Record) -> Event:
         noun=row["noun"],
         subject=row["subject"],
         job_id=row["job_id"],
+        execution_id=row["execution_id"],
         queue=row["queue"],
         data=told.data,
     )

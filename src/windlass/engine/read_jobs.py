@@ -98,14 +98,14 @@ def _conditions(which: JobFilter, before: UUID | None) -> tuple[list[str], list[
     add("finished_at >= {}", which.finished_since)
     if which.created_after is not None:
         add("created_at > {}", which.created_after)
-        add("id >= {}", _id_at(which.created_after, -_SKEW))
+        add("id >= {}", id_at(which.created_after, -_SKEW))
     if which.created_before is not None:
         add("created_at < {}", which.created_before)
-        add("id < {}", _id_at(which.created_before, _SKEW))
+        add("id < {}", id_at(which.created_before, _SKEW))
     return conditions, values
 
 
-def _id_at(instant: datetime, skew: timedelta) -> UUID | None:
+def id_at(instant: datetime, skew: timedelta) -> UUID | None:
     """The lowest id of that time; None where the calendar ends."""
     try:
         moved = instant + skew

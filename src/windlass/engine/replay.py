@@ -12,6 +12,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from windlass.engine.lock_pass import Change, pass_on
+from windlass.engine.lock_release import release
+from windlass.engine.replay_steps import make_way
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -32,9 +35,13 @@ class DeadFilter:
     target: str | None = None
 
 
-async def replay(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
-    """Queue finished jobs again; returns id, queue, priority, run_at of those brought back."""
-    return await _with_verb(database, "replay", "job_replay_many", job_ids)
+async def replay(
+    database: Database, job_ids: Sequence[UUID], *, is_strict: bool = False
+) -> list[Record]:
+    """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
+    back. Steps of executions that cannot be are left out, or refused (Conflict) if `is_strict`.
+    """
+    return await _with_verb(database, "replay", "job_replay_many", job_ids, is_strict=is_strict)
 
 
 async def delete(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -44,7 +51,14 @@ async def delete(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
 
 async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     """Make queued jobs due now; returns id, queue, priority, run_at of those that were not."""
-    return await database.run("job_promote_many", list(job_ids))
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
+        if wanted := {name for row in moved for name in row["locks"] or ()}:
+            await pass_on(connection, Change(entered=wanted))
+        return moved
+
+    return await database.together(work)
 
 
 async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
@@ -66,7 +80,7 @@ async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_
 
 
 async def _with_verb(
-    database: Database, verb: str, name: str, job_ids: Sequence[UUID]
+    database: Database, verb: str, name: str, job_ids: Sequence[UUID], *, is_strict: bool = False
 ) -> list[Record]:
     """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
     done: list[Record] = []
@@ -75,7 +89,14 @@ async def _with_verb(
 
         async def work(connection: Connection[Record], batch: list[UUID] = batch) -> list[Record]:
             await connection.fetch(statement("verb_set"), verb)
-            return await connection.fetch(statement(name), batch)
+            refused = await make_way(connection, batch) if verb == "replay" else {}
+            if refused and is_strict:
+                raise next(iter(refused.values()))
+            going = [job_id for job_id in batch if job_id not in refused]
+            rows = await connection.fetch(statement(name), going)
+            locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
+            await release(connection, [], locked)
+            return rows
 
         done += await database.together(work)
     return done

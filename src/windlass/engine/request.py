@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from windlass.engine.lock_passed import Passed
 from windlass.model import strict_json
 from windlass.model.draft import Draft
 
@@ -41,13 +42,14 @@ class Request:
     made: tuple[UUID, ...] = field(init=False)  # the ids that new jobs get
     answer: Accepted | Exception | None = None
     is_started: bool = False  # True: this node began it as it was inserted
+    passed: Passed | None = None  # what came of its locks, and of those who asked with it
 
     def __post_init__(self) -> None:
         self.made = tuple(self.job_ids)
 
     def begin(self) -> None:
         """As it was before anything was decided: a transaction may have to be done again."""
-        self.answer = None
+        self.answer = self.passed = None
         firsts: dict[str, UUID] = {}
         # Drafts of one key in one batch are one job: the first of them.
         self.job_ids = [
@@ -106,8 +108,24 @@ def arrange(
         _some([draft.on_parent_failure if draft.has_parents else None for draft in drafts]),
         list(starts or ()),
         _some([draft.target for draft in drafts]),
-        _some([draft.parked_for for draft in drafts]),
+        _some([_parked_for(draft, unmet.get(job_id, 0)) for _, job_id, draft in rows]),
     ]
+
+
+def locks_of(requests: list[Request]) -> list[str | None]:
+    """The column `locks` of job_insert_many."""
+    return _some(
+        [
+            strict_json.write([ask.name for ask in draft.locks]) if draft.locks else None
+            for request in requests
+            for _, _, draft in request.new
+        ]
+    )
+
+
+def _parked_for(draft: Draft, unmet: int) -> str | None:
+    """A blocked job waits for no lock yet."""
+    return "lock" if draft.locks and not unmet else draft.parked_for
 
 
 COPIED: Final = (

@@ -1,4 +1,5 @@
-"""Recover what lost nodes held, end what is past its deadline, give up on silent receivers.
+"""Recover what lost nodes held, end what is past its deadline, give up on silent receivers, and see
+to locks.
 
 All are idempotent statements that any node may run at any time; the fence makes a node that comes
 back from the dead powerless (G2). A node's death counts as a crash of what it ran: the job that
@@ -11,8 +12,9 @@ from typing import Final
 from uuid import UUID
 
 from windlass.engine.advance import advance
-from windlass.engine.finish import Finished
+from windlass.engine.finished import Finished
 from windlass.engine.held import attempt_of, settle_in
+from windlass.engine.lock_look import look_in
 from windlass.engine.operation_steps import end_orphans
 from windlass.engine.overdue import give_up
 from windlass.model.outcome import Crashed
@@ -30,6 +32,9 @@ async def recover(database: Database) -> Finished:
         finished = await _rescue(connection)
         finished.add(await _expire(connection))
         finished.add(await give_up(connection, BATCH))
+        passed = await look_in(connection)
+        finished.ready += passed.ready
+        finished.progressed.locks.add(passed)
         return finished
 
     return await database.together(work)
@@ -76,4 +81,5 @@ async def _expire(connection: Connection[Record]) -> Finished:
     return Finished(
         ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
         ready=advanced.ready,
+        progressed=advanced.progressed,
     )

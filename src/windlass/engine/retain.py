@@ -1,10 +1,11 @@
-"""Keep the house: partitions for the days to come, none past the retention, folded counters."""
+"""Keep the house: partitions for the days to come, nothing past the retention, folded counters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
 
+from windlass.engine.ledger import forget_firings
 from windlass.engine.secrets import forget_expired_secrets
 from windlass.errors import Unavailable
 from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
@@ -12,6 +13,7 @@ from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 REST_BATCH: Final = 10_000
+EXECUTIONS_BATCH: Final = 2_000
 
 
 @dataclass(slots=True)
@@ -19,6 +21,8 @@ class Retained:
     made: int = 0
     dropped: list[str] = field(default_factory=list)
     forgotten_keys: int = 0
+    forgotten_executions: int = 0
+    forgotten_firings: int = 0
 
 
 async def retain(database: Database, retention_days: int) -> Retained:
@@ -30,6 +34,8 @@ async def retain(database: Database, retention_days: int) -> Retained:
         if await _drop(database, row["parent"], row["partition"]):
             done.dropped.append(row["partition"])
     await _forget_rest(database, retention_days)
+    done.forgotten_executions = await _forget_executions(database, retention_days)
+    done.forgotten_firings = await forget_firings(database, retention_days)
     forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
     done.forgotten_keys = forgotten[0]["forgotten"]
     await forget_expired_secrets(database)
@@ -68,6 +74,15 @@ async def _forget_rest(database: Database, retention_days: int) -> None:
         await connection.fetch(statement("rest_forget"), retention_days, REST_BATCH)
 
     await database.together(work)
+
+
+async def _forget_executions(database: Database, retention_days: int) -> int:
+    forgotten: int = 0
+    while True:
+        (row,) = await database.run("execution_forget", retention_days, EXECUTIONS_BATCH)
+        forgotten += row["forgotten"]
+        if row["forgotten"] < EXECUTIONS_BATCH:
+            return forgotten
 
 
 async def fold_counters(database: Database) -> int:

@@ -23,7 +23,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from windlass.clock import monotonic
 from windlass.errors import InvalidInput, Unavailable, WindlassError
 from windlass.fastlane.connect import TROUBLE, client_of, close_client
-from windlass.fastlane.sweep import Swept, sweep
+from windlass.fastlane.sweep import Swept, say_swept, sweep
 from windlass.limits import (
     DURATION_SECONDS_MAX,
     STALE_BEATS_MIN,
@@ -46,7 +46,7 @@ class Report:
     stale: int
     removed_keys: int  # or that would go
     kept: int
-    skipped: int  # their beat cannot be read
+    skipped: int  # their beat cannot be read, or their slot is being moved
     ms: float
     per_second: float  # coordinators checked
     stale_ids: list[str]
@@ -98,9 +98,12 @@ class Sweeper:
         client = client_of(self._url, seconds=SWEEP_CALL_SECONDS)
         try:
             async with asyncio.timeout(SWEEP_SECONDS_MAX):
-                return await sweep(
+                swept = await sweep(
                     client, stale_seconds=stale_seconds, is_dry_run=is_dry_run, is_scan=is_scan
                 )
+                if not is_dry_run:
+                    await say_swept(client)
+                return swept
         except (AuthenticationError, AuthorizationError) as refusal:
             raise SweepFailed(f"Redis lets nobody in with these credentials: {refusal}") from None
         except (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError) as trouble:

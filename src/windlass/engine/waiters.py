@@ -1,4 +1,4 @@
-"""Callers that wait for a job to end.
+"""Callers that wait for a job or an execution to end.
 
 The fast lane tells at once; without it one query for all waiting callers of the process is repeated
 with a growing rest. Nobody holds a connection while waiting.
@@ -24,35 +24,35 @@ class Waiters:
         self._poller: asyncio.Task[None] | None = None
         self._announcer = announcer
 
-    async def ended(self, job_id: UUID, seconds: float) -> bool:
-        """True as soon as the job has ended; False when `seconds` went by."""
+    async def ended(self, awaited_id: UUID, seconds: float) -> bool:
+        """True as soon as the job or execution has ended; False when `seconds` went by."""
         if sum(map(len, self._waiting.values())) >= WAITERS_MAX:
-            raise Unavailable("too many callers are waiting for jobs; ask again without wait")
+            raise Unavailable("too many callers are waiting for an end; ask again without wait")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._waiting:
             self._announcer.on_end(self._ended)
-        self._waiting[job_id].add(future)
+        self._waiting[awaited_id].add(future)
         self._ensure_poller()
         try:
             # Asked once after the future stands, so an end in between is not missed.
-            if await self._database.read("job_end_state_many", [job_id]):
+            if await self._database.read("job_end_state_many", [awaited_id]):
                 return True
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(future, seconds)
                 return True
-            return bool(await self._database.read("job_end_state_many", [job_id]))
+            return bool(await self._database.read("job_end_state_many", [awaited_id]))
         finally:
-            self._forget(job_id, future)
+            self._forget(awaited_id, future)
 
-    def _ended(self, job_id: UUID) -> None:
-        for future in self._waiting.get(job_id, ()):
+    def _ended(self, awaited_id: UUID) -> None:
+        for future in self._waiting.get(awaited_id, ()):
             if not future.done():
                 future.set_result(None)
 
-    def _forget(self, job_id: UUID, future: asyncio.Future[None]) -> None:
-        self._waiting[job_id].discard(future)
-        if not self._waiting[job_id]:
-            del self._waiting[job_id]
+    def _forget(self, awaited_id: UUID, future: asyncio.Future[None]) -> None:
+        self._waiting[awaited_id].discard(future)
+        if not self._waiting[awaited_id]:
+            del self._waiting[awaited_id]
         if not self._waiting:
             self._announcer.off_end(self._ended)
 

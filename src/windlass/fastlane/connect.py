@@ -85,6 +85,9 @@ def _of_a_cluster(url: str, deadlines: dict[str, Any]) -> RedisCluster:
         startup_nodes=[ClusterNode(host.name, host.port) for host in hosts_of(url, PORT)],
         # A slot that nobody serves for a moment is no reason to give up the others.
         require_full_coverage=False,
+        # Slots that have moved are noted one by one. Else after a few of them the client closes
+        # everything, and connections of calls that are under way meanwhile are never closed.
+        reinitialize_steps=0,
         max_connections=CONNECTIONS_MAX,
         **_credentials(url),
         **_tls(url),

@@ -18,7 +18,9 @@ LIMIT: Final = PREFIX + "limit:{%s}"
 # with the first answer. After a flush nodes go on with what each of them counted itself.
 BREAKER: Final = PREFIX + "breaker:{%s}"
 SIGNALS: Final = PREFIX + "signals"  # look for your signals; somebody acknowledged one
-CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE, SIGNALS)
+SWEPT: Final = PREFIX + "swept"  # a sweep has ended; its age is only a number to watch
+REFRESH: Final = PREFIX + "refresh"  # marks were left in these shards, and how many
+CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE, SIGNALS, SWEPT, REFRESH)
 # Coordinators: id -> last beat (ms, Redis TIME). Each enters itself with every beat, which also
 # brings it back after a flush; a clean leave or the sweep takes it out. It is alone in its slot.
 COORDINATORS: Final = PREFIX + "coord:beats"
@@ -27,6 +29,17 @@ COORDINATORS: Final = PREFIX + "coord:beats"
 # again through PostgreSQL. ack:<signal>: who answered what, while its owner waits. idem:<signal>:
 # handled here; the process remembers it as well.
 COORDINATOR: Final = PREFIX + "coord:{%s}:%s"
+# What nodes have read for each other: a value, or a mark that what was read before is not believed.
+# Owned by whoever loads or invalidates; it goes when nobody asked for so long (see fastlane.shelf).
+# After a flush it is read from PostgreSQL again. A new epoch makes all values of a cache old ones.
+CACHE: Final = PREFIX + "cache:%s:%s"
+CACHE_EPOCH: Final = PREFIX + "cache-epoch:%s"
+
+# Executions that are out of date, by shard. marks: a set, left by whoever ended a job; inflight:
+# those being refreshed, by when they come back (ms, Redis TIME). Owned by the shard's node. Both go
+# after an hour; what a flush takes is found in PostgreSQL by the net (see runtime.refresh_net).
+REFRESH_MARKS: Final = PREFIX + "refresh:{%d}:marks"
+REFRESH_INFLIGHT: Final = PREFIX + "refresh:{%d}:inflight"
 
 
 def coordinator(owner: str, name: str) -> str:

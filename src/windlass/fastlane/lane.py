@@ -111,6 +111,30 @@ class FastLane:
             self._broken_until = monotonic() + BREAK_SECONDS
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
 
+    async def gather(
+        self,
+        commands: Sequence[tuple[int | str | bytes, ...]],
+        *,
+        seconds: float = FASTLANE_CALL_SECONDS,
+    ) -> list[Any]:
+        """What each command answers, in one round trip for each server that they concern.
+
+        An answer may be the error of that command alone. Raises LaneDown.
+        """
+        if self._client is None or not self.is_up or monotonic() < self._broken_until:
+            raise LaneDown("the fast lane is down")
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.pipeline(transaction=False) as pipeline,
+            ):
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return await pipeline.execute(raise_on_error=False)
+        except TROUBLE as trouble:
+            self._broken_until = monotonic() + BREAK_SECONDS
+            raise LaneDown(f"Redis did not answer: {trouble}") from trouble
+
     def forget(self, key: str) -> None:
         """Drop a key when possible. Never waits."""
         if self._client is not None and self.is_up and monotonic() >= self._broken_until:

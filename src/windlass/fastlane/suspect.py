@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from redis.exceptions import AskError, RedisError, TryAgainError
+
 from windlass.fastlane.keys import COORDINATORS, coordinator
 
 # Braces would move the end of the hash tag: such an id is nobody's, and nothing is done about it.
@@ -17,7 +19,8 @@ BEATS: Final = COORDINATORS.encode()
 # Every coordinator may have these, whether its set of names says so or not.
 FIXED: Final = ("beat", "activity", "signals", "keys")
 
-Word = Literal["dead", "more", "later", "kept", "unreadable", "unknown"]  # see sweep_judge.lua
+# See sweep_judge.lua; and `moving`: its slot is on the way to another server of a Cluster.
+Word = Literal["dead", "more", "later", "kept", "unreadable", "unknown", "moving"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,19 @@ class Suspect:
 class Verdict:
     word: Word
     keys: int  # that went, or would go
+
+
+MOVING: Final = Verdict(word="moving", keys=0)
+
+
+def is_moving(refusal: RedisError) -> bool:
+    """Some of its keys are here and some are there, so no call sees them all; it did nothing.
+
+    "TTL exhausted": the client was sent to and fro between the two until it had enough.
+    """
+    words = str(refusal)
+    is_told = isinstance(refusal, TryAgainError | AskError)
+    return is_told or "non local key" in words or "TTL exhausted" in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,15 @@ touches both, and all of this works on a Cluster.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from redis.asyncio import RedisCluster
+from redis.exceptions import ResponseError
 
-from windlass.fastlane.keys import PREFIX
+from windlass.fastlane.keys import PREFIX, SWEPT
 from windlass.fastlane.suspect import BEATS, ID, OWNED, Judge, Suspect, Terms
 from windlass.fastlane.sweep_pipelined import Pipelined
 from windlass.fastlane.sweep_scripted import Scripted, may_script
@@ -59,6 +61,12 @@ async def sweep(
     return swept
 
 
+async def say_swept(client: Any) -> None:
+    """Tell the nodes that a sweep has ended. Who may not publish there has swept all the same."""
+    with contextlib.suppress(ResponseError):
+        await client.publish(SWEPT, b"")
+
+
 async def _work_through(
     client: Any, judge: Judge, terms: Terms, waiting: deque[Suspect], swept: Swept
 ) -> None:
@@ -81,7 +89,7 @@ async def _work_through(
                     again.append(replace(suspect, is_dead_without_beat=True))
                 case "later":
                     again.append(suspect)
-                case "unreadable" | "unknown":
+                case "unreadable" | "unknown" | "moving":
                     swept.skipped.add(suspect.id)
                 case "kept":
                     pass
@@ -154,6 +162,7 @@ async def _now_ms(client: Any) -> float:
     """By the server that keeps the beats."""
     where: dict[str, Any] = {}
     if isinstance(client, RedisCluster):
+        await client.initialize()  # who that is, it does not know before its first call
         where["target_nodes"] = client.get_node_from_key(BEATS.decode())
     told = await client.time(**where)
     # A Cluster answers by the name of the server.

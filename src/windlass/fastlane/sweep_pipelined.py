@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from redis.asyncio import RedisCluster
-from redis.exceptions import NoPermissionError, WatchError
+from redis.exceptions import NoPermissionError, RedisError, WatchError
 
-from windlass.fastlane.suspect import BEATS, FIXED, Suspect, Terms, Verdict, Word
+from windlass.fastlane.suspect import (
+    BEATS,
+    FIXED,
+    MOVING,
+    Suspect,
+    Terms,
+    Verdict,
+    Word,
+    is_moving,
+)
 from windlass.limits import SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX, SWEEP_TRIES_MAX
 from windlass.model.beat import beat_at_ms
 
@@ -28,7 +37,7 @@ class Pipelined:
         self._is_cluster = isinstance(client, RedisCluster)
 
     async def judge(self, suspects: list[Suspect]) -> list[Verdict]:
-        if self._is_cluster and len(suspects) > 1:  # each has a slot of its own
+        if self._is_cluster:  # each has a slot of its own
             return [await self._alone(suspect) for suspect in suspects]
         try:
             return await self._together(suspects)
@@ -65,6 +74,10 @@ class Pipelined:
             [verdict] = await self._together([suspect])
         except WatchError:
             return KEPT
+        except RedisError as refusal:
+            if not is_moving(refusal):
+                raise
+            return MOVING
         return verdict
 
     async def _together(self, suspects: list[Suspect]) -> list[Verdict]:

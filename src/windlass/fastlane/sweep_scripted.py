@@ -6,10 +6,10 @@ import asyncio
 from typing import Any, Final, Literal
 
 from redis.asyncio import RedisCluster
-from redis.exceptions import NoPermissionError, ResponseError
+from redis.exceptions import NoPermissionError, RedisError, ResponseError
 
 from windlass.fastlane.lane import lua
-from windlass.fastlane.suspect import BEATS, Suspect, Terms, Verdict
+from windlass.fastlane.suspect import BEATS, MOVING, Suspect, Terms, Verdict, is_moving
 from windlass.limits import SWEEP_CALLS_AT_ONCE, SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX
 from windlass.model.beat import BEAT_BYTES_MAX
 
@@ -62,17 +62,22 @@ class Scripted:
         return calls
 
     async def _ask(self, call: list[Suspect]) -> list[Verdict]:
-        told = await self._run(
-            "sweep_judge",
-            [suspect.prefix + b"beat" for suspect in call],
-            self._terms.cutoff_ms,
-            "look" if self._terms.is_dry_run else "remove",
-            SWEEP_NAMES_MAX,
-            "dead" if call[0].is_dead_without_beat else "unknown",
-            self._terms.stale_seconds,
-            BEAT_BYTES_MAX,
-            *call[0].names[:SWEEP_NAMES_MAX],
-        )
+        try:
+            told = await self._run(
+                "sweep_judge",
+                [suspect.prefix + b"beat" for suspect in call],
+                self._terms.cutoff_ms,
+                "look" if self._terms.is_dry_run else "remove",
+                SWEEP_NAMES_MAX,
+                "dead" if call[0].is_dead_without_beat else "unknown",
+                self._terms.stale_seconds,
+                BEAT_BYTES_MAX,
+                *call[0].names[:SWEEP_NAMES_MAX],
+            )
+        except RedisError as refusal:
+            if not is_moving(refusal):
+                raise
+            return [MOVING] * len(call)
         return [
             Verdict(word=word.decode(), keys=keys)
             for word, keys in zip(told[::2], told[1::2], strict=True)

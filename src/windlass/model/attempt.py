@@ -30,6 +30,7 @@ class Attempt:
     input: str  # JSON, decoded only by a strategy that needs it
     target: str | None = None  # whom an `http` job calls; None: other kinds
     has_pass: bool = False  # its target's limits were asked already
+    execution_id: UUID | None = None  # None: it is no step
     # What its strategy keeps of it for people to look at, filled as it goes, so that it is there
     # however the attempt ends; None: nothing.
     detail: dict[str, Any] | None = None

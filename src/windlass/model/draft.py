@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from windlass.model.lock import LockAsk
+
 OnParentFailure = Literal["skip", "fail", "run"]
 
 
@@ -34,6 +36,7 @@ class Draft:
     owner: str | None = None
     target: str | None = None  # whom an `http` job calls; None: other kinds
     parked_for: str | None = None  # what its target has no room for; None: it joins its line
+    locks: tuple[LockAsk, ...] = ()  # what it holds from when it may start until it ends
 
     @property
     def has_parents(self) -> bool:
@@ -42,9 +45,10 @@ class Draft:
     @property
     def is_due(self) -> bool:
         """True when it may start the moment it is accepted."""
-        return self.run_at is None and not self.delay_seconds and not self.has_parents
+        waits = self.delay_seconds or self.has_parents or self.locks
+        return self.run_at is None and not waits
 
     @property
     def is_plain(self) -> bool:
         """True when nothing but its queue's limits can stand in its way."""
-        return self.key is None and not self.has_parents
+        return self.key is None and not self.has_parents and not self.locks

@@ -31,6 +31,7 @@ RANKS: Final[dict[str, int]] = {
     "replayed": 8,
 }
 OTHER_RANK: Final = 9
+_RANKS_OF_EXECUTION: Final = {name: RANKS[name] for name in ("created", "finished")}
 # Told by attempt number; the others by the number of their row.
 _BY_ATTEMPT: Final = frozenset({"started", "retried", "snoozed", "rescued", "finished"})
 _INSTANTS: Final = ("run_at", "from_run_at", "claimed_at")
@@ -54,7 +55,7 @@ class Place(NamedTuple):
     """Where an event stands among all events."""
 
     at: datetime
-    job_id: UUID  # zero for events of queues and nodes
+    job_id: UUID  # or the execution's; zero for events of queues and nodes
     rank: int
     number: int
 
@@ -69,16 +70,19 @@ class Event:
     noun: str = "job"
     subject: str = ""
     job_id: UUID | None = None
+    execution_id: UUID | None = None  # whose step the job is, or whose event it is
     queue: str | None = None
     data: dict[str, Any] = field(default_factory=dict)
 
     @property
     def rank(self) -> int:
-        return RANKS.get(self.type, OTHER_RANK) if self.noun == "job" else OTHER_RANK
+        ranks = RANKS if self.noun == "job" else _RANKS_OF_EXECUTION
+        is_ranked = self.noun in ("job", "execution")
+        return ranks.get(self.type, OTHER_RANK) if is_ranked else OTHER_RANK
 
     @property
     def place(self) -> Place:
-        return Place(self.at, self.job_id or _NOBODY, self.rank, self.number)
+        return Place(self.at, self.job_id or self.execution_id or _NOBODY, self.rank, self.number)
 
     @property
     def id(self) -> str:

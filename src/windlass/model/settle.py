@@ -41,6 +41,7 @@ class Settlement:
     crashed: bool = False
     detail: str | None = None  # JSON of what the strategy kept of the attempt; None: nothing
     callback: Awaited | None = None
+    execution_id: UUID | None = None  # which goes on when it ends; None: it is no step
     # What telemetry wants to know.
     queue: str = ""
     kind: str = ""
@@ -153,4 +154,5 @@ def _settlement(
         queue=attempt.queue,
         kind=attempt.kind,
         target=attempt.target,
+        execution_id=attempt.execution_id,
     )

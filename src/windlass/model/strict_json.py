@@ -60,7 +60,7 @@ def parse(body: bytes) -> Any:
         raise MalformedBody.at("", f"the body is not JSON that can be taken: {problem}") from None
 
 
-def write(value: Any) -> str:
+def write(value: Any, depth_max: int = JSON_DEPTH_MAX) -> str:
     """`value` as compact JSON text that PostgreSQL takes. Raises ValueError naming the trouble."""
     try:
         text = msgspec.json.encode(value)
@@ -71,7 +71,7 @@ def write(value: Any) -> str:
     if _NUL_TEXT in text and _NUL.search(text):
         raise ValueError("holds the character U+0000, which cannot be stored")
     # Counting brackets costs nothing and clears nearly every body; only the rest is walked.
-    if text.count(b"[") + text.count(b"{") > JSON_DEPTH_MAX and _depth(value) > JSON_DEPTH_MAX:
+    if text.count(b"[") + text.count(b"{") > depth_max and _depth(value) > depth_max:
         raise ValueError(_too_deep())
     return text.decode()
 

@@ -21,6 +21,7 @@ from windlass.limits import (
     DURATION_SECONDS_MAX,
     INPUT_BYTES_MAX,
     KEY_CHARS_MAX,
+    LOCKS_MAX,
     NAME_CHARS_MAX,
     PARENTS_MAX,
     TAG_CHARS_MAX,
@@ -30,6 +31,7 @@ from windlass.limits import (
 from windlass.model import strict_json
 from windlass.model.circle import in_a_circle
 from windlass.model.draft import Draft
+from windlass.model.lock import LockAsk, read_lock_ask
 from windlass.model.pointer import step
 from windlass.model.priority import NAMES, NUMBERS
 from windlass.model.retry import default_for, read_retry, to_json
@@ -131,9 +133,8 @@ def _read(
         problem("", 'a job is a JSON object such as {"kind": "noop"}')
         return draft
     kind = value.get("kind")
-    check_input: InputCheck | None = None
-    if isinstance(kind, str) and kind in rules.kinds:
-        check_input = rules.kinds[kind]
+    check_input = rules.kinds.get(kind) if isinstance(kind, str) else None
+    if isinstance(kind, str) and check_input is not None:
         draft.kind = kind
     else:
         problem("/kind", f"must be one of: {' '.join(sorted(rules.kinds))}")
@@ -262,6 +263,11 @@ def _key(draft: Draft, value: object) -> None:
 
 
 def _tags(draft: Draft, value: object) -> None:
+    draft.tags = read_tags(value)
+
+
+def read_tags(value: object) -> tuple[str, ...]:
+    """Raises ValueError, or InvalidInput with the place of a tag that is none."""
     if not isinstance(value, list) or len(value) > TAGS_MAX:
         raise ValueError(f"must be a list of at most {TAGS_MAX} texts")
     tags: dict[str, None] = {}
@@ -270,7 +276,7 @@ def _tags(draft: Draft, value: object) -> None:
             tags[read_text(tag, TAG_CHARS_MAX)] = None
         except ValueError as trouble:
             raise InvalidInput.at(f"/{place}", str(trouble)) from None
-    draft.tags = tuple(tags)
+    return tuple(tags)
 
 
 def _correlation_id(draft: Draft, value: object) -> None:
@@ -278,8 +284,16 @@ def _correlation_id(draft: Draft, value: object) -> None:
 
 
 def _locks(draft: Draft, value: object) -> None:
-    if value != []:
-        raise ValueError("locks are not offered by this version; leave it out")
+    if not isinstance(value, list) or len(value) > LOCKS_MAX:
+        raise ValueError(f"must be a list of at most {LOCKS_MAX} names of locks")
+    asks: dict[str, LockAsk] = {}
+    for place, given in enumerate(value):
+        try:
+            ask = read_lock_ask(given)
+        except ValueError as trouble:
+            raise InvalidInput.at(f"/{place}", str(trouble)) from None
+        asks[ask.name] = ask
+    draft.locks = tuple(asks.values())
 
 
 _FIELDS: Final[dict[str, Callable[[Draft, object], None]]] = {

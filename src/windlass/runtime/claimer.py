@@ -52,6 +52,10 @@ class Claimer:
         """Is something due, as far as we know?"""
         return bool(self._frontier.since or self._under_way)
 
+    def knows_above(self, priority: int) -> bool:
+        """Is something due in a line of a higher priority, as far as we know?"""
+        return any(line[1] > priority for line in self._frontier.since)
+
     @property
     def knows_suspect(self) -> bool:
         """Is a job on its last chance due, to be claimed alone?"""

@@ -6,11 +6,11 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from windlass.engine.announce import Announcer
-from windlass.engine.cancel import cancelling
+from windlass.engine.follow import Follower
 from windlass.engine.rescue import BATCH, recover
 from windlass.engine.retain import fold_counters, retain
 from windlass.limits import COUNTER_FOLD_SECONDS, RESCUE_INTERVAL_SECONDS
+from windlass.runtime.lock_keeper import LockKeeper
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker import Worker
 from windlass.store.database import Database
@@ -26,7 +26,7 @@ RECONCILE_AGE_SECONDS = 40.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duties:
     database: Database
-    announcer: Announcer
+    follower: Follower
     worker: Worker
     retention_days: int
 
@@ -38,12 +38,12 @@ class Duties:
             (STOP_CANCELLED, self.stop_cancelled),
             ("reconcile", self.reconcile),
         ]
-        return [Loop(name, tick) for name, tick in table]
+        keeper = LockKeeper(self.database, self.follower.passed)
+        return [*(Loop(name, tick) for name, tick in table), keeper]
 
     async def recover(self) -> float:
         finished = await recover(self.database)
-        self.announcer.ends(finished.ended)
-        self.announcer.rows([*finished.requeued, *finished.ready])
+        self.follower.follow(finished)
         # A full batch means there is more.
         if len(finished.ended) + len(finished.requeued) >= BATCH:
             return 0.0
@@ -59,10 +59,8 @@ class Duties:
         return RETAIN_SECONDS
 
     async def stop_cancelled(self) -> float:
-        """The fast lane tells at once; this is for when it does not."""
-        if self.worker.holds():
-            for job_id in await cancelling(self.database, self.worker.node_id):
-                self.worker.cancel(job_id)
+        """Who cancels tells us at once; this is for when that does not reach us."""
+        await self.worker.stop_cancelled()
         return CANCEL_POLL_SECONDS
 
     async def reconcile(self) -> float:

@@ -8,14 +8,18 @@ powerless anyway.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from uuid import UUID
 
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.announce import Announcer
-from windlass.engine.finish import Finished, finish
+from windlass.engine.execution_facts import ExecutionFacts
+from windlass.engine.finish import finish
+from windlass.engine.finished import Finished
+from windlass.engine.follow import Follower
+from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
 from windlass.limits import FINISH_BATCH_MAX
 from windlass.model.settle import Settlement
@@ -27,10 +31,16 @@ log = structlog.get_logger()
 
 class Finisher:
     def __init__(
-        self, database: Database, announcer: Announcer, metrics: Metrics, node_id: UUID
+        self,
+        database: Database,
+        follower: Follower,
+        facts: ExecutionFacts,
+        metrics: Metrics,
+        node_id: UUID,
     ) -> None:
         self._database = database
-        self._announcer = announcer
+        self._follower = follower
+        self._facts = facts
         self._metrics = metrics
         self._node_id = node_id
         self._waiting: list[Settlement] = []
@@ -38,6 +48,7 @@ class Finisher:
         self._task: asyncio.Task[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
         self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
 
     @property
@@ -81,16 +92,24 @@ class Finisher:
                 self._quiet.set()
 
     async def _commit(self, batch: list[Settlement]) -> None:
+        steps = {s.execution_id for s in batch if s.execution_id is not None}
+        if steps:
+            await self._prepare(steps)
         start = monotonic()
         finished = await self._finish_somehow(batch)
         self._metrics.finish.observe(monotonic() - start)
         self._tell(batch, finished)
 
+    async def _prepare(self, execution_ids: set[UUID]) -> None:
+        """It is to save time, so trouble with it is not ours."""
+        with contextlib.suppress(Unavailable):
+            await self._facts.prepare(execution_ids)
+
     async def _finish_somehow(self, batch: list[Settlement]) -> Finished:
         rest = 0.05
         while True:
             try:
-                return await finish(self._database, self._node_id, batch)
+                return await finish(self._database, self._node_id, batch, self.starter)
             except Unavailable as trouble:
                 log.warning("finish_waits", count=len(batch), reason=str(trouble))
                 await asyncio.sleep(rest)
@@ -102,5 +121,4 @@ class Finisher:
             for job_id in finished.refused:
                 log.warning("finish_refused", job=f"job_{job_id.hex}")
         self._metrics.settled(s for s in batch if s.job_id not in finished.refused)
-        self._announcer.ends(finished.ended)
-        self._announcer.rows([*finished.requeued, *finished.ready])
+        self._follower.follow(finished)

@@ -12,10 +12,19 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from windlass.engine.finished import Finished
 from windlass.engine.forget_signals import forget_signals
 from windlass.engine.leader import is_current
+from windlass.engine.lock_strays import forget_locks, mend_locks
 from windlass.engine.operation_steps import forget_operations
-from windlass.limits import FORGET_EVERY_SECONDS, SWEEP_EVERY_SECONDS
+from windlass.engine.progressed import Progressed
+from windlass.engine.untended import find_untended
+from windlass.limits import (
+    FORGET_EVERY_SECONDS,
+    LOCK_STRAYS_SECONDS,
+    SWEEP_EVERY_SECONDS,
+    TEND_EVERY_SECONDS,
+)
 from windlass.runtime.leadership import Leadership
 from windlass.runtime.loop import Loop
 from windlass.store.database import Database
@@ -27,12 +36,15 @@ class LeaderDuty:
     name: str
     every_seconds: float
     do: Callable[[], Awaitable[object]]
+    rest: Callable[[], float] | None = None  # in place of `every_seconds`; None: always the same
 
 
 def table_of(
     database: Database,
     # Removes what dead coordinators left in Redis. None: there is no Redis.
     sweep: Callable[[], Awaitable[object]] | None,
+    # Tells of what came of a deed, and goes on with it (engine.follow).
+    follow: Callable[[Finished], None],
 ) -> list[LeaderDuty]:
     """The duties there are."""
 
@@ -44,10 +56,21 @@ def table_of(
         while await forget_signals(database):
             pass
 
+    async def locks() -> None:
+        passed = await mend_locks(database)
+        follow(Finished(ready=passed.ready, progressed=Progressed(locks=passed)))
+        while await forget_locks(database):
+            pass
+
+    async def executions() -> None:
+        follow(await find_untended(database))
+
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
+        ("tend executions", TEND_EVERY_SECONDS, executions),
         ("forget operations", FORGET_EVERY_SECONDS, operations),
         ("forget signals", FORGET_EVERY_SECONDS, signals),
         ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
+        ("mend locks", LOCK_STRAYS_SECONDS, locks),
     ]
     return [
         LeaderDuty(name=name, every_seconds=every_seconds, do=do)
@@ -77,7 +100,14 @@ class LeaderDuties:
         loop = asyncio.get_running_loop()
         self._leadership.on_elected = lambda: _tell(loop, self._begin)
         self._leadership.on_lost = lambda: _tell(loop, self._end)
+        self._metrics.term_led = lambda: self._leadership.term
         self._leadership.start()
+
+    def wake(self, name: str) -> None:
+        """Let the duty of this name not rest now, if this node leads."""
+        for loop in self._loops:
+            if loop.name == name:
+                loop.wake()
 
     def resign(self) -> None:
         """Stop at once, without waiting for the thread."""
@@ -105,6 +135,8 @@ class LeaderDuties:
             tenure = self._leadership.tenure
             if tenure is not None and await is_current(self._database, tenure):
                 await duty.do()
+                if duty.rest is not None:
+                    return duty.rest()
             return duty.every_seconds
 
         return tick

@@ -47,9 +47,11 @@ class Lease:
         self._thread: threading.Thread | None = None
         self.is_lost = False
         self.in_flight: Callable[[], int] = lambda: 0
-        # Both are called on the lease's thread.
+        # These are called on the lease's thread.
         self.on_lost: Callable[[], None] = lambda: None
+        self.on_leader: Callable[[int, bool], None] = lambda _term, _is_led: None
         self.on_signal: Callable[[], None] = lambda: None  # one waits in PostgreSQL
+        self.on_members: Callable[[list[UUID]], None] = lambda _: None  # who has shards now
 
     def granted(self, started_at: float) -> None:
         """A renewal (or the registration) that started at `started_at` succeeded."""
@@ -121,6 +123,8 @@ class Lease:
             )
         if row is not None:
             self.granted(started_at)
+            self.on_leader(row["leader_term"], row["is_led"])
+            self.on_members(row["members"])
             if row["has_signal"]:
                 self.on_signal()
             return

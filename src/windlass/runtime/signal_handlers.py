@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 import structlog
 
+from windlass import ids
 from windlass.engine.announce import Announcer
+from windlass.engine.caches import Caches
 from windlass.limits import SIGNAL_HANDLER_SECONDS
 from windlass.model.signal import Answer
 from windlass.runtime.kinds import Kinds
 
 log = structlog.get_logger()
 
-_CACHED: Final = frozenset({"target", "secret"})
+_CACHED: Final = ("target", "secret", "cache")
 
 Handler = Callable[[dict[str, Any]], Awaitable[Answer]]
+# Takes the jobs that are spoken of (None: any), and returns how many it has told to stop.
+StopCancelled = Callable[[set[UUID] | None], Awaitable[int]]
+
+
+class _Cancelled(msgspec.Struct, forbid_unknown_fields=True):
+    """What `cancel` carries."""
+
+    jobs: list[str] | None = None
 
 
 class SignalHandlers:
@@ -49,28 +61,50 @@ class SignalHandlers:
 
 
 def node_handlers(
-    *, announcer: Announcer, kinds: Kinds, stop_cancelled: Callable[[], int]
+    *,
+    announcer: Announcer,
+    caches: Caches,
+    kinds: Kinds,
+    say_kinds: Callable[[], Awaitable[None]],  # tells PostgreSQL what is performed here
+    stop_cancelled: StopCancelled,
 ) -> SignalHandlers:
     """What every node answers to."""
 
     async def ping(_payload: dict[str, Any]) -> Answer:
         return {}
 
-    async def cancel(_payload: dict[str, Any]) -> Answer:
-        """What must stop is read from PostgreSQL; nobody's word is taken for it."""
-        return {"held": stop_cancelled()}
+    async def cancel(payload: dict[str, Any]) -> Answer:
+        """What must stop is read from PostgreSQL; nobody's word is taken for it.
+
+        `{"jobs": ["job_…", …]}`: it is asked only if one of these is here.
+        """
+        told = msgspec.convert(payload, _Cancelled)
+        named = None if told.jobs is None else {ids.parse("job", text) for text in told.jobs}
+        return {"stopped": await stop_cancelled(named)}
 
     async def invalidate(payload: dict[str, Any]) -> Answer:
-        """`{"target": ["host", …], "secret": ["name", …]}`: these are not believed any more."""
-        told = msgspec.convert(payload, dict[str, list[str]])
-        if unknown := sorted(told.keys() - _CACHED):
-            raise ValueError(f"nothing is kept of {unknown[0][:60]!r}; known are target secret")
+        """`{"target": ["host", …], "secret": ["name", …], "cache": ["cache:key", "cache", …]}`:
+        these are not believed any more. A cache's name alone is all that it keeps.
+        """
+        if unknown := sorted(payload.keys() - set(_CACHED)):
+            known = " ".join(_CACHED)
+            raise ValueError(f"nothing is kept of {unknown[0][:60]!r}; known are {known}")
+        try:
+            told = msgspec.convert(payload, dict[str, list[str]])
+        except msgspec.ValidationError:
+            raise ValueError('each must be a list of names, as {"target": ["a.example"]}') from None
+        cached = told.pop("cache", None)
         announcer.hear(told)
-        return {noun: len(names) for noun, names in told.items()}
+        answer: Answer = {noun: len(names) for noun, names in told.items()}
+        if cached is not None:
+            answer["cache"] = await caches.invalidate(cached)  # how many were kept here
+        return answer
 
     async def reload(_payload: dict[str, Any]) -> Answer:
-        """Strategies are loaded once, when the node starts; this says which they are."""
-        return {"kinds": sorted([*kinds.instant, *kinds.slotted])}
+        """Plugins are loaded again, from the files as they are now; what runs is left alone."""
+        replaced = await kinds.load_plugins(is_again=True)
+        await say_kinds()
+        return {"kinds": kinds.names, **asdict(replaced)}
 
     handlers = SignalHandlers()
     table = {"ping": ping, "cancel": cancel, "invalidate": invalidate, "reload": reload}

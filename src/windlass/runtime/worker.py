@@ -2,44 +2,43 @@
 
     claimer -> buffer -> slots (or at once, for instant kinds) -> finisher
 
-It claims ahead by a bounded amount that adapts: while claimed jobs begin at once the amount
-doubles, when they have to wait it halves. So short jobs flow in large batches, and long ones are
-left for other nodes to take. What waits in the buffer too long is handed back.
+What this node itself accepts may begin without a claim: places are reserved while it is inserted.
+How far ahead is claimed, and what waited too long, the buffer knows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 
 from windlass.clock import monotonic
 from windlass.engine import claim as claims
 from windlass.engine.announce import Line
+from windlass.engine.cancel import cancelling
 from windlass.engine.enqueue import Reservation
+from windlass.engine.step_rows import StepJob
 from windlass.limits import (
     CLAIM_BATCH_MAX,
-    CRASHES_SOLO,
     HAND_BACK_SECONDS,
     POLL_IDLE_SECONDS,
-    PREFETCH_HOLD_SECONDS,
     PREFETCH_MAX,
-    PREFETCH_WAIT_SECONDS,
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
 from windlass.model.outcome import Cancelled, Outcome
 from windlass.model.settle import Settlement, settle
+from windlass.runtime.buffer import Buffer
 from windlass.runtime.claimer import Claimer
 from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
+from windlass.runtime.reservations import Reservations
 from windlass.runtime.returns import Returns
 from windlass.runtime.slots import Slots
 from windlass.runtime.targets import Targets
@@ -71,17 +70,19 @@ class Worker:
         self.node_id = node_id
         self.workers = workers
         self._slots = Slots(kinds, _places_of(workers), self._ended)
-        self._ahead = 0 if workers == 0 else 1
         self._claimer = Claimer(database, metrics, node_id)
-        self._buffer: deque[tuple[float, Attempt]] = deque()
-        self._reserved = 0  # slots kept for what is being inserted
+        self._buffer = Buffer(ahead=min(workers, 1))
+        self._reserved = Reservations(kinds, node_id)
         self._returns = Returns(database, finisher)
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
         self._claiming = asyncio.Lock()  # held while a claim may bring something
         self.last_execution_at: datetime | None = None
+        # Hears executions of which a step begins that takes its time.
+        self.on_steps: Callable[[set[UUID]], None] = lambda _: None
         self._loop = Loop("worker", self._tick)
         finisher.on_settled = self._settled
+        finisher.starter = self
         metrics.slots = self._places_now
 
     # -- life ------------------------------------------------------------------------------------
@@ -144,13 +145,12 @@ class Worker:
         """Hand back what was claimed and has not begun."""
         async with self._claiming:  # a claim under way brings its jobs first
             claimed = await self._claimer.stop()
-            waiting = [attempt for _, attempt in self._buffer]
-            self._buffer.clear()  # before it is handed back: none of it may begin meanwhile
+            waiting = self._buffer.take_all()  # first: none of it may begin meanwhile
             await self._returns.release([*claimed, *waiting])
 
     def resize(self, workers: int) -> None:
         if workers < self.workers:
-            self._ahead = min(self._ahead, workers)  # what it learned of the pace is too much now
+            self._buffer.shrink_to(workers)
         self.workers = workers
         self._slots.resize(_places_of(workers))
         self._loop.wake()
@@ -182,16 +182,27 @@ class Worker:
         self._claimer.note(line, due_at)
         self._loop.wake()
 
-    def cancel(self, job_id: UUID) -> None:
-        """The database says that this job is to be stopped."""
+    async def stop_cancelled(self, named: set[UUID] | None = None) -> int:
+        """Stop what PostgreSQL says is to stop, if one of `named` is here (None: any).
+
+        Returns how many have been told so, now or before.
+        """
+        held = self.holds()
+        if not held or (named is not None and held.isdisjoint(named)):
+            return 0
+        job_ids = held.intersection(await cancelling(self._database, self.node_id))
+        for job_id in job_ids:
+            self._cancel(job_id)
+        return len(job_ids)
+
+    def _cancel(self, job_id: UUID) -> None:
         self._slots.cancel(job_id)
-        for entry in [entry for entry in self._buffer if entry[1].job_id == job_id]:
-            self._buffer.remove(entry)
-            self._settle(entry[1], Cancelled(), monotonic())
+        if (waiting := self._buffer.take_job(job_id)) is not None:
+            self._settle(waiting, Cancelled(), monotonic())
 
     def holds(self) -> set[UUID]:
         """The jobs that run here or wait for a slot."""
-        return self._slots.job_ids | {attempt.job_id for _, attempt in self._buffer}
+        return self._slots.job_ids | self._buffer.job_ids
 
     def _settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
@@ -219,7 +230,7 @@ class Worker:
             return await self._claim()
 
     async def _claim(self) -> float:
-        await self._hand_back_stale()
+        await self._returns.release(self._buffer.take_stale())
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:
             return POLL_IDLE_SECONDS  # a slot or the finisher will wake us
@@ -240,15 +251,15 @@ class Worker:
         return 0.0 if attempts or self._claimer.knows_work else self._claimer.rest_seconds()
 
     def _places(self) -> int:
-        free = self._slots.free - self._reserved
-        if free <= 0 and len(self._buffer) > self._ahead // 2:
+        waiting, ahead = len(self._buffer), self._buffer.ahead
+        free = self._slots.free - self._reserved.slots
+        if free <= 0 and waiting > ahead // 2:
             return 0  # enough for a while: the next claim is a larger one
         room = PREFETCH_MAX - self._finisher.unsettled
-        return min(free + self._ahead - len(self._buffer), CLAIM_BATCH_MAX, room)
+        return min(free + ahead - waiting, CLAIM_BATCH_MAX, room)
 
     def _holds_suspect(self) -> bool:
-        waiting = any(attempt.crashes >= CRASHES_SOLO for _, attempt in self._buffer)
-        return waiting or self._slots.has_suspect
+        return self._buffer.has_suspect or self._slots.has_suspect
 
     # -- beginning what this node itself accepts --------------------------------------------------
 
@@ -256,20 +267,25 @@ class Worker:
         """Keep places for jobs about to be inserted, if nothing else is waiting for them."""
         if not self._is_idle_enough():
             return None
-        free = self._slots.free - self._reserved
-        starts, slots = [], 0
-        for draft in drafts:
-            is_due = draft.is_due and draft.parked_for is None
-            needs_slot = draft.kind not in self._kinds.instant
-            starts.append(is_due and not (needs_slot and slots >= free))
-            slots += starts[-1] and needs_slot
-        if not any(starts):
+        return self._reserved.keep(drafts, self._slots.free)
+
+    def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        """The same for steps that follow those which ended here: their places have become free.
+
+        They go before what waits in a line of no higher priority: work that was begun is ended
+        first, and a chain is not longer than its definition.
+        """
+        if not self._is_claiming or not self._lease.is_trusted:
             return None
-        self._reserved += slots
-        return Reservation(node_id=self.node_id, claim_id=uuid4(), starts=starts, slots=slots)
+        if self._finisher.unsettled >= 2 * PREFETCH_MAX:
+            return None
+        if self._claimer.knows_above(min(job.priority for job in jobs)):
+            return None
+        free = 0 if self._buffer else self._slots.free
+        return self._reserved.keep_steps([job.work.kind for job in jobs], free)
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
-        self._reserved -= reservation.slots
+        self._reserved.release(reservation)
         if self._is_claiming:
             self._take_in(attempts, places=0)
         elif attempts:
@@ -297,6 +313,7 @@ class Worker:
         now = monotonic()
         is_starved = not self._buffer
         self.last_execution_at = attempts[-1].started_at
+        steps: set[UUID] = set()
         for attempt in attempts:
             if attempt.number == 1:
                 age = (attempt.started_at - attempt.created_at).total_seconds()
@@ -306,12 +323,14 @@ class Worker:
                 self._settle(attempt, self._kinds.perform_now(instant, attempt), now)
             else:
                 self._buffer.append((now, attempt))
-        self._turn_away()
+                if attempt.execution_id is not None:
+                    steps.add(attempt.execution_id)
+        if steps:
+            self.on_steps(steps)
+        self._park(*self._buffer.take_refused(self._targets.why_not))
         self._begin()
-        if self._buffer and now - self._buffer[0][0] > PREFETCH_WAIT_SECONDS:
-            self._ahead //= 2
-        elif places and is_starved and len(attempts) == places:
-            self._ahead = min(max(self._ahead * 2, 1), PREFETCH_MAX)
+        is_too_little = bool(places) and is_starved and len(attempts) == places
+        self._buffer.learn(now, was_too_little=is_too_little)
 
     def _begin(self) -> None:
         while self._buffer and self._slots.free and self._is_claiming and self._lease.is_trusted:
@@ -337,31 +356,8 @@ class Worker:
     # -- handing back ----------------------------------------------------------------------------
 
     def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
-        self._returns.soon(self._returns.park(attempts, reasons, self._targets.parked))
-
-    def _turn_away(self) -> None:
-        """Park what waits here for a target that has no room: others can use the place."""
-        away: list[tuple[Attempt, str]] = []
-        stay: deque[tuple[float, Attempt]] = deque()
-        for entry in self._buffer:
-            attempt = entry[1]
-            reason = self._targets.why_not(attempt) if attempt.target is not None else None
-            if reason is None:
-                stay.append(entry)
-            else:
-                away.append((attempt, reason))
-        if away:
-            self._buffer = stay
-            self._park([a for a, _ in away], [reason for _, reason in away])
-
-    async def _hand_back_stale(self) -> None:
-        if not self._buffer or monotonic() - self._buffer[0][0] < PREFETCH_HOLD_SECONDS:
-            return
-        limit = monotonic() - PREFETCH_HOLD_SECONDS
-        stale = [attempt for since, attempt in self._buffer if since < limit]
-        self._buffer = deque(entry for entry in self._buffer if entry[0] >= limit)
-        self._ahead = 0
-        await self._returns.release(stale)
+        if attempts:
+            self._returns.soon(self._returns.park(attempts, reasons, self._targets.parked))
 
     async def reconcile(self, older_than_seconds: float) -> int:
         """Hand back what the database thinks we run and we do not: a claim's answer was lost."""

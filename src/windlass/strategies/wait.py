@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import datetime
 from typing import Any
 
 from windlass.duration import parse_seconds
-from windlass.limits import WAIT_IN_SLOT_SECONDS_MAX
+from windlass.limits import DURATION_SECONDS_MAX, WAIT_IN_SLOT_SECONDS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Outcome, Snoozed, Succeeded
 from windlass.model.pointer import step
+from windlass.model.submission import read_instant
 from windlass.strategies.strategy import refused_input
 
-_FIELDS = ("seconds", "duration")
+_FIELDS = ("seconds", "duration", "until")
 
 
 def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
@@ -24,9 +26,9 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     given = [name for name in _FIELDS if name in value]
     if len(given) != 1:
-        return [*problems, ("", 'needs how long: {"seconds": 5} or {"duration": "5s"}')]
+        return [*problems, ("", 'needs how long: {"duration": "5s"} or {"until": "2030-…Z"}')]
     try:
-        parse_seconds(value[given[0]])
+        (read_instant if given[0] == "until" else parse_seconds)(value[given[0]])
     except ValueError as trouble:
         problems.append((f"/{given[0]}", str(trouble)))
     return problems
@@ -37,6 +39,8 @@ class Wait:
         given = json.loads(attempt.input)
         if problems := check_input(given):
             return refused_input(problems)
+        if "until" in given:
+            return await _until(read_instant(given["until"]), attempt)
         seconds = parse_seconds(given.get("seconds", given.get("duration")))
         if seconds <= WAIT_IN_SLOT_SECONDS_MAX:
             await asyncio.sleep(seconds)
@@ -49,3 +53,12 @@ class Wait:
 
     async def close(self) -> None:
         pass
+
+
+async def _until(instant: datetime, attempt: Attempt) -> Outcome:
+    """By the database's clock, as the attempt has it; what is past is over."""
+    left = (instant - attempt.started_at).total_seconds()
+    if left > WAIT_IN_SLOT_SECONDS_MAX:
+        return Snoozed(min(left, DURATION_SECONDS_MAX))
+    await asyncio.sleep(max(0.0, left))
+    return Succeeded()

@@ -8,6 +8,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from windlass.model.settle import Settlement
+from windlass.telemetry.age import Age
 from windlass.telemetry.buckets import LabelledBuckets
 
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -52,6 +53,20 @@ class Metrics:
             "Times this node was elected",
             registry=self.registry,
         )
+        # Read when somebody asks: a lead that was not renewed is over, whatever was said before.
+        self.term_led: Callable[[], int | None] = lambda: None  # None: this node does not lead
+        self._seen_term = 0
+        self._gauge("windlass_leader", "1 on the node that leads", self._leads)
+        self._gauge(
+            "windlass_leader_term",
+            "The newest term, as this node led it or last heard of it",
+            self._term,
+        )
+        self._leader_seen = Gauge(
+            "windlass_leader_seen",
+            "1 while some node leads, as this one heard with its last heartbeat",
+            registry=self.registry,
+        )
         self._sweep = self._histogram(
             "windlass_sweep_seconds", "One sweep of dead coordinators", (), _FAST
         ).of()
@@ -60,12 +75,31 @@ class Metrics:
             "Keys of dead coordinators that were removed",
             registry=self.registry,
         )
+        self._sweep_age = Age(
+            "windlass_sweep_age_seconds",
+            "Since a sweep by whomever was heard of; until one was, since Redis was first reached",
+        )
+        self.registry.register(self._sweep_age)
+        self._lateness = self._histogram(
+            "windlass_schedule_lateness_seconds",
+            "From when an instant of a schedule was due, jitter included, to its firing",
+            (),
+            _AGE,
+        ).of()
+        self._refresh = self._histogram(
+            "windlass_refresh_seconds", "One batch of executions brought up to date", (), _FAST
+        ).of()
+        self._refreshed = Counter(
+            "windlass_refresh_executions_total",
+            "Executions brought up to date with their jobs",
+            registry=self.registry,
+        )
         # Read when somebody asks: they change with every attempt.
         self.slots: Callable[[], Mapping[str, int]] = dict
         slots = Gauge("windlass_slots", "Slots of this node", ["state"], registry=self.registry)
         for state in ("busy", "free", "buffered"):
             slots.labels(state).set_function(partial(self._slots, state))
-        self.fastlane = Gauge(
+        self._fastlane = Gauge(
             "windlass_fastlane_up", "1 while Redis answers", registry=self.registry
         )
 
@@ -83,12 +117,23 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._cached = Counter(
+            "windlass_cache_requests_total",
+            "What caches were asked for, by where it was found",
+            ["cache", "result"],
+            registry=self.registry,
+        )
+        self._cached_by: dict[tuple[str, str], Counter] = {}  # found again without a lock
+
     def _histogram(
         self, name: str, about: str, labels: tuple[str, ...], bounds: tuple[float, ...]
     ) -> LabelledBuckets:
         family = LabelledBuckets(name, about, labels, bounds)
         self.registry.register(family)
         return family
+
+    def _gauge(self, name: str, about: str, read: Callable[[], float]) -> None:
+        Gauge(name, about, registry=self.registry).set_function(read)
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
         counted: dict[tuple[str, str], int] = {}
@@ -107,15 +152,51 @@ class Metrics:
             counter = self._delivered[key] = self._deliveries.labels(outcome, code_class)
         counter.inc()
 
+    def cached(self, cache: str, result: str, count: int) -> None:
+        counter = self._cached_by.get((cache, result))
+        if counter is None:
+            counter = self._cached_by[cache, result] = self._cached.labels(cache, result)
+        counter.inc(count)
+
     def breaker(self, host: str, state: str) -> None:
         self._breaker.labels(host).set({"closed": 0, "half_open": 1, "open": 2}[state])
 
     def swept(self, seconds: float, removed_keys: int) -> None:
         self._sweep.observe(seconds)
         self._swept.inc(removed_keys)
+        self.sweep_heard()
+
+    def sweep_heard(self) -> None:
+        """Somebody has swept: the leader, a caller of the API, or cron."""
+        self._sweep_age.happened()
+
+    def lane_changed(self, is_up: bool) -> None:
+        self._fastlane.set(is_up)
+        # From now on sweeps are heard of; where there is no Redis nobody waits for one.
+        if is_up and not self._sweep_age.is_known:
+            self._sweep_age.happened()
+
+    def fired(self, late_seconds: Iterable[float]) -> None:
+        for seconds in late_seconds:
+            self._lateness.observe(seconds)
+
+    def refreshed(self, executions: int, seconds: float) -> None:
+        self._refresh.observe(seconds)
+        self._refreshed.inc(executions)
+
+    def leader_seen(self, term: int, is_led: bool) -> None:
+        """PostgreSQL was asked who leads; called on any thread."""
+        self._seen_term = term
+        self._leader_seen.set(is_led)
 
     def rejected(self, queue: str, reason: str) -> None:
         self._rejected.labels(queue, reason).inc()
+
+    def _leads(self) -> float:
+        return float(self.term_led() is not None)
+
+    def _term(self) -> float:
+        return max(self._seen_term, self.term_led() or 0)
 
     def _slots(self, state: str) -> float:
         return self.slots().get(state, 0)

@@ -6,7 +6,8 @@
 -- returns: for each beat a word and how many keys went or would go:
 --   'dead', 'more' (dead, and there is more of it: ask again), 'later' (not judged: the call had enough to do),
 --   'kept' (it lives), 'unreadable' (its beat says nothing), 'unknown' (no beat, and somebody uses its keys)
--- A set of names may have any size: SPOP and UNLINK in one call leave no name behind whose key is there, however often it is asked.
+-- A set of names may have any size: a name is struck off after its key is gone, so none is left behind however often it is asked,
+-- and when UNLINK is refused (a Cluster moves the slot, and has moved some of the keys) nothing has happened yet.
 local cutoff, is_removing, names_max = tonumber(ARGV[1]), ARGV[2] == 'remove', tonumber(ARGV[3])
 local without, idle_seconds, beat_bytes_max, GIVEN = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), 7
 
@@ -33,18 +34,21 @@ local function is_untouched()
     return true
 end
 
+-- One pair of tables for the whole call (a name belongs to one coordinator): what Lua throws away is most of what it costs.
+local FIXED, names, seen = {'beat', 'activity', 'signals', 'keys'}, {}, {}
+
+local function add(count, prefix, name)
+    if seen[name] or string.find(name, prefix, 1, true) ~= 1 then return count end
+    seen[name], names[count + 1] = true, name
+    return count + 1
+end
+
 local function owned(prefix, listed)
-    local names, seen = {}, {}
-    local function add(name)
-        if not seen[name] and string.sub(name, 1, #prefix) == prefix then
-            seen[name] = true
-            names[#names + 1] = name
-        end
-    end
-    for _, name in ipairs({'beat', 'activity', 'signals', 'keys'}) do add(prefix .. name) end
-    for _, name in ipairs(listed) do add(name) end
-    for i = GIVEN, #ARGV do add(ARGV[i]) end
-    return names
+    local count = 0
+    for i = 1, #listed do count = add(count, prefix, listed[i]) end
+    for i = 1, #FIXED do count = add(count, prefix, prefix .. FIXED[i]) end
+    for i = GIVEN, #ARGV do count = add(count, prefix, ARGV[i]) end
+    return unpack(names, 1, count)
 end
 
 local left = names_max
@@ -61,15 +65,17 @@ local function take(beat)
     left = left - size
     if size > names_max then
         if not is_removing then return 'dead', size end
-        local names = {}
-        for _, name in ipairs(redis.call('SPOP', set, names_max)) do
+        local listed, names = redis.call('SRANDMEMBER', set, names_max), {}
+        for _, name in ipairs(listed) do
             -- Not the set itself: it names the rest.
             if name ~= set and string.sub(name, 1, #prefix) == prefix then names[#names + 1] = name end
         end
-        return 'more', #names > 0 and redis.call('UNLINK', unpack(names)) or 0
+        local count = #names > 0 and redis.call('UNLINK', unpack(names)) or 0
+        redis.call('SREM', set, unpack(listed))
+        return 'more', count
     end
-    local names = owned(prefix, size > 0 and redis.call('SMEMBERS', set) or {})
-    return 'dead', redis.call(is_removing and 'UNLINK' or 'EXISTS', unpack(names))
+    local listed = size > 0 and redis.call('SMEMBERS', set) or {}
+    return 'dead', redis.call(is_removing and 'UNLINK' or 'EXISTS', owned(prefix, listed))
 end
 
 local answer = {}

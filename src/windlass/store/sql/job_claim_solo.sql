@@ -14,4 +14,4 @@ WHERE j.id = (
     ORDER BY s.run_at LIMIT 1
     FOR UPDATE OF s, q SKIP LOCKED)
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass
+          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass, j.execution_id

@@ -1,8 +1,12 @@
 -- job_delete_many: forget finished jobs and all that was kept about them.
 -- params: id uuid[]     returns: id
--- Index: job_history primary key. Needs windlass.verb = 'delete' in this transaction.
+-- Index: job_history primary key. Needs windlass.verb = 'delete' in this transaction. Steps of an
+-- execution that has not ended stay: what follows from them is still to be decided.
 WITH gone AS (
-    DELETE FROM windlass.job_history WHERE id = ANY ($1::uuid[]) RETURNING id
+    DELETE FROM windlass.job_history h
+    WHERE h.id = ANY ($1::uuid[]) AND NOT (h.execution_id IS NOT NULL AND EXISTS (
+        SELECT FROM windlass.execution e WHERE e.id = h.execution_id AND e.finished_at IS NULL))
+    RETURNING h.id
 ), attempts AS (
     DELETE FROM windlass.attempt a USING gone WHERE a.job_id = gone.id
 ), events AS (

@@ -1,6 +1,6 @@
 -- job_drop_many: end jobs that are not running: cancelled, skipped, dead by a parent, or past their deadline.
 -- params: id uuid[], state text[], error text[], cause text[]
--- returns: id, state, queue, has_children, execution_id of every row ended
+-- returns: as job_end_many
 -- Index: job primary key, dependency_child. The caller advances the children in the same transaction.
 WITH gone AS (
     DELETE FROM windlass.job j
@@ -14,12 +14,12 @@ INSERT INTO windlass.job_history (
     id, run_at, created_at, started_at, cancel_requested_at, deadline, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    target, finished_at, outcome, cause)
+    target, step, item, is_foreseen, locks, finished_at, outcome, cause)
 SELECT
     id, run_at, created_at, started_at, CASE new_state WHEN 'cancelled' THEN clock_timestamp() END, deadline, execution_id,
     attempt, max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked,
     queue, kind, new_state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry,
     CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    target, clock_timestamp(), NULL, cause
+    target, step, item, is_foreseen, locks, clock_timestamp(), NULL, cause
 FROM gone
-RETURNING id, state, queue, has_children, execution_id
+RETURNING id, state, queue, has_children, locks, execution_id, step, item, NULL::text AS result, error::text AS error

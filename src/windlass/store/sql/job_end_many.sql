@@ -1,7 +1,8 @@
 -- job_end_many: end jobs: the only statement that moves a job out of `running` for good.
 -- params: id uuid[], attempt int4[], claim_id uuid[], state text[], outcome text[], result text[], error text[], cause text[],
---         detail text[], parents_too bool (also take jobs that have children; then the caller advances them in the same transaction)
--- returns: id, state, queue, has_children, execution_id of every row ended; a row whose fence moved on is left alone
+--         detail text[], parents_too bool (also take jobs that have children or locks, or are steps; then the caller advances them in the same transaction)
+-- returns: id, state, queue, has_children, locks, and for steps execution_id, step, item, result, error, of every row ended; a row
+-- whose fence moved on is left alone
 -- Index: job primary key. The hot row goes and the history row comes in one statement. A job somebody asked to cancel
 -- ends `cancelled` whatever its attempt says (G7). The hash of a callback token stays, so that a completion said twice is
 -- recognised.
@@ -15,22 +16,24 @@ WITH gone AS (
                AS g(id, attempt, claim_id, state, outcome, result, error, cause, detail)
            OFFSET 0) s
     WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
-      AND ($10::bool OR NOT j.has_children)
+      AND ($10::bool OR NOT (j.has_children OR j.execution_id IS NOT NULL OR j.locks IS NOT NULL))
     RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause, s.detail
 )
 INSERT INTO windlass.job_history (
     id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    target, callback_hash, finished_at, outcome, cause, result, detail)
+    target, callback_hash, step, item, is_foreseen, locks, finished_at, outcome, cause, result, detail)
 SELECT
     id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
     max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
     kind, CASE WHEN cancel_requested_at IS NULL THEN new_state ELSE 'cancelled' END, on_parent_failure, key,
     correlation_id, trace_id, owner, tags, depends_on, retry,
     CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    target, callback_hash, clock_timestamp(), CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
+    target, callback_hash, step, item, is_foreseen, locks, clock_timestamp(), CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
     CASE WHEN cancel_requested_at IS NULL THEN result::json END,
     detail::json
 FROM gone
-RETURNING id, state, queue, has_children, execution_id
+RETURNING id, state, queue, has_children, locks, execution_id, step, item,
+          CASE WHEN execution_id IS NOT NULL THEN result::text END AS result,
+          CASE WHEN execution_id IS NOT NULL THEN error::text END AS error

@@ -4,7 +4,7 @@
 -- Index: both primary keys; event_job.
 SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
        snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-       correlation_id, trace_id, tags, depends_on, retry, error, input, target, parked_at,
+       correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks, parked_at,
        NULL::timestamptz AS finished_at, NULL AS outcome, NULL AS cause, NULL::json AS result,
        CASE WHEN callback_until IS NOT NULL THEN (
            SELECT e.data -> 'detail' FROM windlass.event e
@@ -13,6 +13,6 @@ FROM windlass.job WHERE id = ANY ($1::uuid[])
 UNION ALL
 SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
        snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-       correlation_id, trace_id, tags, depends_on, retry, error, input, target, parked_at,
+       correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks, parked_at,
        finished_at, outcome, cause, result, detail
 FROM windlass.job_history WHERE id = ANY ($1::uuid[])

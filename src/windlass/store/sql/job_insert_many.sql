@@ -4,17 +4,17 @@
 --         key text[], correlation_id text[], trace_id text[], owner text[], tags text[] (JSON arrays), input text[],
 --         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[], target text[],
 --         parked_for text[] (what its target has no room for),
---         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts)
+--         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts), locks text[] (JSON arrays)
 --         An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
 -- returns: id of every row inserted; started_at of those that were claimed as well
 -- Index: job primary key and job_line take the new rows at their right-hand edge. A queue with limits, or not yet known,
 -- is skipped here unless the caller holds its lock and has counted (is_within_limits), so a limit set a moment ago holds.
 -- A node with a free slot may claim what it inserts (`starts`): the claim's own conditions are asked here too, and the job
--- begins one commit earlier.
+-- begins one commit earlier. A job with locks is parked for them, unless it is blocked; the caller takes it into line.
 INSERT INTO windlass.job (
     id, queue, kind, priority, run_at, deadline, timeout_ms, max_attempts, retry,
     key, correlation_id, trace_id, owner, tags, input, input_bytes, depends_on, waits_for, was_blocked, on_parent_failure,
-    target, parked_at, parked_for, state, attempt, node_id, claim_id, started_at)
+    target, parked_at, parked_for, locks, state, attempt, node_id, claim_id, started_at)
 SELECT
     g.id, g.queue, g.kind, g.priority,
     coalesce(g.run_at, clock_timestamp() + coalesce(g.delay, 0) * interval '1 second'),
@@ -25,6 +25,7 @@ SELECT
     CASE WHEN g.depends_on IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.depends_on::json)::uuid) END,
     coalesce(g.waits_for, 0), coalesce(g.waits_for, 0) > 0, g.on_parent_failure,
     g.target, CASE WHEN g.parked_for IS NOT NULL THEN clock_timestamp() END, g.parked_for,
+    CASE WHEN g.locks IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.locks::json)) END,
     CASE WHEN may.start THEN 'running' ELSE coalesce(g.state, 'queued') END,
     CASE WHEN may.start THEN 1 ELSE 0 END,
     CASE WHEN may.start THEN $25::uuid END,
@@ -34,10 +35,10 @@ FROM unnest(
     $1::uuid[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::timestamptz[], $7::float8[], $8::timestamptz[], $9::int8[],
     $10::int4[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
     $19::int4[], $20::text[], $21::bool[],
-    $22::text[], $23::text[])
+    $22::text[], $23::text[], $27::text[])
     AS g(id, queue, kind, priority, state, run_at, delay, deadline, timeout_ms, max_attempts, retry, key, correlation_id,
          trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts, target,
-         parked_for)
+         parked_for, locks)
 JOIN windlass.queue q ON q.name = g.queue AND ($24::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
 CROSS JOIN LATERAL (
     SELECT coalesce(g.starts, false) AND g.parked_for IS NULL AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL

@@ -1,8 +1,9 @@
 -- job_replay_many: bring finished jobs back: from the history to the queue, with all their tries again.
--- params: id uuid[]     returns: id, queue, priority, run_at of every job brought back
+-- params: id uuid[]     returns: id, queue, priority, run_at, parked_for, execution_id of every job brought back
 -- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
 -- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
--- that earlier tries are not held against the job.
+-- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into line.
+-- A step of a paused execution is parked for that.
 WITH gone AS (
     DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) RETURNING h.*
 ), noted_attempt AS (
@@ -17,16 +18,20 @@ WITH gone AS (
     INSERT INTO windlass.job (
         id, run_at, created_at, started_at, deadline, execution_id, attempt, max_attempts, snoozes, timeout_ms, input_bytes,
         priority, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input, target)
+        tags, depends_on, retry, error, input, target, step, item, is_foreseen, locks,
+        parked_at, parked_for)
     SELECT
         id, clock_timestamp(), created_at, started_at, NULL, execution_id, attempt, max_attempts, attempt, timeout_ms, input_bytes,
         priority, replays + 1, false, was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input, target
-    FROM gone
-    RETURNING id, queue, priority, run_at, attempt
+        tags, depends_on, retry, error, input, target, step, item, is_foreseen, locks,
+        CASE WHEN held.back_for IS NOT NULL THEN clock_timestamp() END, held.back_for
+    FROM gone CROSS JOIN LATERAL (
+        SELECT CASE WHEN locks IS NOT NULL THEN 'lock'
+                    WHEN execution_id IS NOT NULL AND windlass.execution_is_paused(execution_id) THEN 'paused' END AS back_for) held
+    RETURNING id, queue, priority, run_at, attempt, parked_for, execution_id
 ), noted_replay AS (
     INSERT INTO windlass.event (noun, subject, job_id, type, data)
     SELECT 'job', replace(b.id::text, '-', ''), b.id, 'replayed', json_build_object('run_at', b.run_at, 'attempt', b.attempt, 'from_run_at', gone.run_at)
     FROM back b JOIN gone ON gone.id = b.id
 )
-SELECT id, queue, priority, run_at FROM back
+SELECT id, queue, priority, run_at, parked_for, execution_id FROM back

@@ -7,7 +7,7 @@ WITH picked AS MATERIALIZED (
     FROM unnest($1::text[], $2::int4[], $3::bool[]) AS room(target, count, has_pass)
     CROSS JOIN LATERAL (
         SELECT j.id FROM windlass.job j
-        WHERE j.target = room.target AND j.parked_at IS NOT NULL
+        WHERE j.target = room.target AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
         ORDER BY j.target, j.priority DESC, j.run_at
         LIMIT room.count
         FOR UPDATE SKIP LOCKED

@@ -1,9 +1,9 @@
 -- job_why: the facts that can hold a queued or blocked job back.
 -- params: id uuid     returns: one row
 -- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows); BRIN for the rate of the last minute.
-SELECT j.state, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
+SELECT j.state, j.kind, j.execution_id, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
        j.cancel_requested_at, j.callback_until, j.started_at, j.error, now() AS now,
-       j.target, j.parked_at, t.is_enabled, t.disabled_reason, t.rate AS target_rate, t.max_running AS target_max_running,
+       j.target, j.parked_at, j.parked_for, t.is_enabled, t.disabled_reason, t.rate AS target_rate, t.max_running AS target_max_running,
        t.breaker, t.breaker_reason, t.open_until,
        q.is_paused, q.paused_at, q.max_running, q.rate, CASE WHEN q.rate_free_at > now() THEN q.rate_free_at END AS rate_free_at,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = j.queue) AS running,

@@ -3,7 +3,7 @@
 -- returns: the rows, with `parked` (counted to parked_most) and `running` (NULL: it has no limit, so nobody counts)
 -- Index: target primary key; job_parked_line, as many rows as are counted; job_passed.
 SELECT t.*,
-       (SELECT count(*) FROM (SELECT FROM windlass.job j WHERE j.target = t.host AND j.parked_at IS NOT NULL LIMIT $4) p) AS parked,
+       (SELECT count(*) FROM (SELECT FROM windlass.job j WHERE j.target = t.host AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock') LIMIT $4) p) AS parked,
        CASE WHEN t.max_running IS NOT NULL
             THEN (SELECT count(*) FROM windlass.job j WHERE j.target = t.host AND j.has_pass) END AS running
 FROM windlass.target t

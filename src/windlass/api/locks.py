@@ -1,0 +1,203 @@
+"""Locks: take one, renew it, give it back; who holds what, and who waits."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+from litestar.types import ASGIApp
+
+from windlass.api import lock_body as bodies
+from windlass.api import schemas
+from windlass.api.caller import Caller, caller_of
+from windlass.api.idempotency import HEADER
+from windlass.api.lock_view import holder_view, lock_view
+from windlass.api.noun import Noun
+from windlass.api.paging import LOCKS, page
+from windlass.api.parts import ApiParts
+from windlass.api.query import Param
+from windlass.api.reply import empty_reply, json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.schemas.lock import LOCK_NAME
+from windlass.engine.lock_acquire import LockCall, give_back, renew
+from windlass.engine.lock_passed import Passed
+from windlass.engine.lock_waiters import LockWaiters
+from windlass.engine.locks import list_locks, read_lock, resize_lock
+from windlass.errors import InvalidInput, LockHeld
+from windlass.limits import KEY_CHARS_MAX, LOCK_TTL_SECONDS, PAGE_DEFAULT
+from windlass.model.lock import read_lock_name
+
+
+class Locks:
+    def __init__(self, parts: ApiParts) -> None:
+        self._database = parts.database
+        self._announcer = parts.announcer
+        self._waiters = LockWaiters(parts.database, parts.announcer)
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        locks = await list_locks(self._database, limit, query.get("cursor", ""))
+        cursor = LOCKS.show(locks[-1].name) if len(locks) == limit else None
+        return json_reply(page([lock_view(lock) for lock in locks], cursor))
+
+    async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply(lock_view(await read_lock(self._database, _name_of(request))))
+
+    async def acquire(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name, caller = _name_of(request), caller_of(request.scope)
+        given = await bodies.read_acquire(request)
+        call = LockCall(
+            name=name,
+            ticket=_ticket(caller, name),
+            ttl_seconds=given.get("ttl", LOCK_TTL_SECONDS),
+            wait_seconds=given.get("wait", 0.0),
+            capacity=given.get("capacity"),
+            owner=caller.owner,
+        )
+        held = await self._waiters.take(call)
+        if held is None:
+            raise await self._refusal(name)
+        answer = {
+            "name": name,
+            "token": held.token,
+            "expires_at": held.expires_at,
+            "capacity": held.capacity,
+        }
+        if held.is_replayed:
+            return json_reply(answer, 200, (b"idempotent-replayed", b"true"))
+        return json_reply(answer, 201)
+
+    async def renew(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        given = await bodies.read_renew(request)
+        token, ttl_seconds = given["token"], given.get("ttl", LOCK_TTL_SECONDS)
+        until = await renew(self._database, name, token, ttl_seconds)
+        self._tell(Passed(look_seconds=ttl_seconds))
+        return json_reply({"name": name, "token": token, "expires_at": until})
+
+    async def release(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        if "token" not in query:
+            raise InvalidInput.at("?token", "say which hold: the token that was answered with it")
+        self._tell(await give_back(self._database, name, query["token"]))
+        return empty_reply()
+
+    async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        name = _name_of(request)
+        self._tell(await resize_lock(self._database, name, await bodies.read_resize(request)))
+        return json_reply(lock_view(await read_lock(self._database, name)))
+
+    async def _refusal(self, name: str) -> LockHeld:
+        lock = await read_lock(self._database, name)
+        return LockHeld(
+            name=name,
+            capacity=lock.capacity,
+            waiting=lock.waiting,
+            holders=[holder_view(holder) for holder in lock.holders],
+        )
+
+    def _tell(self, passed: Passed) -> None:
+        self._announcer.rows(passed.ready)
+        self._announcer.passed(passed)
+
+
+def _name_of(request: Call) -> str:
+    try:
+        return read_lock_name(request.path_params["name"])
+    except ValueError as trouble:
+        raise InvalidInput.at("{name}", str(trouble)) from None
+
+
+def _ticket(caller: Caller, name: str) -> UUID:
+    """Of the caller's Idempotency-Key: whoever repeats a call whose answer was lost gets the same
+    hold, and does not wait for itself.
+    """
+    key = caller.text(HEADER, KEY_CHARS_MAX)
+    if key is None:
+        return uuid4()
+    return UUID(bytes=sha256(f"{caller.owner}\n{name}\n{key}".encode()).digest()[:16])
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    locks = Locks(parts)
+    noun = Noun(word="lock", key="name", key_schema=LOCK_NAME)
+    held = Answer(description="It is yours until then", schema=schemas.ref("LockHold"))
+    again = Answer(description="This Idempotency-Key holds it", schema=schemas.ref("LockHold"))
+    renewed = schemas.record(name=schemas.TEXT, token=schemas.COUNT, expires_at=schemas.INSTANT)
+    taken = Route(
+        method="POST",
+        path=noun.one,
+        handle=locks.acquire,
+        summary="Take a lock, which is made if need be",
+        description="With `wait` the answer comes when it is the caller's turn; 409 `lock_held` "
+        "says who holds it. Renew it before `expires_at`. The token is larger than that of every "
+        "hold before: let what the lock guards refuse smaller ones than it has seen.",
+        tag=noun.tag,
+        path_schemas=noun.its_key,
+        headers={
+            HEADER: (
+                "The same key is answered with the same hold while that lasts",
+                {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": KEY_CHARS_MAX,
+                    "pattern": "^[!-~]([ -~]*[!-~])?$",
+                },
+            )
+        },
+        body=bodies.ACQUIRE_SCHEMA,
+        is_body_optional=True,
+        answers={201: held, 200: again},
+        problems=(400, 409, 413, 415),
+    )
+    kept = Route(
+        method="PUT",
+        path=noun.one,
+        handle=locks.renew,
+        summary="Hold a lock for longer",
+        description="409 `lock_lost`: the token holds it no longer, and somebody else may.",
+        tag=noun.tag,
+        path_schemas=noun.its_key,
+        body=bodies.RENEW_SCHEMA,
+        answers={200: Answer(description="It is yours until then", schema=renewed)},
+        problems=(400, 409, 413, 415),
+    )
+    given_back = Route(
+        method="DELETE",
+        path=noun.one,
+        handle=locks.release,
+        summary="Give a lock back; twice does no harm",
+        tag=noun.tag,
+        path_schemas=noun.its_key,
+        query=(
+            Param(
+                name="token",
+                read=bodies.read_token,
+                description="Of the hold that ends",
+                schema=bodies.TOKEN_SCHEMA,
+            ),
+        ),
+        answers={204: Answer(description="It is not held by this token")},
+        problems=(409,),
+    )
+    resized = Route(
+        method="PATCH",
+        path=noun.one,
+        handle=locks.resize,
+        summary="Set how many may hold a lock at once; it is made if need be",
+        description="Whoever holds it keeps it, even if there are fewer places now.",
+        tag=noun.tag,
+        path_schemas=noun.its_key,
+        body=bodies.RESIZE_SCHEMA,
+        answers=noun.shown,
+        problems=(400, 413, 415),
+    )
+    return [
+        noun.index(locks.index, "List locks by name", LOCKS),
+        noun.get(locks.get, "Read a lock: who holds it, who waits for it"),
+        taken,
+        kept,
+        given_back,
+        resized,
+    ]

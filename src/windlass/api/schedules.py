@@ -1,0 +1,339 @@
+"""Schedules: make, read, list, change, delete. Verbs and times have files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass import clock, ids
+from windlass.api import body as bodies
+from windlass.api import schemas
+from windlass.api.body import read_nothing
+from windlass.api.caller import caller_of
+from windlass.api.idempotency import HEADER, REPLAYED, idempotency_of
+from windlass.api.paging import SCHEDULES, page
+from windlass.api.parts import ApiParts
+from windlass.api.query import (
+    Param,
+    limit_param,
+    name_param,
+    tag_param,
+    text_param,
+    text_schema,
+)
+from windlass.api.reply import empty_reply, json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.schedule_body import patched, read_body, read_schedule_name
+from windlass.api.schedule_filter import SOURCES, read_source
+from windlass.api.schedule_view import schedule_view
+from windlass.api.schedule_work import check_workflow
+from windlass.engine.admission import Limits
+from windlass.engine.fired import Fired, FireRules
+from windlass.engine.once import recall, record
+from windlass.engine.request import Idempotency
+from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter
+from windlass.engine.schedules import (
+    EditionConflict,
+    delete_schedule,
+    list_schedules,
+    put_schedule,
+    read_schedule,
+)
+from windlass.errors import Conflict, InvalidInput, MalformedBody
+from windlass.limits import KEY_CHARS_MAX, NAME_CHARS_MAX, PAGE_DEFAULT
+from windlass.model.submission import Rules
+
+TAG: Final = "Schedules"
+MANY: Final = "/v1/schedules"
+ONE: Final = f"{MANY}/{{schedule:str}}"
+ITS_REF: Final[dict[str, Any]] = {
+    "schedule": {
+        "type": "string",
+        "description": "Its name, or its id",
+        "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
+        "minLength": 1,
+        "maxLength": NAME_CHARS_MAX,
+        "not": {"enum": ["pause", "resume", "preview"]},
+    }
+}
+KEY: Final = {HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))}
+_EDITION_MAX: Final = 2**31 - 1
+
+
+class NameTaken(Conflict):
+    code = "name_taken"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"there is a schedule {name!r} already; change it with PUT or PATCH {MANY}/{name}"
+        )
+
+
+class Schedules:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+        self._fire_rules = fire_rules(parts)
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        where = ScheduleFilter(
+            prefix=query.get("prefix"),
+            tags=(query["tag"],) if "tag" in query else None,
+            source=query.get("source"),
+            is_paused=query.get("paused"),
+            workflow=query.get("workflow"),
+            queue=query.get("queue"),
+        )
+        found = await list_schedules(self._database, limit, query.get("cursor", ""), where=where)
+        cursor = SCHEDULES.show(found[-1].name) if len(found) == limit else None
+        return json_reply(page([schedule_view(schedule) for schedule in found], cursor))
+
+    async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply(schedule_view(await read_schedule(self._database, ref_of(request))))
+
+    async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        value, mark = await self._read(request)
+        if mark is not None and (known := await recall(self._database, mark)) is not None:
+            kept = await read_schedule(self._database, known[0])
+            return json_reply(schedule_view(kept), 200, REPLAYED)
+        draft = await self._draft(request, value, None)
+        try:
+            made, _, fired = await put_schedule(
+                self._database, draft, edition=0, rules=self._fire_rules
+            )
+        except EditionConflict:
+            # A repetition whose first answer, and the record of it, were lost on the way.
+            kept = await read_schedule(self._database, draft.name)
+            if mark is None or not _is_same(kept, draft):
+                raise NameTaken(draft.name) from None
+            return json_reply(schedule_view(kept), 200, REPLAYED)
+        self._told(made, fired)
+        if mark is not None:
+            await record(self._database, mark, [made.id])
+        return json_reply(schedule_view(made), 201)
+
+    async def put(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        name = await self._name(ref_of(request))
+        value, _ = await self._read(request)
+        return await self._put(await self._draft(request, value, name), query.get("edition"))
+
+    async def patch(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        kept = await read_schedule(self._database, ref_of(request))
+        value, _ = await self._read(request)
+        draft = await self._draft(request, patched(kept, value), kept.name)
+        # What was not sent is as it was read; nobody may have changed it meanwhile.
+        return await self._put(draft, query.get("edition", kept.edition))
+
+    async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        ref = ref_of(request)
+        await read_nothing(request)
+        gone = await delete_schedule(self._database, ref)
+        self._parts.announcer.schedules([gone.name])
+        return empty_reply()
+
+    async def _put(self, draft: ScheduleDraft, edition: int | None) -> ASGIApp:
+        made, is_new, fired = await put_schedule(
+            self._database, draft, edition=edition, rules=self._fire_rules
+        )
+        self._told(made, fired)
+        return json_reply(schedule_view(made), 201 if is_new else 200)
+
+    async def _read(self, request: Call) -> tuple[Any, Idempotency | None]:
+        caller = caller_of(request.scope)
+        bodies.check_type(caller)
+        body = await bodies.read_bytes(request)
+        if not body:
+            raise MalformedBody.at("", "the body is empty; send a JSON object")
+        mark = None
+        if request.scope["method"] == "POST":
+            mark = idempotency_of(caller, "POST", request.scope["path"], body)
+        return await bodies.parse(body), mark
+
+    async def _draft(self, request: Call, value: object, name: str | None) -> ScheduleDraft:
+        rules = Rules(
+            kinds=self._parts.kinds,
+            max_attempts=self._parts.settings.retry_max_attempts,
+            owner=caller_of(request.scope).owner,
+        )
+        draft = read_body(value, rules, clock.wall(), name)
+        await check_workflow(self._database, draft)
+        return draft
+
+    async def _name(self, ref: UUID | str) -> str:
+        if isinstance(ref, UUID):
+            return (await read_schedule(self._database, ref)).name
+        try:
+            return read_schedule_name(ref)
+        except ValueError as trouble:
+            raise InvalidInput.at("{schedule}", str(trouble)) from None
+
+    def _told(self, schedule: Schedule, fired: Fired) -> None:
+        self._parts.announcer.schedules([schedule.name])
+        self._parts.follower.fired(fired)
+
+
+def _is_same(kept: Schedule, draft: ScheduleDraft) -> bool:
+    drafted: Mapping[str, Any] = {
+        "rule_json": draft.rule_json,
+        "job": draft.job,
+        "workflow": draft.workflow,
+        "overlap": draft.overlap,
+        "misfire": draft.misfire,
+        "catchup_seconds": draft.catchup_seconds,
+        "priority": draft.priority,
+        "tags": draft.tags,
+        "owner": draft.owner,
+    }
+    return all(getattr(kept, field) == value for field, value in drafted.items())
+
+
+def ref_of(request: Call) -> UUID | str:
+    """An id, or a name. Raises InvalidInput."""
+    text = request.path_params["schedule"]
+    try:
+        if text.startswith(ids.PREFIXES["schedule"]):
+            return ids.parse("schedule", text)
+        return read_schedule_name(text)
+    except ValueError as trouble:
+        raise InvalidInput.at("{schedule}", str(trouble)) from None
+
+
+def fire_rules(parts: ApiParts) -> FireRules:
+    settings = parts.settings
+    return FireRules(
+        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        max_attempts=settings.retry_max_attempts,
+    )
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+def _edition(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:12]) <= _EDITION_MAX):
+        raise ValueError("must be the number of an edition; 0: there must be none yet")
+    return int(text)
+
+
+def _edition_param() -> Param:
+    return Param(
+        name="edition",
+        read=_edition,
+        description="Refuse (409) unless it is at this edition; 0: unless there is none",
+        schema={"type": "integer", "minimum": 0, "maximum": _EDITION_MAX},
+    )
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    schedules = Schedules(parts)
+    shown = schemas.ref("Schedule")
+    filters = (
+        text_param("prefix", "Schedules whose name begins so", NAME_CHARS_MAX),
+        tag_param("Schedules"),
+        Param(
+            name="source",
+            read=read_source,
+            description="Where they come from",
+            schema={"type": "string", "enum": list(SOURCES)},
+        ),
+        Param(
+            name="paused",
+            read=_flag,
+            description="Those that are paused, or those that are not",
+            schema={"type": "boolean"},
+        ),
+        name_param("workflow", "Schedules that start this workflow"),
+        name_param("queue", "Schedules whose jobs go there"),
+    )
+    put_answers = {
+        200: Answer(description="Changed; no instant is lost or doubled by it", schema=shown),
+        201: Answer(description="Made", schema=shown),
+    }
+    return [
+        Route(
+            method="GET",
+            path=MANY,
+            handle=schedules.index,
+            summary="List schedules by name",
+            tag=TAG,
+            query=(limit_param(), SCHEDULES.param(), *filters),
+            answers={
+                200: Answer(description="A page of schedules", schema=schemas.page_of("Schedule"))
+            },
+        ),
+        Route(
+            method="POST",
+            path=MANY,
+            handle=schedules.post,
+            summary="Make a schedule",
+            description="One of `cron`, `every` and `at`; and a `job` or a `workflow`.",
+            tag=TAG,
+            headers=KEY,
+            body=schemas.ref("ScheduleDraft"),
+            answers={
+                201: Answer(description="Made", schema=shown),
+                200: Answer(
+                    description="This Idempotency-Key was answered before",
+                    schema=shown,
+                    headers={"Idempotent-Replayed": "`true`: this key was answered before"},
+                ),
+            },
+            problems=(400, 404, 409, 413, 415),
+        ),
+        Route(
+            method="GET",
+            path=ONE,
+            handle=schedules.get,
+            summary="Read a schedule",
+            tag=TAG,
+            path_schemas=ITS_REF,
+            answers={200: Answer(description="The schedule", schema=shown)},
+            problems=(404,),
+        ),
+        Route(
+            method="PUT",
+            path=ONE,
+            handle=schedules.put,
+            summary="Make a schedule, or put another in its place",
+            description="What fell due by the old rule is decided first, the new one goes on "
+            "from there. Its ledger, and whether it is paused, stay.",
+            tag=TAG,
+            path_schemas=ITS_REF,
+            query=(_edition_param(),),
+            body=schemas.ref("ScheduleChange"),
+            answers=put_answers,
+            problems=(400, 404, 409, 413, 415),
+        ),
+        Route(
+            method="PATCH",
+            path=ONE,
+            handle=schedules.patch,
+            summary="Change some fields of a schedule",
+            description="null takes a field away. Another `cron`, `every` or `at` replaces the "
+            "rule that was there, a `job` the `workflow`, and the other way round.",
+            tag=TAG,
+            path_schemas=ITS_REF,
+            query=(_edition_param(),),
+            body=schemas.ref("ScheduleChange"),
+            answers=put_answers,
+            problems=(400, 404, 409, 413, 415),
+        ),
+        Route(
+            method="DELETE",
+            path=ONE,
+            handle=schedules.delete,
+            summary="Delete a schedule; what it has made goes on",
+            tag=TAG,
+            path_schemas=ITS_REF,
+            answers={204: Answer(description="It is gone")},
+            problems=(404,),
+        ),
+    ]

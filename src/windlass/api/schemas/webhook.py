@@ -1,0 +1,47 @@
+"""The deliveries of an `http` job."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from windlass.api.query import id_schema
+from windlass.api.schemas.shape import (
+    ANY_OBJECT,
+    BREAKER,
+    COUNT,
+    INSTANT,
+    STATE,
+    TEXT,
+    Named,
+    listed,
+    nullable,
+    record,
+    ref,
+)
+
+SCHEMAS: Final[Named] = {
+    "Delivery": record(
+        attempt=COUNT,
+        fence=COUNT,
+        node_id=nullable(id_schema("node")),
+        started_at=INSTANT,
+        duration_ms=nullable({"type": "number"}),
+        outcome=nullable(TEXT),
+        status_code=nullable({"type": "integer"}),
+        error=nullable(ANY_OBJECT),
+        method=nullable(TEXT),
+        request_headers=ANY_OBJECT,
+        response_headers=ANY_OBJECT,
+        response_excerpt=nullable(TEXT),
+        timings_ms={"type": "object", "additionalProperties": {"type": "number"}},
+        address=nullable(TEXT),
+        is_reused=nullable({"type": "boolean"}),
+        redirects=listed(TEXT),
+    ),
+    "WebhookStatus": record(
+        state=STATE,
+        deliveries=listed(ref("Delivery")),
+        next_attempt_at=nullable(INSTANT),
+        target=record(host=nullable(TEXT), breaker=BREAKER),
+    ),
+}

@@ -1,0 +1,64 @@
+"""Workflows, their versions, drafts and differences; and definitions, as they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from windlass.api.query import id_schema
+from windlass.api.schemas.shape import (
+    ANY_OBJECT,
+    COUNT,
+    INSTANT,
+    TEXT,
+    Named,
+    Schema,
+    listed,
+    nullable,
+    record,
+)
+from windlass.model.definition_schema import definition_schemas
+
+_HASH: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_FLAG: Schema = {"type": "boolean"}
+
+
+def schemas(kinds: Collection[str]) -> Named:
+    summary = {
+        "id": id_schema("workflow"),
+        "name": TEXT,
+        "version": COUNT,
+        "hash": nullable(_HASH),
+        "description": nullable(TEXT),
+        "published_by": nullable(TEXT),
+        "published_at": nullable(INSTANT),
+        "created_at": INSTANT,
+        "changed_at": INSTANT,
+        "has_draft": _FLAG,
+    }
+    version = {
+        "id": id_schema("workflow"),
+        "name": TEXT,
+        "version": COUNT,
+        "hash": _HASH,
+        "published_by": nullable(TEXT),
+        "created_at": INSTANT,
+    }
+    change = record(field=TEXT, **{"from": {}, "to": {}})
+    return {
+        **definition_schemas(kinds, "#/components/schemas/"),
+        "WorkflowSummary": record(**summary),
+        "Workflow": record(**summary, definition=nullable(ANY_OBJECT)),
+        "WorkflowVersionSummary": record(**version),
+        "WorkflowVersion": record(**version, definition=ANY_OBJECT),
+        "WorkflowDraft": record(name=TEXT, version=COUNT, draft=ANY_OBJECT, changed_at=INSTANT),
+        "WorkflowDiff": record(
+            **{"from": COUNT, "to": COUNT},
+            is_same=_FLAG,
+            fields=listed(change),
+            added=listed(ANY_OBJECT),
+            removed=listed(ANY_OBJECT),
+            changed=listed(record(id=TEXT, fields=listed(change))),
+            is_reordered=_FLAG,
+        ),
+        "Verdict": record(valid=_FLAG, errors=listed(record(pointer=TEXT, detail=TEXT))),
+    }

@@ -1,0 +1,44 @@
+"""/v1/strategies: which kinds of jobs this node performs, and what each takes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass.api import schemas
+from windlass.api.parts import ApiParts
+from windlass.api.reply import json_reply
+from windlass.api.route import Answer, Call, Route
+from windlass.api.schemas.submission import inputs
+from windlass.strategies.described import Described
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    async def index(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply([_view(strategy) for strategy in parts.strategies()])
+
+    return [
+        Route(
+            method="GET",
+            path="/v1/strategies",
+            handle=index,
+            summary="Which kinds of jobs this node performs",
+            description="Those of plugins have `is_builtin: false`; one that could not be loaded "
+            "says why in `error`. After a reload that failed, the code before it goes on.",
+            tag="Nodes",
+            answers={
+                200: Answer(
+                    description="Every kind", schema=schemas.listed(schemas.ref("Strategy"))
+                )
+            },
+        )
+    ]
+
+
+def _view(strategy: Described) -> dict[str, Any]:
+    """A builtin kind's input is described in the OpenAPI document, and here in the same words."""
+    if strategy.is_builtin:
+        strategy = replace(strategy, input_schema=inputs().get(strategy.kind))
+    return asdict(strategy)

@@ -1,0 +1,130 @@
+"""Celery's beat entries as schedules.
+
+Celery's crontab wants the day of month and the day of week to agree, where cron is content with
+either; beat makes up for what it missed once; a period counts from the last run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from windlass.cli.celery_read import BeatFile, Crontab, Period, Strange
+from windlass.cli.parity import Names, Parity, verdict_of
+from windlass.errors import InvalidInput
+from windlass.model.cron import read_cron
+
+_ORDER: Final = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+_KNOWN: Final = frozenset(("task", "schedule", "args", "kwargs", "options", "relative"))
+
+
+class CeleryImport:
+    def __init__(self, *, zone: str, prefix: str, kind: str = "python") -> None:
+        self._zone, self._kind = zone, kind
+        self._names = Names(prefix)
+
+    def entries(self, beat: BeatFile) -> Iterator[Parity]:
+        for name, entry in beat.entries.items():
+            yield self._entry(name, entry)
+        for name, why in beat.problems.items():
+            yield Parity(place=name, text=why, verdict="refused", notes=(why,))
+
+    def _entry(self, place: str, entry: Any) -> Parity:
+        name = self._names.of(place)
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("task"), str):
+            why = "an entry is a dictionary with a task and a schedule"
+            return Parity(place=place, text=str(entry)[:200], verdict="refused", notes=(why,))
+        schedule = entry["schedule"]
+        found = Parity(
+            place=place, text=f"{entry['task']}: {_told(schedule)}", verdict="exact", name=name
+        )
+        notes: list[str] = []
+        try:
+            rule = self._rule(schedule, name, notes)
+            job = self._job(entry, notes)
+        except InvalidInput as trouble:
+            return found.refused("; ".join(problem.detail for problem in trouble.problems))
+        except (ValueError, TypeError) as trouble:
+            return found.refused(str(trouble))
+        body = {
+            **rule,
+            "timezone": self._zone,
+            "job": job,
+            "overlap": "allow",
+            "misfire": "fire_once",
+            "source": "import",
+        }
+        return Parity(
+            place=place,
+            text=found.text,
+            verdict=verdict_of(notes),
+            notes=tuple(notes),
+            name=name,
+            body=body,
+        )
+
+    def _rule(self, schedule: object, name: str, notes: list[str]) -> dict[str, Any]:
+        match schedule:
+            case Crontab():
+                return {"cron": _cron(schedule, name)}
+            case Period():
+                if schedule.is_relative:
+                    notes.append("relative: it is not rounded; give starts_at for a round start")
+                else:
+                    notes.append("counted from a fixed start, where beat counts from the last run")
+                return {"every": schedule.seconds}
+            case Strange():
+                raise ValueError(f"{schedule.text} is neither a crontab nor a period")
+            case _:
+                raise ValueError("it has no schedule")
+
+    def _job(self, entry: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+        given = {"args": list(entry.get("args") or ()), "kwargs": dict(entry.get("kwargs") or {})}
+        # What is no JSON could not be sent: TypeError says what.
+        json.dumps(given)
+        job: dict[str, Any] = {
+            "kind": self._kind,
+            "input": {"task": entry["task"], **{name: v for name, v in given.items() if v}},
+        }
+        notes += [f"{name} is not known here and left out" for name in entry.keys() - _KNOWN]
+        for name, value in dict(entry.get("options") or {}).items():
+            if name == "queue" and isinstance(value, str):
+                job["queue"] = value
+            elif name == "countdown" and isinstance(value, int | float):
+                job["delay"] = value
+            elif name == "expires":
+                notes.append(
+                    "expires is left out: a job of a schedule has no deadline; see catchup"
+                )
+            elif name == "priority":
+                notes.append("priority is left out: brokers count it differently; set it by name")
+            else:
+                notes.append(f"option {name} is about a broker and left out")
+        return job
+
+
+def _cron(crontab: Crontab, name: str) -> str:
+    text = " ".join(crontab.fields[field].replace(" ", "") for field in _ORDER)
+    cron = read_cron(text, name)
+    if cron.is_silent:
+        raise ValueError("there is no such day: it never ran")
+    # Fields that begin with a star must agree in cron as well.
+    if not (cron.day.is_star or cron.weekday.is_star):
+        raise ValueError(
+            "Celery wants both day_of_month and day_of_week, a cron rule is content with either; "
+            "write 1#1 for the first Monday of a month, or make two schedules"
+        )
+    return text
+
+
+def _told(schedule: object) -> str:
+    match schedule:
+        case Crontab():
+            return "crontab " + " ".join(schedule.fields[field] for field in _ORDER)
+        case Period():
+            return f"every {schedule.seconds:g} s"
+        case Strange():
+            return schedule.text
+        case _:
+            return "nothing"

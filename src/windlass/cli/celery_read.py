@@ -1,0 +1,213 @@
+"""Reading Celery's `beat_schedule`: from its source, unrun; from JSON; or from a module, imported.
+
+Promises: a file is never executed. What is no literal in it is told as such; `module:attr` imports
+the module and takes what is there.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.cli.exits import BadUsage, Stopped
+from windlass.cli.typed import json_object, read_text
+
+_SCHEDULES: Final = ("beat_schedule", "CELERY_BEAT_SCHEDULE", "CELERYBEAT_SCHEDULE")
+_ZONES: Final = ("timezone", "CELERY_TIMEZONE")
+_FIELDS: Final = ("minute", "hour", "day_of_week", "day_of_month", "month_of_year")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crontab:
+    """Celery's crontab(…): as written, `*` for what was not."""
+
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    seconds: float
+    is_relative: bool = False  # rounded to its own unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strange:
+    """Something that is neither, and what it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeatFile:
+    entries: Mapping[str, Any]  # by name; its `schedule` is a Crontab, a Period or Strange
+    zone: str | None = None  # None: nothing is said, which is UTC
+    problems: Mapping[str, str] = field(default_factory=dict)  # by name: why it cannot be read
+
+
+def read_beat(given: str) -> BeatFile:
+    """FILE.json, FILE.py or module:attr. Raises BadUsage."""
+    if given.endswith(".json"):
+        return BeatFile(entries=_entries(json_object("FILE", f"@{given}")))
+    if given.endswith(".py"):
+        return _from_source(given)
+    if ":" in given:
+        return BeatFile(entries=_entries(_imported(given)))
+    raise BadUsage(f"{given!r} must be a file that ends in .py or .json, or module:attr")
+
+
+def _imported(given: str) -> object:
+    module, _, path = given.partition(":")
+    # As `python -m` would find it.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: object = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except Exception as trouble:
+        said = f"{type(trouble).__name__}: {trouble}"
+        raise Stopped(f"{given!r} could not be imported: {said}") from None
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    return found
+
+
+def _entries(found: object) -> dict[str, Any]:
+    if not isinstance(found, Mapping):
+        raise BadUsage('that is no beat_schedule; one is {"name": {"task": …, "schedule": …}}')
+    return {str(name): _entry(entry) for name, entry in found.items()}
+
+
+def _entry(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {**entry, "schedule": _schedule(entry.get("schedule"))}
+
+
+def _schedule(found: Any) -> Crontab | Period | Strange:
+    """What Celery takes for a schedule, by its looks: Celery itself need not be there."""
+    match found:
+        case Crontab() | Period() | Strange():
+            return found
+        case bool():
+            return Strange(text=repr(found))
+        case int() | float():
+            return Period(seconds=float(found))
+        case timedelta():
+            return Period(seconds=found.total_seconds())
+        case Mapping() if found and set(found) <= set(_FIELDS):
+            return _crontab(found)
+    if all(hasattr(found, f"_orig_{name}") for name in _FIELDS):
+        return _crontab({name: getattr(found, f"_orig_{name}") for name in _FIELDS})
+    run_every = getattr(found, "run_every", None)
+    if isinstance(run_every, timedelta):
+        is_relative = bool(getattr(found, "relative", False))
+        return Period(seconds=run_every.total_seconds(), is_relative=is_relative)
+    return Strange(text=type(found).__name__ if not isinstance(found, str) else repr(found))
+
+
+def _crontab(given: Mapping[str, Any]) -> Crontab | Strange:
+    fields = {}
+    for name in _FIELDS:
+        value = given.get(name, "*")
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            fields[name] = str(value)
+        elif isinstance(value, list | tuple | set | frozenset):
+            fields[name] = ",".join(map(str, sorted(value) if isinstance(value, set) else value))
+        else:
+            return Strange(text=f"crontab with {name}={value!r}")
+    return Crontab(fields=fields)
+
+
+def _from_source(path: str) -> BeatFile:
+    try:
+        tree = ast.parse(read_text("FILE", path), path)
+    except (SyntaxError, ValueError) as trouble:
+        raise BadUsage(f"{path} is no Python: {trouble}") from None
+    found: ast.expr | None = None
+    zone: str | None = None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        names = {_last_name(target) for target in node.targets}
+        if names & set(_SCHEDULES):
+            found = node.value
+        elif names & set(_ZONES) and isinstance(node.value, ast.Constant):
+            zone = str(node.value.value)
+    if not isinstance(found, ast.Dict):
+        raise BadUsage(f"{path} holds no dictionary named {' or '.join(_SCHEDULES)}")
+    entries, problems = _literals(found)
+    return BeatFile(entries=entries, zone=zone, problems=problems)
+
+
+def _literals(found: ast.Dict) -> tuple[dict[str, Any], dict[str, str]]:
+    entries: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for key, value in zip(found.keys, found.values, strict=True):
+        name = str(key.value) if isinstance(key, ast.Constant) else ast.unparse(key or value)
+        try:
+            entries[name] = _entry(_literal(value))
+        except ValueError as trouble:
+            problems[name] = str(trouble)
+    return entries, problems
+
+
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal; of crontab(…) and its kin, which are built of literals. ValueError
+    for anything that would have to be run.
+    """
+    match node:
+        case ast.Dict():
+            return {
+                _literal(key): _literal(value)
+                for key, value in zip(node.keys, node.values, strict=True)
+                if key is not None
+            }
+        case ast.Call():
+            return _call(node)
+        case _:
+            return _plain(node)
+
+
+def _plain(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return _arithmetic(node)
+
+
+def _call(node: ast.Call) -> Any:
+    name = _last_name(node.func)
+    given = {word.arg: _literal(word.value) for word in node.keywords if word.arg}
+    args = [_literal(arg) for arg in node.args]
+    if name == "crontab" and len(args) <= 2:
+        # Beyond the hour their order is not the same in all versions of Celery.
+        return _crontab({**dict(zip(_FIELDS, args, strict=False)), **given})
+    if name == "timedelta":
+        return timedelta(*args, **given)
+    if name == "schedule":
+        period = _schedule(given.get("run_every", args[0] if args else None))
+        is_relative = bool(given.get("relative"))
+        if isinstance(period, Period):
+            return Period(seconds=period.seconds, is_relative=is_relative)
+    return Strange(text=ast.unparse(node))
+
+
+def _arithmetic(node: ast.expr) -> Any:
+    """`60 * 60`, which people write for an hour."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _literal(node.left), _literal(node.right)
+        if isinstance(left, int | float) and isinstance(right, int | float):
+            return left * right
+    raise ValueError(f"{ast.unparse(node)} is no literal; import it instead: module:attr")
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

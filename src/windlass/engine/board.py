@@ -1,0 +1,137 @@
+"""One execution while its next steps are decided: what is known of its steps, what follows.
+
+Decides without waiting: what it would have to look up is put on a list, and decided in the next
+round, when it is known. A join may only be decided while the execution is held; see `progress`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from windlass.engine.plans import Facts
+from windlass.model.plan import End, Vertex, verdict
+from windlass.model.turn import Turn, take_turn
+
+
+@dataclass(slots=True)
+class Step:
+    """A step that was decided, to be written."""
+
+    facts: Facts
+    vertex: Vertex
+    turn: Turn
+
+
+class Board:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.is_held = False  # the execution's row is locked by this transaction
+        self.wants_hold = False
+        self.wanted: dict[str, bool] = {}  # step -> is its result wanted too
+        self._ends: dict[str, End] = {}
+        self._looked: dict[str, bool] = {}  # asked for, with or without its result
+        self._open: deque[str] = deque()  # steps whose turn may have come
+        self._scope: dict[str, Any] | None = None
+
+    def ended(self, step: str, end: End) -> None:
+        self._ends[step] = end
+        self._looked[step] = True
+        vertex = self.facts.plan.vertices.get(step)
+        if vertex is not None:
+            self._open.extend(vertex.dependents)
+
+    def begin(self) -> None:
+        """Its first steps are due."""
+        self._open.extend(self.facts.plan.first)
+
+    def again(self, known: Mapping[str, End], steps: Iterable[str]) -> None:
+        """These are decided anew, the execution being held. How all others ended is known, if not
+        with what result.
+        """
+        self.is_held = True
+        self._ends |= known
+        self._looked = dict.fromkeys(self.facts.plan.vertices, False)
+        self._looked |= {step: end.result is not None for step, end in known.items()}
+        self._open.extend(steps)
+
+    def learned(self, found: Mapping[str, End]) -> None:
+        """What was wanted; steps that have no job are not in it."""
+        for step, has_result in self.wanted.items():
+            self._looked[step] = has_result or self._looked.get(step, False)
+            if step in found:
+                self._ends[step] = found[step]
+        self.wanted = {}
+
+    def decide(self) -> list[Step]:
+        """All that can be decided now; the rest has put what it needs on `wanted`."""
+        decided: list[Step] = []
+        waiting: list[str] = []
+        while self._open:
+            vertex = self.facts.plan.vertices[self._open.popleft()]
+            if vertex.id in self._ends:
+                continue  # it has its job, by another of its needs
+            if not self._knows_enough(vertex):
+                waiting.append(vertex.id)
+                continue
+            said = verdict(vertex, self._ends)
+            if said == "wait":
+                continue  # whoever ends next comes by again
+            if said == "ready" and not self._knows(dict.fromkeys(vertex.named, True)):
+                waiting.append(vertex.id)
+                continue
+            turn = (
+                Turn(state="skipped") if said == "skip" else take_turn(vertex, self.scope(vertex))
+            )
+            decided.append(Step(self.facts, vertex, turn))
+            self._put(vertex, turn)
+        self._open.extend(dict.fromkeys(waiting))
+        return decided
+
+    def scope(self, vertex: Vertex) -> dict[str, Any]:
+        """What the expressions of a step see."""
+        if self._scope is None:
+            self._scope = self.facts.scope()
+        if not vertex.named:
+            return self._scope
+        return self._scope | {"steps": {name: seen(self._ends.get(name)) for name in vertex.named}}
+
+    def _put(self, vertex: Vertex, turn: Turn) -> None:
+        if turn.state in ("queued", "awaited"):
+            self._ends[vertex.id] = End(state="queued")
+        else:
+            self.ended(vertex.id, End(state=turn.state, result=turn.result, error=turn.error))
+
+    def _knows_enough(self, vertex: Vertex) -> bool:
+        """For one need its own end is enough; a join must look, and nobody else may meanwhile."""
+        if len(vertex.needs) <= 1:
+            return True
+        if not self.is_held:
+            self.wants_hold = True
+        # Which way a switch went is its result.
+        wanted = {need.step: bool(need.cases) or need.step in vertex.named for need in vertex.needs}
+        return self._knows(wanted | {vertex.id: False}) and self.is_held
+
+    def _knows(self, wanted: Mapping[str, bool]) -> bool:
+        is_all = True
+        for step, with_result in wanted.items():
+            known = self._looked.get(step)
+            if known is None or (with_result and not known):
+                self.wanted[step] = self.wanted.get(step, False) or with_result
+                is_all = False
+        return is_all
+
+
+def seen(end: End | None) -> dict[str, Any]:
+    """A step as expressions see it."""
+    if end is None:
+        return {"state": "open", "output": None, "error": None}
+    return {
+        "state": "open" if end.is_open else end.state,
+        "output": None if end.result is None else msgspec.json.decode(end.result),
+        "error": None if end.error is None else msgspec.json.decode(end.error),
+    }

@@ -1,0 +1,68 @@
+"""Has every instant at which a schedule was due its row in the ledger?
+
+Of each schedule the newest so many rows are compared with what its rule says, from the last change
+of the rule on. A row may stand for instants before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from windlass.engine.finding import Finding
+from windlass.engine.rules import rule_of
+from windlass.limits import LEDGER_SAMPLE
+from windlass.model.schedule_next import between
+from windlass.store.database import Database, Record
+
+SCHEDULES_AT_ONCE: Final = 500
+_NAMED_MAX: Final = 3
+
+
+async def check_ledger(database: Database) -> list[Finding]:
+    findings = []
+    async for schedule in _schedules(database):
+        rows = await database.read("firing_list", schedule["id"], None, None, LEDGER_SAMPLE)
+        gaps = missing_instants(schedule, rows)
+        if gaps:
+            findings.append(_finding(schedule["name"], gaps))
+    return findings
+
+
+async def _schedules(database: Database) -> AsyncIterator[Record]:
+    after = ""
+    while rows := await database.read("schedule_sample", after, SCHEDULES_AT_ONCE):
+        for row in rows:
+            yield row
+        after = rows[-1]["name"]
+
+
+def missing_instants(schedule: Record, rows: Sequence[Record]) -> list[datetime]:
+    """`rows` are its newest, newest first. All of them read: the ledger goes no further back."""
+    known = rule_of(schedule["rule"], schedule["name"], schedule["created_at"])
+    first = schedule["changed_at"]
+    if rows:
+        # Before the oldest that was read nothing is known.
+        first = max(first, rows[-1]["instant"] - timedelta(microseconds=1))
+    expected = list(between(known.rule, first, schedule["last_at"], LEDGER_SAMPLE))
+    there = {row["instant"]: row["stands_for"] for row in rows}
+    gaps, stood_for = [], 0
+    for instant in reversed(expected):
+        if instant in there:
+            stood_for = there[instant] - 1
+        elif stood_for > 0:
+            stood_for -= 1
+        else:
+            gaps.append(instant)
+    return gaps
+
+
+def _finding(name: str, gaps: Sequence[datetime]) -> Finding:
+    named = ", ".join(gap.isoformat() for gap in sorted(gaps)[:_NAMED_MAX])
+    more = f" and {len(gaps) - _NAMED_MAX} more" if len(gaps) > _NAMED_MAX else ""
+    return Finding(
+        check="ledger_gap",
+        subject=f"schedule {name}",
+        detail=f"was due at {named}{more}, and its ledger does not say what became of it",
+    )

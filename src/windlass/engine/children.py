@@ -1,0 +1,64 @@
+"""Child executions: begun for the step that asks for them, and waited for by it.
+
+Promises: a step has one child, whoever begins it and however often: the step's id is unique among
+executions. The child's end ends the step (see `conclude`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from windlass.engine.awaited import end_awaited
+from windlass.engine.finished import Finished
+from windlass.engine.plans import Facts, facts_in
+from windlass.engine.start import Start, start_many
+from windlass.errors import Conflict, InvalidInput, NotFound
+from windlass.limits import CHILD_DEPTH_MAX
+from windlass.model.outcome import Failed
+from windlass.store.database import Connection, Database, Record
+
+
+async def begin_children(database: Database, job_ids: Collection[UUID]) -> Finished:
+    """Begin the executions that these steps wait for; one that has its child is left alone."""
+    rows = await database.run("step_asked_get_many", list(job_ids))
+    async with database.hot() as connection:
+        facts = await facts_in(connection, {row["execution_id"] for row in rows})
+    finished = Finished()
+    # One by one where they must be told apart: a child that cannot begin fails only its own step.
+    for row in rows:
+        finished.add(await _begin(database, row, facts[row["execution_id"]]))
+    return finished
+
+
+async def _begin(database: Database, row: Record, parent: Facts) -> Finished:
+    given: dict[str, Any] = msgspec.json.decode(row["input"])
+    if parent.depth >= CHILD_DEPTH_MAX:
+        said = f"{given.get('workflow')!r} would be the child of {CHILD_DEPTH_MAX} parents"
+        return await _fail(database, row["id"], Failed("too_deep", said, is_final=True))
+    start = Start(
+        workflow=str(given.get("workflow")),
+        version=given.get("version"),
+        input=given.get("input") or {},
+        priority=row["priority"],
+        parent_job_id=row["id"],
+        depth=parent.depth + 1,
+        correlation_id=row["correlation_id"],
+        trace_id=row["trace_id"],
+        owner=row["owner"],
+    )
+    try:
+        started = await start_many(database, [start])
+    except (NotFound, InvalidInput, Conflict) as refusal:
+        return await _fail(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
+    return started.finished
+
+
+async def _fail(database: Database, job_id: UUID, outcome: Failed) -> Finished:
+    async def work(connection: Connection[Record]) -> Finished:
+        return await end_awaited(connection, {job_id: outcome})
+
+    return await database.together(work)

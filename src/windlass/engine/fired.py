@@ -1,0 +1,31 @@
+"""What a round of firing needs to know of its installation, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from windlass.engine.admission import Limits
+from windlass.engine.announce import Line
+from windlass.engine.finished import Finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireRules:
+    limits: Limits = field(default_factory=Limits)
+    max_attempts: int = 5  # of a job that does not say
+
+
+@dataclass(slots=True, kw_only=True)
+class Fired:
+    schedules: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    late_seconds: list[float] = field(default_factory=list)  # of each that was made by its rule
+    lines: dict[Line, datetime | float] = field(default_factory=dict)  # that have new work
+    finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
+    is_full: bool = False  # there may be more
+
+    def add_line(self, line: Line, due: datetime | float) -> None:
+        if due == 0.0 or line not in self.lines:
+            self.lines[line] = due

@@ -1,0 +1,79 @@
+"""What follows a commit that ended jobs: everybody who waits is told, and what nobody performs is
+looked after.
+
+All of it is made good elsewhere if this process dies here: waiters poll, executions are refreshed
+by the safety net, steps are found by `engine.untended`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+import structlog
+
+from windlass.engine.announce import Announcer
+from windlass.engine.finished import Finished
+from windlass.engine.fired import Fired
+from windlass.engine.lock_passed import Passed
+from windlass.engine.progressed import Progressed
+from windlass.engine.tend import needs_tending, tend
+from windlass.errors import Unavailable
+from windlass.store.database import Database
+
+log = structlog.get_logger()
+
+
+class Follower:
+    def __init__(self, database: Database, announcer: Announcer) -> None:
+        self._database = database
+        self._announcer = announcer
+        self._due = Progressed()
+        self._task: asyncio.Task[None] | None = None
+        # Hears of running jobs that must stop, each with its node (see engine.stop).
+        self.on_stop: Callable[[Mapping[UUID, UUID]], None] = announcer.cancels
+
+    def follow(self, finished: Finished) -> None:
+        self._announcer.ends(finished.ended)
+        self._announcer.rows([*finished.requeued, *finished.ready])
+        self.on_stop(finished.stopping)
+        self.progressed(finished.progressed)
+
+    def fired(self, fired: Fired) -> None:
+        """Schedules made something."""
+        if fired.lines:
+            self._announcer.lines(fired.lines)
+        self.follow(fired.finished)
+
+    def passed(self, passed: Passed) -> None:
+        self._announcer.rows(passed.ready)
+        self._announcer.passed(passed)
+
+    def progressed(self, progressed: Progressed) -> None:
+        self._announcer.passed(progressed.locks)
+        self._announcer.marks(progressed.marks, is_urgent=True)
+        self._announcer.marks(progressed.touched - progressed.marks, is_urgent=False)
+        if needs_tending(progressed):
+            self._due.add(progressed)
+            if self._task is None:
+                self._task = asyncio.create_task(self._tend(), name="tend executions")
+
+    async def quiet(self) -> None:
+        """Wait until nothing is left to look after."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _tend(self) -> None:
+        try:
+            while needs_tending(self._due):
+                due, self._due = self._due, Progressed()
+                try:
+                    finished = await tend(self._database, due)
+                except Unavailable as trouble:
+                    # Not kept for later: the net finds it when PostgreSQL is back.
+                    log.warning("tending_put_off", reason=str(trouble))
+                else:
+                    self.follow(finished)
+        finally:
+            self._task = None

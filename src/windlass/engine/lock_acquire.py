@@ -1,0 +1,137 @@
+"""Take, renew and give back a lock, for callers of the API.
+
+A caller stands in line like a job, under a ticket, and holds the lock for a time that it renews.
+The token of its hold is larger than that of every hold before: whatever the lock guards can refuse
+the word of an earlier one.
+
+Promises: a hold that has run out is held by nobody, and cannot be renewed (LockLost). Taking with
+the same ticket again gives the same hold; giving back twice does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.lock_pass import Change, pass_on
+from windlass.engine.lock_passed import Passed
+from windlass.errors import LockLost, LockOfJob
+from windlass.limits import LOCK_LEAD_SECONDS
+from windlass.model.priority import NUMBERS
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+# A ticket of somebody who does not wait is gone before anybody else sees it.
+_MOMENT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockCall:
+    """What a caller asks for."""
+
+    name: str
+    ticket: UUID
+    ttl_seconds: float
+    wait_seconds: float = 0.0
+    capacity: int | None = None  # when the lock is made by this; None: 1
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    name: str
+    token: int
+    expires_at: datetime
+    capacity: int
+    is_replayed: bool = False  # True: the ticket held it before
+
+
+async def acquire(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
+    """None: it is taken. Whoever waits then has its ticket in line (see engine.lock_waiters)."""
+
+    async def work(connection: Connection[Record]) -> tuple[Held | None, Passed]:
+        if known := await _held(connection, call.ticket, is_replayed=True):
+            return known, Passed()
+        if call.capacity is not None:
+            await connection.fetch(statement("lock_make_many"), [call.name], [call.capacity])
+        await connection.fetch(
+            statement("lock_ticket_enter"),
+            call.name,
+            call.ticket,
+            call.owner,
+            call.ttl_seconds,
+            call.wait_seconds or _MOMENT_SECONDS,
+            NUMBERS["normal"] * LOCK_LEAD_SECONDS,
+        )
+        one = [call.name]
+        passed = await pass_on(connection, Change(freed=one, entered=one, lapsed=one))
+        held = await _held(connection, call.ticket)
+        if held is None and not call.wait_seconds:
+            await _leave(connection, call)
+        # Somebody has to look when it runs out, or when the caller's patience does.
+        passed.look_in(call.wait_seconds if held is None else call.ttl_seconds)
+        return held, passed
+
+    return await database.together(work)
+
+
+async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
+    """The caller waits no longer. It may have got the lock at the last moment."""
+
+    async def work(connection: Connection[Record]) -> tuple[Held | None, Passed]:
+        # Whoever it kept places from may go now.
+        change = Change(freed=[call.name], leaving=[call.ticket])
+        passed = await pass_on(connection, change)
+        return await _held(connection, call.ticket), passed
+
+    return await database.together(work)
+
+
+async def renew(database: Database, name: str, token: int, ttl_seconds: float) -> datetime:
+    """Hold it so long from now on; returns until when. Raises LockLost."""
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        await connection.fetch(statement("lock_hold_many"), [], [name], 0)
+        return await connection.fetch(statement("lock_renew"), name, token, ttl_seconds)
+
+    for row in await database.together(work):
+        until: datetime = row["expires_at"]
+        return until
+    raise LockLost(name, token)
+
+
+async def give_back(database: Database, name: str, token: int) -> Passed:
+    """What is held no longer, or never was, needs no giving back. Raises LockOfJob."""
+
+    async def work(connection: Connection[Record]) -> Passed:
+        for row in await connection.fetch(statement("lock_held_by_job"), name, token):
+            raise LockOfJob(name, ids.show("job", row["job_id"]))
+        return await pass_on(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
+
+    return await database.together(work)
+
+
+async def _held(
+    connection: Connection[Record], ticket: UUID, *, is_replayed: bool = False
+) -> Held | None:
+    rows = await connection.fetch(statement("lock_ticket_get_many"), [ticket])
+    return held_from(rows[0], is_replayed=is_replayed) if rows else None
+
+
+def held_from(row: Record, *, is_replayed: bool = False) -> Held:
+    """From a row of lock_ticket_get_many."""
+    return Held(
+        name=row["lock"],
+        token=row["token"],
+        expires_at=row["expires_at"],
+        capacity=row["capacity"],
+        is_replayed=is_replayed,
+    )
+
+
+async def _leave(connection: Connection[Record], call: LockCall) -> None:
+    """The rows are held: it came and goes in one transaction, and nobody has seen it."""
+    none: tuple[list[object], ...] = ([], [], [])
+    await connection.fetch(statement("lock_leave_many"), [call.name], [call.ticket], *none)

@@ -1,0 +1,282 @@
+"""Start executions, many at a time.
+
+Promises: an answer means committed: the execution and the jobs of its first steps, or that it waits
+for its turn (G1). A new execution runs the newest version that PostgreSQL knows: that a definition
+is cached decides nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.ask_cancel import not_begun
+from windlass.engine.awaited import end_awaited
+from windlass.engine.board import Board
+from windlass.engine.finished import Finished
+from windlass.engine.lock_release import take_locks
+from windlass.engine.plans import learn, plan_known, remember
+from windlass.engine.progress import play
+from windlass.engine.progressed import Progressed
+from windlass.engine.recall import recall
+from windlass.engine.request import Idempotency
+from windlass.engine.turns import Standing, take_turns
+from windlass.errors import InvalidInput, NotFound, WindlassError
+from windlass.limits import KEY_CHARS_MAX
+from windlass.model import strict_json
+from windlass.model.definition import Concurrency
+from windlass.model.execution_input import complete_input
+from windlass.model.expression import Unanswerable
+from windlass.model.placement import shard_of
+from windlass.model.plan import Plan
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True, kw_only=True)
+class Start:
+    """An execution that somebody asked for."""
+
+    workflow: str
+    version: int | None = None  # None: the newest
+    input: Mapping[str, Any] = field(default_factory=dict)
+    priority: int | None = None  # None: the definition's
+    parent_job_id: UUID | None = None  # the step that waits for it
+    depth: int = 0
+    correlation_id: str | None = None
+    trace_id: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    idempotency: Idempotency | None = None
+    execution_id: UUID | None = None  # None: a fresh one
+    # One at a time of this key, the next waits; where the definition has none. None: as that says
+    line: str | None = None
+
+
+# Runs a statement by name.
+Fetch: TypeAlias = Callable[..., Awaitable[list[Record]]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Started:
+    execution_ids: list[UUID]  # of one whose step has its child, or waits no more: none
+    finished: Finished = field(default_factory=Finished)
+    is_replayed: bool = False  # the same Idempotency-Key was answered before
+
+    @property
+    def progressed(self) -> Progressed:
+        return self.finished.progressed
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """A start with everything that is decided before the transaction."""
+
+    start: Start
+    execution_id: UUID
+    version: int
+    digest: bytes
+    plan: Plan
+    input: str
+    key: str | None  # of its concurrency; None: it waits for no other
+    concurrency: Concurrency | None
+
+
+async def start_many(database: Database, starts: Sequence[Start]) -> Started:
+    """Start them all or none. Raises NotFound, InvalidInput, and what its policy refuses."""
+    drafts = []
+    for found in await prepare(database.run, starts):
+        if isinstance(found, WindlassError):
+            raise found
+        drafts.append(found)
+    queues = sorted({queue for draft in drafts for queue in draft.plan.queues})
+    await database.run("queue_ensure_many", queues)
+
+    async def work(connection: Connection[Record]) -> Started:
+        mark = starts[0].idempotency if starts else None
+        replayed = await recall(connection, mark, [draft.execution_id for draft in drafts])
+        if replayed is not None:
+            return Started(execution_ids=replayed, is_replayed=True)
+        return await begin(connection, drafts)
+
+    return await database.together(work)
+
+
+async def prepare(fetch: Fetch, starts: Sequence[Start]) -> list[Prepared | WindlassError]:
+    """Each with its definition, or why it cannot be started: NotFound, InvalidInput."""
+    named = sorted({(start.workflow, start.version or 0) for start in starts})
+    rows = await fetch(
+        "workflow_version_find", [name for name, _ in named], [version for _, version in named]
+    )
+    found = {(row["workflow"], row["asked"]): row for row in rows}
+    plans = {row["hash"]: plan for row in rows if (plan := plan_known(row["hash"])) is not None}
+    missing = [(row["workflow"], row["version"]) for row in rows if row["hash"] not in plans]
+    if missing:
+        columns = [name for name, _ in missing], [version for _, version in missing]
+        for row in await fetch("definition_get_many", *columns):
+            plans[row["hash"]] = learn(row["hash"], row["definition"])
+    drafts: list[Prepared | WindlassError] = []
+    for place, start in enumerate(starts):
+        asked = (start.workflow, start.version or 0)
+        if asked not in found:
+            said = start.workflow if start.version is None else f"{start.workflow} {start.version}"
+            drafts.append(NotFound("workflow", said))
+            continue
+        row = found[asked]
+        at = f"/{place}" if len(starts) > 1 else ""
+        try:
+            drafts.append(_drafted(start, row, plans[row["hash"]], at))
+        except InvalidInput as trouble:
+            drafts.append(trouble)
+    return drafts
+
+
+def _drafted(start: Start, row: Record, plan: Plan, at: str) -> Prepared:
+    given = complete_input(plan.definition, start.input, at)
+    try:
+        text = strict_json.write(given)
+    except ValueError as trouble:
+        raise InvalidInput.at(f"{at}/input", str(trouble)) from None
+    key, concurrency = _key(plan, given, at), plan.definition.concurrency
+    if key is None and start.line is not None:
+        key, concurrency = start.line, Concurrency(key=start.line)
+    return Prepared(
+        start=start,
+        execution_id=start.execution_id or ids.uuid7(),
+        version=row["version"],
+        digest=row["hash"],
+        plan=plan,
+        input=text,
+        key=key,
+        concurrency=concurrency,
+    )
+
+
+def _key(plan: Plan, given: Mapping[str, Any], at: str) -> str | None:
+    if plan.concurrency_key is None:
+        return None
+    try:
+        said = plan.concurrency_key.fill({"inputs": given, "vars": plan.vars})
+    except Unanswerable as trouble:
+        raise InvalidInput.at(f"{at}/input", f"gives no concurrency key: {trouble}") from None
+    key = said if isinstance(said, str) else strict_json.write(said)
+    if len(key) > KEY_CHARS_MAX:
+        said = f"gives a concurrency key of {len(key)} letters; at most {KEY_CHARS_MAX} are allowed"
+        raise InvalidInput.at(f"{at}/input", said)
+    return key
+
+
+async def begin(connection: Connection[Record], drafts: Sequence[Prepared]) -> Started:
+    decided = await take_turns(
+        connection,
+        [(draft.start.workflow, draft.key, draft.concurrency) for draft in drafts],
+    )
+    finished = decided.finished
+    wanted = await _wanted(connection, drafts)
+    chosen = [
+        (draft, turn)
+        for draft, turn in zip(drafts, decided.standings, strict=True)
+        if draft.execution_id in wanted
+    ]
+    inserted = await connection.fetch(statement("execution_insert_many"), *_columns(chosen))
+    made = {row["id"]: row["created_at"] for row in inserted}
+    boards: dict[UUID, Board] = {}
+    for draft, turn in chosen:
+        if draft.execution_id not in made:
+            continue
+        if turn.word == "begin":
+            board = Board(_facts(draft, made[draft.execution_id]))
+            board.begin()
+            boards[draft.execution_id] = board
+        elif turn.word == "skip":
+            finished.add(await _skipped(connection, draft))
+    # Even one that ends as it begins, all its steps being skipped, gets refreshed.
+    progressed = Progressed(marks=set(boards))
+    await play(connection, boards, progressed)
+    finished.add(Finished(ready=progressed.ready, progressed=progressed))
+    finished.ready += await take_locks(connection, finished.progressed)
+    return Started(execution_ids=list(made), finished=finished)
+
+
+async def _wanted(connection: Connection[Record], drafts: Sequence[Prepared]) -> set[UUID]:
+    """Those that nobody waits for, and those that somebody still does."""
+    steps = [draft.start.parent_job_id for draft in drafts if draft.start.parent_job_id is not None]
+    waiting: set[UUID | None] = {None}
+    if steps:
+        rows = await connection.fetch(statement("step_hold_waiting"), steps)
+        waiting |= {row["id"] for row in rows}
+    return {draft.execution_id for draft in drafts if draft.start.parent_job_id in waiting}
+
+
+async def _skipped(connection: Connection[Record], draft: Prepared) -> Finished:
+    finished = Finished(ended={draft.execution_id: "cancelled"})
+    if draft.start.parent_job_id is not None:
+        outcome = not_begun(draft.execution_id, "skipped")
+        finished.add(await end_awaited(connection, {draft.start.parent_job_id: outcome}))
+    return finished
+
+
+def _facts(draft: Prepared, created_at: Any) -> Any:
+    row = {
+        "id": draft.execution_id,
+        "workflow": draft.start.workflow,
+        "version": draft.version,
+        "created_at": created_at,
+        "depth": draft.start.depth,
+        "priority": _priority(draft),
+        "input": draft.input,
+    }
+    return remember(row, draft.plan)
+
+
+def _columns(chosen: Sequence[tuple[Prepared, Standing]]) -> list[list[Any]]:
+    drafts = [draft for draft, _ in chosen]
+    starts = [draft.start for draft in drafts]
+    definitions = [draft.plan.definition for draft in drafts]
+    return [
+        [draft.execution_id for draft in drafts],
+        [start.workflow for start in starts],
+        [draft.version for draft in drafts],
+        [draft.input for draft in drafts],
+        [_priority(draft) for draft in drafts],
+        [shard_of(draft.execution_id) for draft in drafts],
+        [start.depth for start in starts],
+        [has_conclusion(draft.plan, draft.start) for draft in drafts],
+        [known.timeout_seconds for known in definitions],
+        [draft.key for draft in drafts],
+        [draft.concurrency.limit if draft.concurrency else None for draft in drafts],
+        [start.parent_job_id for start in starts],
+        [start.correlation_id for start in starts],
+        [start.trace_id for start in starts],
+        [start.owner for start in starts],
+        [strict_json.write(list(start.tags)) if start.tags else None for start in starts],
+        [turn.word == "begin" for _, turn in chosen],
+        [_why_skipped(turn) for _, turn in chosen],
+    ]
+
+
+def _priority(draft: Prepared) -> int:
+    own = draft.start.priority
+    return draft.plan.definition.priority if own is None else own
+
+
+def _why_skipped(turn: Standing) -> str | None:
+    if turn.word != "skip":
+        return None
+    running = None if turn.behind is None else ids.show("execution", turn.behind)
+    said = "as many as may run with its concurrency key did"
+    return strict_json.write({"cause": "skipped", "message": said, "execution_id": running})
+
+
+def has_conclusion(plan: Plan, start: Start) -> bool:
+    """Is there more to its end than a state?"""
+    return (
+        plan.output is not None
+        or plan.has_undo
+        or plan.concurrency_key is not None
+        or start.parent_job_id is not None
+        or start.line is not None
+    )

@@ -1,0 +1,172 @@
+"""What becomes of the instants at which a schedule is due: fired, late, skipped or coalesced.
+
+    due instants -> paused meanwhile? -> missed? (misfire, catchup) -> one still goes? (overlap)
+
+An instant is *missed* when nobody fired it for so long that it was not a leader's change but an
+outage (`MISFIRE_SECONDS`). As long as none is missed all of them are made, each a moment late. If
+one is, the policy speaks: `fire_once` makes the newest of all, `fire_all` makes them all, `skip`
+only those that are not missed. However it ends, each instant gets a decision, and the next one is
+due as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal, TypeAlias, assert_never
+
+from windlass.limits import FIRE_ALL_MAX, LATE_SECONDS, MISFIRE_SECONDS
+
+Overlap: TypeAlias = Literal["allow", "skip", "queue_one", "cancel_running"]
+Misfire: TypeAlias = Literal["fire_once", "fire_all", "skip"]
+FiringState: TypeAlias = Literal["fired", "late", "skipped", "coalesced"]
+
+MADE: Final = ("fired", "late")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    overlap: Overlap = "allow"
+    misfire: Misfire = "fire_once"
+    catchup_seconds: float | None = None  # None: however long ago they were missed
+    jitter_seconds: float = 0.0  # is no lateness
+    resumed_at: datetime | None = None  # it was paused until then; None: never
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but its age can keep an instant from being made."""
+        return self.overlap == "allow" and self.resumed_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    instant: datetime
+    state: FiringState
+    reason: str | None = None  # None: it is made
+    stands_for: int = 1  # itself, and instants before it that get no decision of their own
+    waits: bool = False  # goes when the one that is unfinished has ended
+    cancels: bool = False  # whatever is unfinished is asked to stop
+
+    @property
+    def is_made(self) -> bool:
+        return self.state in MADE
+
+
+def decide(
+    instants: Sequence[datetime],
+    now: datetime,
+    policy: Policy,
+    *,
+    older: int = 0,
+    unfinished: Sequence[str] = (),
+) -> list[Decision]:
+    """One decision for each instant, in order. They are due, undecided, and the oldest first.
+
+    `older`: so many more lie before the first and share its fate. `unfinished`: what the schedule
+    has made and what has not ended, newest first, by name.
+    """
+    if len(instants) == 1 and policy.is_plain and _is_in_time(instants[0], now, policy):
+        return [_made(instants[0], now, policy)]  # what nearly all of them are
+    decisions = _missed(instants, now, policy)
+    if older and decisions:
+        decisions[0] = replace(decisions[0], stands_for=1 + older)
+    return _overlapped(decisions, policy.overlap, unfinished)
+
+
+def _is_in_time(instant: datetime, now: datetime, policy: Policy) -> bool:
+    return (now - instant).total_seconds() <= MISFIRE_SECONDS + policy.jitter_seconds
+
+
+def _missed(instants: Sequence[datetime], now: datetime, policy: Policy) -> list[Decision]:
+    oldest_in_time = now - timedelta(seconds=MISFIRE_SECONDS + policy.jitter_seconds)
+    awake = [
+        instant for instant in instants if policy.resumed_at is None or instant > policy.resumed_at
+    ]
+    is_missed = bool(awake) and awake[0] < oldest_in_time
+    decisions = []
+    for place, instant in enumerate(instants, len(awake) - len(instants)):
+        if place < 0:
+            decisions.append(_skipped(instant, "paused: it was paused then"))
+        elif not is_missed:
+            decisions.append(_made(instant, now, policy))
+        else:
+            ahead = len(awake) - 1 - place  # how many are newer
+            decisions.append(
+                _misfired(instant, now, policy, ahead, awake[-1], instant < oldest_in_time)
+            )
+    return decisions
+
+
+def _misfired(
+    instant: datetime, now: datetime, policy: Policy, ahead: int, newest: datetime, is_old: bool
+) -> Decision:
+    catchup = policy.catchup_seconds
+    if is_old and catchup is not None and (now - instant).total_seconds() > catchup:
+        return _skipped(instant, f"catchup: it was missed by more than {catchup:g} seconds")
+    match policy.misfire:
+        case "fire_once":
+            if ahead:
+                said = f"misfire: it was missed, and {_shown(newest)} makes up for it"
+                return Decision(instant=instant, state="coalesced", reason=said)
+        case "fire_all":
+            if ahead >= FIRE_ALL_MAX:
+                said = f"misfire: {FIRE_ALL_MAX} newer ones were missed too; backfill the others"
+                return _skipped(instant, said)
+        case "skip":
+            if is_old:
+                return _skipped(instant, "misfire: it was missed")
+        case _:
+            assert_never(policy.misfire)
+    return _made(instant, now, policy)
+
+
+def _overlapped(
+    decisions: list[Decision], overlap: Overlap, unfinished: Sequence[str]
+) -> list[Decision]:
+    if overlap == "allow":
+        return decisions
+    going = list(unfinished)
+    newest = next((known.instant for known in reversed(decisions) if known.is_made), None)
+    return [
+        _beside(decision, overlap, going, newest) if decision.is_made else decision
+        for decision in decisions
+    ]
+
+
+def _beside(
+    decision: Decision, overlap: Overlap, going: list[str], newest: datetime | None
+) -> Decision:
+    """The decision beside what goes; if it is made it goes too from now on."""
+    match overlap:
+        case "cancel_running":
+            if decision.instant != newest:
+                assert newest is not None, "this one is made"
+                said = f"overlap: it made way for {_shown(newest)}"
+                return replace(decision, state="coalesced", reason=said)
+            return replace(decision, cancels=bool(going))
+        case "skip" | "queue_one":
+            if going and (overlap == "skip" or len(going) > 1):
+                waits = f", and {going[0]} waits for it" if len(going) > 1 else ""
+                said = f"overlap: {going[-1]} had not ended{waits}"
+                return replace(decision, state="skipped", reason=said)
+            waits_for = bool(going)
+            going.insert(0, f"the one of {_shown(decision.instant)}")
+            return replace(decision, waits=waits_for)
+        case "allow":
+            return decision
+        case _:
+            assert_never(overlap)
+
+
+def _made(instant: datetime, now: datetime, policy: Policy) -> Decision:
+    is_late = (now - instant).total_seconds() > LATE_SECONDS + policy.jitter_seconds
+    return Decision(instant=instant, state="late" if is_late else "fired")
+
+
+def _skipped(instant: datetime, reason: str) -> Decision:
+    return Decision(instant=instant, state="skipped", reason=reason)
+
+
+def _shown(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,120 @@
+"""What a step becomes when its turn has come: a job, a wait, or an end without either.
+
+Expressions are evaluated here and nowhere later: the job that is inserted holds plain values. One
+that cannot be answered ends its step as `dead`, with what was missing and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.limits import FAN_PLACES_MAX, LOCKS_MAX
+from windlass.model import strict_json
+from windlass.model.definition import AWAITED_KINDS
+from windlass.model.expression import Expression, Unanswerable
+from windlass.model.harmless import harmless_json
+from windlass.model.lock import read_lock_name
+from windlass.model.plan import Vertex, Work
+from windlass.model.target import target_of
+
+Scope = Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """`queued` and `awaited` are jobs to insert; the others are ends."""
+
+    state: Literal["queued", "awaited", "succeeded", "dead", "skipped"]
+    input: str = "{}"  # JSON
+    target: str | None = None  # whom an `http` step calls
+    locks: list[str] | None = None
+    result: str | None = None  # JSON
+    error: str | None = None  # JSON
+    cause: str | None = None
+    places: int | None = None  # of a fan-out
+
+
+def take_turn(vertex: Vertex, scope: Scope) -> Turn:
+    try:
+        if vertex.condition is not None and not _holds(vertex.condition, scope):
+            return Turn(state="skipped")
+        match vertex.work.kind:
+            case "transform":
+                return Turn(state="succeeded", result=vertex.work.input.fill_json(scope))
+            case "switch":
+                return Turn(state="succeeded", result=f'{{"case":{_chosen(vertex, scope)}}}')
+            case "fail":
+                message = vertex.work.input.fill(scope)["message"]
+                return _dead("failed_by_definition", _text(message))
+            case "map":
+                return _fan_out(vertex, scope)
+            case _:
+                return work_of(vertex.work, scope)
+    except Unanswerable as trouble:
+        return _dead("expression", str(trouble))
+
+
+def work_of(work: Work, scope: Scope) -> Turn:
+    """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
+    try:
+        turn = Turn(
+            state="awaited" if work.kind in AWAITED_KINDS else "queued",
+            input=work.input.fill_json(scope),
+        )
+        if work.kind == "http":
+            turn.target = target_of(str(msgspec.json.decode(turn.input).get("url")))
+        if work.locks is not None:
+            turn.locks = _names(work.locks.fill(scope))
+        return turn
+    except Unanswerable as trouble:
+        return _dead("expression", str(trouble))
+
+
+def _holds(condition: Expression, scope: Scope) -> bool:
+    said = condition.evaluate(scope)
+    if not isinstance(said, bool):
+        raise Unanswerable(f"a condition gave {type(said).__name__}, and must give true or false")
+    return said
+
+
+def _chosen(vertex: Vertex, scope: Scope) -> int:
+    for condition, place in vertex.cases:
+        if _holds(condition, scope):
+            return place
+    return -1
+
+
+def _fan_out(vertex: Vertex, scope: Scope) -> Turn:
+    assert vertex.items is not None
+    items = vertex.items.evaluate(scope)
+    if not isinstance(items, list):
+        raise Unanswerable(f"items gave {type(items).__name__}, and must give a list")
+    if len(items) > FAN_PLACES_MAX:
+        raise Unanswerable(f"items has {len(items)} elements; at most {FAN_PLACES_MAX} are allowed")
+    if not items:
+        empty = "[]" if vertex.is_collected else '{"total":0,"succeeded":0,"failed":0}'
+        return Turn(state="succeeded", result=empty)
+    return Turn(state="awaited", input=strict_json.write({"items": items}), places=len(items))
+
+
+def _names(value: Any) -> list[str]:
+    names = list(dict.fromkeys(_text(name) for name in value))
+    if len(names) > LOCKS_MAX:
+        raise Unanswerable(f"locks must be at most {LOCKS_MAX}; there are {len(names)}")
+    try:
+        return [read_lock_name(name) for name in names]
+    except ValueError as trouble:
+        raise Unanswerable(f"the name of a lock {trouble}") from None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else strict_json.write(value)
+
+
+def _dead(cause: str, message: str) -> Turn:
+    error = harmless_json({"cause": cause, "message": message})
+    return Turn(state="dead", cause=cause, error=error)

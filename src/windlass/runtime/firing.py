@@ -1,0 +1,69 @@
+"""The leader's rounds of firing: it sleeps until the next schedule is due, or until one changes.
+
+A round is fired whoever else believes that it leads (engine.fire). Hints through Redis say that a
+schedule has changed; without them, or when one is lost, a look at the first entry of an index every
+so often finds out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from windlass.engine.fire import fire_due
+from windlass.engine.fired import Fired, FireRules
+from windlass.limits import FIRE_IDLE_SECONDS, FIRE_NEAR_SECONDS, FIRE_POLL_SECONDS
+from windlass.runtime.leader_duties import LeaderDuty
+from windlass.store.database import Database
+
+FIRE: Final = "fire schedules"
+# While one round waits for PostgreSQL the other decides.
+_ROUNDS_AT_ONCE: Final = 2
+# A timer may end a hair before its time.
+_MOMENT_SECONDS: Final = 0.001
+
+
+@dataclass(slots=True, kw_only=True)
+class FiringRounds:
+    database: Database
+    rules: FireRules
+    on_fired: Callable[[Fired], None]
+    is_heard: Callable[[], bool]  # do hints come?
+    rest_seconds: float = 0.0  # after the round that was last
+
+    @property
+    def duty(self) -> LeaderDuty:
+        return LeaderDuty(
+            name=FIRE,
+            every_seconds=FIRE_POLL_SECONDS,
+            do=self.fire,
+            rest=lambda: self.rest_seconds,
+        )
+
+    async def fire(self) -> None:
+        """All that is due now."""
+        self.rest_seconds = FIRE_POLL_SECONDS
+        if await self._round():
+            await asyncio.gather(*(self._rounds() for _ in range(_ROUNDS_AT_ONCE)))
+        found = await self.database.run("schedule_next")
+        self.rest_seconds = self._rest(found[0]["seconds"] if found else None)
+
+    async def _rounds(self) -> None:
+        while await self._round():
+            pass
+
+    async def _round(self) -> bool:
+        """Whether there may be more."""
+        fired = await fire_due(self.database, self.rules)
+        self.on_fired(fired)
+        return fired.is_full
+
+    def _rest(self, seconds: float | None) -> float:
+        """`seconds`: until something is due. None: nothing ever is."""
+        is_near = seconds is not None and seconds < FIRE_NEAR_SECONDS
+        look = FIRE_POLL_SECONDS if is_near or not self.is_heard() else FIRE_IDLE_SECONDS
+        if seconds is None:
+            return look
+        return min(max(seconds, 0.0) + _MOMENT_SECONDS, look)

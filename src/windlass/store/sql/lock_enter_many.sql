@@ -1,0 +1,15 @@
+-- lock_enter_many: put jobs that are parked for their locks into the lines of these.
+-- params: job_id uuid[], lead float8 (seconds that a level of priority is worth)     returns: of every place taken lock, due_seconds
+-- (until its job is due; NULL: it is)
+-- Index: job primary key; the new rows land in lock_wait_line. A job that is due later is in line from now on, but its turn
+-- cannot come before it is due: `look_at` says when somebody has to look. No row of a lock is held here.
+INSERT INTO windlass.lock_wait (lock, waiter, priority, since, rank, look_at)
+SELECT wanted.lock, j.id, j.priority, due.at, due.at - j.priority * $2::float8 * interval '1 second',
+       CASE WHEN j.run_at > now_is.at THEN j.run_at END
+FROM (SELECT clock_timestamp() AS at) now_is
+CROSS JOIN windlass.job j
+CROSS JOIN LATERAL unnest(j.locks) AS wanted(lock)
+CROSS JOIN LATERAL (SELECT greatest(j.run_at, now_is.at) AS at) due
+WHERE j.id = ANY ($1::uuid[]) AND j.parked_for = 'lock'
+ON CONFLICT DO NOTHING
+RETURNING lock, extract(epoch FROM look_at - clock_timestamp())::float8 AS due_seconds

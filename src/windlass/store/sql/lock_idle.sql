@@ -1,0 +1,7 @@
+-- lock_idle: locks that nobody has taken for long, held: who would take one now waits.
+-- params: kept float8 seconds, most int4     returns: name
+-- Index: lock_idle. A lock that has a capacity of its own is kept: somebody set it.
+SELECT l.name FROM windlass.lock l
+WHERE l.capacity = 1 AND l.changed_at < clock_timestamp() - $1::float8 * interval '1 second'
+ORDER BY l.changed_at LIMIT $2
+FOR UPDATE SKIP LOCKED

@@ -1,0 +1,24 @@
+-- lock_leave_many: take away what jobs hold and wait for, what callers give back, and what has run out of time.
+-- params: name text[] (locks whose rows the caller holds: nothing else is touched), leaving uuid[] (jobs that have ended, and
+--         tickets that are given up), token int8[] (holds of callers that are given back), lapsed text[] (locks whose lapsed
+--         holds go), late uuid[] (waiters that somebody had to look at: callers whose time is up go, the others need no look
+--         any more)
+-- returns: nothing
+-- Index: lock_hold_job, lock_hold primary key; lock_wait_waiter, because a line may be long.
+WITH now_is AS MATERIALIZED (
+    SELECT clock_timestamp() AS at
+), ended AS (
+    DELETE FROM windlass.lock_hold h WHERE h.job_id = ANY ($2::uuid[]) AND h.lock = ANY ($1::text[])
+), over AS (
+    DELETE FROM windlass.lock_hold h USING now_is
+    WHERE h.lock = ANY ($1::text[]) AND h.job_id IS NULL
+      AND (h.token = ANY ($3::int8[]) OR (h.lock = ANY ($4::text[]) AND h.expires_at <= now_is.at))
+), left_line AS (
+    DELETE FROM windlass.lock_wait w WHERE w.waiter = ANY ($2::uuid[]) AND w.lock = ANY ($1::text[])
+), gave_up AS (
+    DELETE FROM windlass.lock_wait w USING now_is
+    WHERE w.waiter = ANY ($5::uuid[]) AND w.lock = ANY ($1::text[]) AND w.until <= now_is.at
+)
+UPDATE windlass.lock_wait w SET look_at = w.until FROM now_is
+WHERE w.waiter = ANY ($5::uuid[]) AND w.lock = ANY ($1::text[]) AND w.look_at <= now_is.at
+  AND (w.until IS NULL OR w.until > now_is.at)

@@ -1,0 +1,3 @@
+-- step_hold_waiting: hold steps that wait for a child execution, so that none ends while its child begins.
+-- params: id uuid[]     returns: id of those that wait     Index: job primary key.
+SELECT id FROM windlass.job WHERE id = ANY ($1::uuid[]) AND callback_until IS NOT NULL ORDER BY id FOR UPDATE

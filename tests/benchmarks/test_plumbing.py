@@ -1,0 +1,82 @@
+"""What the figures are read from: a witness that miscounts would make them worth nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http.client import HTTPConnection
+
+import pytest
+
+from benchmarks import child
+from benchmarks.limits import LATE_SECONDS
+from benchmarks.measure import Series, worst
+from benchmarks.prober import Request, probe
+from benchmarks.receiver import RunningReceiver, Seen, receiving
+
+
+def test_the_worst_of_a_series_is_the_one_that_is_judged() -> None:
+    figure = worst(Series(name="stall", unit="ms", values=(1.0, 7.0, 2.0)), at_most=5.0)
+    assert (figure.value, figure.spread.low, figure.holds) == (7.0, 1.0, False)
+    assert worst(Series(name="lost", unit="jobs", values=(0.0, 0.0)), at_most=0.0).holds
+
+
+@pytest.mark.parametrize(
+    ("others", "since", "first_at"),
+    [
+        (1, 0.0, 10.5),
+        (1, 10.6, 20.1),  # neither what came before, nor what came alone
+        (2, 0.0, 20.2),
+        (3, 0.0, None),
+    ],
+)
+def test_more_at_once_is_seen_by_whoever_comes_while_late_ones_are_under_way(
+    others: int, since: float, first_at: float | None
+) -> None:
+    # All times are multiples of how long a late one takes.
+    late, fast = (10.0, 20.0, 20.1), (9.9, 10.5, 12.0, 20.2)
+    arrivals = {f"/late/{at}": at * LATE_SECONDS for at in late}
+    arrivals |= {f"/fast/{at}": at * LATE_SECONDS for at in fast}
+    found = Seen(arrivals=arrivals).first_beside(others, since=since * LATE_SECONDS)
+    assert found == (None if first_at is None else first_at * LATE_SECONDS)
+
+
+async def test_a_receiver_counts_what_comes_again() -> None:
+    async with receiving("late") as receiver:
+        for path in ("/fast/1", "/fast/2", "/fast/1", "/late/3", "/fast/1"):
+            assert await asyncio.to_thread(deliver, receiver, path) == 200
+        seen = await receiver.seen()
+    assert (set(seen.arrivals), seen.again) == ({"/fast/1", "/fast/2", "/late/3"}, 2)
+
+
+async def test_a_prober_counts_answers_and_what_is_none() -> None:
+    answers = iter((b"200 OK", b"503 Gone"))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers twice, and hangs up on everybody after that."""
+        while await reader.read(65_536) and (status := next(answers, None)):
+            writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        told = await probe(Request(address=f"http://{host}:{port}", seconds=1.0))
+    assert told.asked > 2
+    assert told.unanswered == told.asked - 1
+    assert 0 < told.p99_ms <= told.longest_ms
+
+
+async def test_every_figure_of_a_cluster_can_be_asked_for_by_name() -> None:
+    told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
+    for name in (b"failover", b"resize", b"two-nodes", b"sweep"):
+        assert name in told
+
+
+def deliver(receiver: RunningReceiver, path: str) -> int:
+    connection = HTTPConnection("127.0.0.1", receiver.port, timeout=10)
+    try:
+        connection.request("POST", path, body=b"{}")
+        return connection.getresponse().status
+    finally:
+        connection.close()

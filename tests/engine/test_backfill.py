@@ -1,0 +1,99 @@
+"""A stretch of the past is counted first and then made up for, once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.engine.hands import sql
+from tests.engine.scheduling import fire, jobs, ledger, put, rewind
+from windlass.engine.backfill import BackfillTooLarge, backfill, count_backfill
+from windlass.engine.queues import QueueLimits, put_queue
+from windlass.errors import InvalidInput, NotFound
+from windlass.limits import BACKFILL_MAX
+from windlass.store.database import Database
+
+SINCE = datetime(2024, 1, 1, tzinfo=UTC)
+UNTIL = SINCE + timedelta(hours=40)
+HOURLY = {"cron": "0 * * * *"}
+
+
+async def test_it_is_counted_and_then_every_instant_is_fired(database: Database) -> None:
+    await put(database, rule=HOURLY)
+    counted = await count_backfill(database, "minutely", SINCE, UNTIL)
+    assert (counted.instants, counted.made) == (40, 0)
+    assert await jobs(database) == []
+
+    done = await backfill(database, "minutely", SINCE, UNTIL)
+    assert (done.fired, done.skipped) == (40, 0)
+    found = await ledger(database)
+    assert [f.instant for f in found] == [SINCE + timedelta(hours=n) for n in range(40)]
+    assert {(f.state, f.is_asked, f.reason) for f in found} == {("late", True, None)}
+    assert {f.job_id for f in found} == {row["id"] for row in await jobs(database)}
+
+
+async def test_what_was_made_before_is_left_alone(database: Database) -> None:
+    await put(database, rule=HOURLY)
+    await backfill(database, "minutely", SINCE, SINCE + timedelta(hours=5))
+    counted = await count_backfill(database, "minutely", SINCE, UNTIL)
+    assert (counted.instants, counted.made) == (40, 5)
+    assert (await backfill(database, "minutely", SINCE, UNTIL)).fired == 35
+    assert (await backfill(database, "minutely", SINCE, UNTIL)).fired == 0
+    assert len(await jobs(database)) == 40
+
+
+async def test_what_was_skipped_or_coalesced_is_made_up_for(database: Database) -> None:
+    await put(database)
+    first = await rewind(database, instants=5)
+    await fire(database)
+    before = {f.instant: f.job_id for f in await ledger(database)}
+    done = await backfill(database, "minutely", first, first + timedelta(days=1))
+    assert done.fired == 4
+    found = await ledger(database)
+    assert len(found) == 5
+    assert all(f.job_id is not None and f.reason is None for f in found)
+    assert found[-1].job_id == before[found[-1].instant]
+
+
+async def test_it_ends_before_what_the_leader_has_still_to_decide(database: Database) -> None:
+    await put(database)
+    first = await rewind(database, instants=5)
+    done = await backfill(database, "minutely", first - timedelta(minutes=3), first + timedelta(1))
+    assert done.fired == 3
+
+
+async def test_ten_million_instants_are_refused_with_their_number(database: Database) -> None:
+    await put(database, rule={"cron": "* * * * * *"})
+    until = SINCE + timedelta(seconds=10_000_000)
+    counted = await count_backfill(database, "minutely", SINCE, until)
+    assert (counted.instants, counted.made, counted.most) == (10_000_000, None, BACKFILL_MAX)
+    with pytest.raises(BackfillTooLarge, match="the stretch has 10000000 instants") as refused:
+        await backfill(database, "minutely", SINCE, until)
+    assert refused.value.facts["count"] == 10_000_000
+    assert await ledger(database) == []
+
+
+async def test_a_full_queue_leaves_skipped_rows_that_another_backfill_fills(
+    database: Database,
+) -> None:
+    await put_queue(database, "small", QueueLimits(max_jobs=10))
+    await put(database, rule=HOURLY, job={"kind": "noop", "queue": "small"})
+    done = await backfill(database, "minutely", SINCE, UNTIL)
+    assert (done.fired, done.skipped) == (10, 30)
+    await put_queue(database, "small", QueueLimits())
+    assert (await backfill(database, "minutely", SINCE, UNTIL)).fired == 30
+    [row] = await sql(database, "SELECT count(*) AS n FROM windlass.firing WHERE state = 'late'")
+    assert row["n"] == 40
+
+
+async def test_a_stretch_that_runs_backwards_and_a_schedule_that_is_not_there_are_refused(
+    database: Database,
+) -> None:
+    await put(database)
+    with pytest.raises(InvalidInput, match="must lie after since"):
+        await backfill(database, "minutely", UNTIL, SINCE)
+    with pytest.raises(NotFound, match="there is no schedule 'nobody'"):
+        await backfill(database, "nobody", SINCE, UNTIL)
+    with pytest.raises(NotFound, match="there is no schedule 'nobody'"):
+        await count_backfill(database, "nobody", SINCE, UNTIL)

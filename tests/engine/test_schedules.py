@@ -1,0 +1,320 @@
+"""Schedules are put, changed, paused and deleted, and no instant is lost or doubled by it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from tests.engine.flow import noop
+from tests.engine.hands import sql
+from tests.engine.scheduling import (
+    draft,
+    finish_one,
+    fire,
+    jobs,
+    ledger,
+    minutes,
+    pass_a_minute,
+    put,
+    rewind,
+)
+from windlass import ids
+from windlass.engine.doctor import doctor
+from windlass.engine.schedule import ScheduleFilter
+from windlass.engine.schedules import (
+    EditionConflict,
+    delete_schedule,
+    list_schedules,
+    pause_many,
+    put_schedule,
+    read_schedule,
+    resume_many,
+)
+from windlass.engine.trigger import trigger
+from windlass.engine.workflows import publish
+from windlass.errors import NotFound
+from windlass.model.definition_read import trust_definition
+from windlass.store.database import Database
+
+MINUTE = timedelta(minutes=1)
+HOURLY = {"cron": "0 * * * *"}
+
+
+async def test_a_new_schedule_has_its_next_instant_and_an_edition(database: Database) -> None:
+    [clock] = await database.run("database_now")
+    schedule, is_new, _ = await put_schedule(database, draft(tags=("a", "b"), owner="ada"))
+    assert is_new
+    assert schedule.edition == 1
+    assert schedule.next_at is not None
+    assert clock["now"] < schedule.next_at <= clock["now"] + 2 * MINUTE
+    assert (schedule.tags, schedule.owner, schedule.last_at) == (("a", "b"), "ada", None)
+    assert await read_schedule(database, schedule.id) == schedule
+    assert await read_schedule(database, "minutely") == schedule
+
+
+async def test_a_change_raises_the_edition_and_takes_the_next_instant_of_the_new_rule(
+    database: Database,
+) -> None:
+    before = await put(database)
+    after, is_new, _ = await put_schedule(database, draft(rule=HOURLY))
+    assert (is_new, after.edition, after.id) == (False, 2, before.id)
+    assert after.next_at is not None
+    assert after.next_at.minute == 0
+
+
+async def test_what_is_due_by_the_old_rule_is_fired_before_the_new_one_begins(
+    database: Database,
+) -> None:
+    await put(database, misfire="fire_all")
+    first = await rewind(database, instants=3)
+    changed, _, fired = await put_schedule(database, draft(rule=HOURLY))
+    assert [firing.instant for firing in await ledger(database)] == minutes(first, 3)
+    assert fired.states.total() == len(await jobs(database)) == 3
+    assert changed.next_at is not None
+    assert changed.last_at == first + 2 * MINUTE
+    assert changed.next_at > changed.last_at
+    assert (await doctor(database)).is_well
+
+
+async def test_an_instant_that_has_come_does_not_wait_for_its_jitter_when_the_rule_changes(
+    database: Database,
+) -> None:
+    await put(database, rule={"cron": "* * * * *", "jitter": "1h"}, misfire="fire_all")
+    first = await rewind(database, instants=3)
+    await sql(database, "UPDATE windlass.schedule SET fire_at = now() + interval '1 hour'")
+    await put_schedule(database, draft(rule=HOURLY))
+    assert [firing.instant for firing in await ledger(database)] == minutes(first, 3)
+
+
+async def test_edits_and_rounds_at_the_same_instant_lose_and_double_nothing(
+    database: Database,
+) -> None:
+    """Both rules have every second; whoever comes first decides it."""
+    rules = [{"cron": "* * * * * *"}, {"cron": "*/1 * * * * *"}]
+    await put(database, rule=rules[0], misfire="fire_all")
+
+    async def edit() -> None:
+        for number in range(40):
+            await put_schedule(database, draft(rule=rules[number % 2], misfire="fire_all"))
+            await asyncio.sleep(0.05)
+
+    editing = asyncio.create_task(edit())
+    while not editing.done():
+        await fire(database)
+        await asyncio.sleep(0.02)
+    await editing
+    found = await ledger(database)
+    first = found[0].instant
+    seconds = [first + timedelta(seconds=place) for place in range(len(found))]
+    assert [firing.instant for firing in found] == seconds
+    assert len(found) >= 2
+    assert len({firing.job_id for firing in found}) == len(await jobs(database)) == len(found)
+
+
+async def test_a_change_of_an_edition_that_is_not_there_any_more_is_refused(
+    database: Database,
+) -> None:
+    await put(database)
+    await put_schedule(database, draft(), edition=1)
+    with pytest.raises(EditionConflict, match="is at edition 2, and edition 1 was to be changed"):
+        await put_schedule(database, draft(), edition=1)
+    with pytest.raises(EditionConflict, match="is at edition 2"):
+        await put_schedule(database, draft(), edition=0)
+    with pytest.raises(EditionConflict, match="does not exist"):
+        await put_schedule(database, draft("other"), edition=3)
+
+
+async def test_two_who_put_the_same_name_at_once_make_one(database: Database) -> None:
+    answers = await asyncio.gather(*(put_schedule(database, draft()) for _ in range(8)))
+    assert sorted(is_new for _, is_new, _ in answers) == [False] * 7 + [True]
+    assert (await read_schedule(database, "minutely")).edition == 8
+
+
+async def test_a_list_goes_by_name_and_filter(database: Database) -> None:
+    await put(database, "mail.a", tags=("x", "y"))
+    await put(database, "mail.b", tags=("x",), job={"kind": "noop", "queue": "mail"})
+    await put(database, "tidy", source="import", workflow={"name": "tidy"})
+    await pause_many(database, ScheduleFilter(names=("mail.b",)))
+
+    async def names(**where: object) -> list[str]:
+        found = await list_schedules(database, 10, where=ScheduleFilter(**where))  # type: ignore[arg-type]
+        return [schedule.name for schedule in found]
+
+    assert await names() == ["mail.a", "mail.b", "tidy"]
+    assert await names(prefix="mail.") == ["mail.a", "mail.b"]
+    assert await names(tags=("x", "y")) == ["mail.a"]
+    assert await names(source="import") == ["tidy"]
+    assert await names(is_paused=True) == ["mail.b"]
+    assert await names(workflow="tidy") == ["tidy"]
+    assert await names(queue="mail") == ["mail.b"]
+    assert await names(queue="default") == ["mail.a"]
+    [second] = await list_schedules(database, 1, "mail.a")
+    assert second.name == "mail.b"
+
+
+async def test_a_paused_schedule_does_not_fire_and_goes_on_where_it_is_resumed(
+    database: Database,
+) -> None:
+    await put(database, "a", misfire="fire_all")
+    await put(database, "b")
+    assert await pause_many(database, ScheduleFilter(prefix="a"), note="moving house") == ["a"]
+    assert await pause_many(database, ScheduleFilter(prefix="a")) == []
+    paused = await read_schedule(database, "a")
+    assert paused.note == "moving house"
+    assert paused.paused_at is not None
+    await rewind(database, "a", instants=4)
+    assert (await fire(database)).schedules == 0
+
+    assert await resume_many(database, ScheduleFilter()) == ["a"]
+    await fire(database)
+    found = await ledger(database, "a")
+    assert [firing.state for firing in found] == ["skipped"] * 4
+    assert {firing.reason for firing in found} == {"paused: it was paused then"}
+    resumed = await read_schedule(database, "a")
+    assert (resumed.paused_at, resumed.note) == (None, None)
+    assert resumed.next_at is not None
+    assert resumed.next_at == found[-1].instant + MINUTE
+    assert (await doctor(database)).is_well
+
+
+async def test_a_deleted_schedule_is_gone_and_its_jobs_are_not(database: Database) -> None:
+    await put(database)
+    await rewind(database)
+    await fire(database)
+    assert (await delete_schedule(database, "minutely")).name == "minutely"
+    assert len(await jobs(database)) == 1
+    with pytest.raises(NotFound, match="there is no schedule 'minutely'"):
+        await read_schedule(database, "minutely")
+    unknown = uuid4()
+    with pytest.raises(NotFound, match=ids.show("schedule", unknown)):
+        await delete_schedule(database, unknown)
+
+
+async def test_a_trigger_fires_now_and_leaves_the_rule_alone(database: Database) -> None:
+    before = await put(database, rule=HOURLY)
+    await pause_many(database, ScheduleFilter())
+    firing, fired = await trigger(database, "minutely")
+    assert (firing.state, firing.is_asked) == ("fired", True)
+    assert fired.lines == {("default", 1): 0.0}
+    [job] = await jobs(database)
+    assert firing.job_id == job["id"]
+    after = await read_schedule(database, "minutely")
+    assert (after.next_at, after.last_at) == (before.next_at, None)
+    [row] = await ledger(database)
+    assert (row.job_id, row.is_asked) == (job["id"], True)
+
+
+async def test_a_trigger_obeys_the_overlap_and_says_so(database: Database) -> None:
+    await put(database, rule=HOURLY, overlap="skip")
+    first, _ = await trigger(database, "minutely")
+    second, _ = await trigger(database, "minutely")
+    assert first.job_id is not None
+    assert second.job_id is None
+    assert second.reason == f"overlap: {ids.show('job', first.job_id)} had not ended"
+
+
+# -- workflows ---------------------------------------------------------------------------------
+
+
+async def _workflow(database: Database, **fields: object) -> None:
+    definition = {"name": "tidy", "steps": [noop("a")], **fields}
+    await publish(database, trust_definition(definition), by=None)
+
+
+async def _executions(database: Database) -> list[tuple[str, bool]]:
+    rows = await sql(
+        database, "SELECT state, begun_at FROM windlass.execution ORDER BY created_at, id"
+    )
+    return [(row["state"], row["begun_at"] is not None) for row in rows]
+
+
+async def test_a_schedule_starts_executions(database: Database) -> None:
+    await _workflow(database)
+    await put(database, workflow={"name": "tidy", "input": {}})
+    await rewind(database)
+    await fire(database)
+    [firing] = await ledger(database)
+    [row] = await sql(database, "SELECT id FROM windlass.execution")
+    assert (firing.execution_id, firing.job_id) == (row["id"], None)
+    assert len(await jobs(database)) == 1
+
+
+async def test_a_workflow_that_is_gone_skips_its_own_instant_and_no_other(
+    database: Database,
+) -> None:
+    await _workflow(database)
+    await put(database, "good", workflow={"name": "tidy"})
+    await put(database, "gone", workflow={"name": "gone"})
+    for name in ("good", "gone"):
+        await rewind(database, name)
+    await fire(database)
+    [firing] = await ledger(database, "gone")
+    assert (firing.state, firing.reason) == (
+        "skipped",
+        "not_found: there is no workflow 'gone'",
+    )
+    assert [f.execution_id is not None for f in await ledger(database, "good")] == [True]
+
+
+async def test_a_concurrency_limit_refuses_one_and_not_its_neighbours(database: Database) -> None:
+    await _workflow(database, concurrency={"key": "one", "limit": 1, "policy": "fail"})
+    for name in ("a", "b", "c"):
+        await put(database, name, workflow={"name": "tidy"})
+        await rewind(database, name)
+    await fire(database)
+    found = [(await ledger(database, name))[0] for name in ("a", "b", "c")]
+    refused = [firing.reason for firing in found if firing.execution_id is None]
+    assert len(refused) == 2
+    assert all(reason and reason.startswith("concurrency_limit: ") for reason in refused)
+    assert len(await _executions(database)) == 1
+
+
+async def test_with_queue_one_an_execution_waits_for_the_one_before_it(
+    database: Database,
+) -> None:
+    await _workflow(database)
+    await put(database, workflow={"name": "tidy"}, overlap="queue_one")
+    await rewind(database)
+    await fire(database)
+    for _ in range(2):
+        await pass_a_minute(database)
+        await fire(database)
+    assert [f.execution_id is not None for f in await ledger(database)] == [True, True, False]
+    assert [begun for _, begun in await _executions(database)] == [True, False]
+    await finish_one(database)
+    assert [begun for _, begun in await _executions(database)] == [True, True]
+    await finish_one(database)
+    assert [state for state, _ in await _executions(database)] == ["succeeded"] * 2
+
+
+async def test_with_queue_one_nothing_waits_for_an_execution_of_another_policy(
+    database: Database,
+) -> None:
+    await _workflow(database)
+    await put(database, workflow={"name": "tidy"})
+    await rewind(database)
+    await fire(database)
+    await put(database, workflow={"name": "tidy"}, overlap="queue_one")
+    await pass_a_minute(database)
+    await rewind(database)
+    await fire(database)
+    *_, last = await ledger(database)
+    assert (last.state, last.reason) == (
+        "skipped",
+        "overlap: one had not ended that cannot be waited for",
+    )
+
+
+async def test_cancel_running_asks_an_execution_to_end(database: Database) -> None:
+    await _workflow(database)
+    await put(database, workflow={"name": "tidy"}, overlap="cancel_running")
+    await rewind(database)
+    await fire(database)
+    [before] = await ledger(database)
+    await pass_a_minute(database)
+    fired = await fire(database)
+    assert before.execution_id in fired.finished.progressed.unheard
+    assert len(await _executions(database)) == 2

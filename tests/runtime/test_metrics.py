@@ -1,0 +1,47 @@
+"""What a node says of the cluster, and what it leaves unsaid."""
+
+from __future__ import annotations
+
+import pytest
+
+from windlass.telemetry import age
+from windlass.telemetry.metrics import Metrics
+
+AGE = "windlass_sweep_age_seconds"
+
+
+class Watch:
+    """A monotonic clock that a test sets."""
+
+    seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    found = Watch()
+    monkeypatch.setattr(age, "monotonic", found)
+    return found
+
+
+def test_where_there_is_no_redis_nobody_says_how_long_ago_a_sweep_was(watch: Watch) -> None:
+    metrics = Metrics()
+    watch.seconds += 3_600
+    assert metrics.registry.get_sample_value(AGE) is None
+
+
+def test_the_age_of_the_last_sweep_goes_on_while_nobody_sweeps(watch: Watch) -> None:
+    metrics = Metrics()
+    metrics.lane_changed(is_up=True)
+    watch.seconds += 60
+    assert metrics.registry.get_sample_value(AGE) == 60, "none was heard of since there is Redis"
+    metrics.lane_changed(is_up=False)
+    metrics.lane_changed(is_up=True)
+    assert metrics.registry.get_sample_value(AGE) == 60, "a Redis that came back is no sweep"
+    metrics.sweep_heard()
+    watch.seconds += 5
+    assert metrics.registry.get_sample_value(AGE) == 5
+    metrics.swept(0.1, removed_keys=0)
+    assert metrics.registry.get_sample_value(AGE) == 0
