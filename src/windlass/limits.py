@@ -352,7 +352,7 @@ assert FIRE_ALL_MAX < PENDING_MAX
 # Schedules that one transaction fires, and instants that it decides.
 FIRE_BATCH, FIRE_DECISIONS_MAX = 1_000, 20_000
 assert PENDING_MAX <= FIRE_DECISIONS_MAX
-# The leader looks this often while something is due so soon, or nobody could tell it; else so often.
+# The leader looks this often while something is due so soon, or nobody could tell it; or so often.
 FIRE_POLL_SECONDS, FIRE_NEAR_SECONDS, FIRE_IDLE_SECONDS = 1.0, 60.0, 5.0
 assert FIRE_POLL_SECONDS <= LATE_SECONDS < FIRE_IDLE_SECONDS < MISFIRE_SECONDS
 # A schedule whose time passed so long ago and that nobody fired is silent.
@@ -367,6 +367,9 @@ PREVIEW_DEFAULT, PREVIEW_MAX = 20, 1_000
 assert PREVIEW_DEFAULT <= PREVIEW_MAX
 # One backfill; a ledger is cleared so many rows at a time; the doctor looks at so many of each.
 BACKFILL_MAX, LEDGER_FORGET_BATCH, LEDGER_SAMPLE = 100_000, 10_000, 1_000
+# One that cannot be fired as it is is tried again after so long.
+FIRE_AGAIN_SECONDS = 60.0
+assert FIRE_AGAIN_SECONDS > FIRE_IDLE_SECONDS
 # Rules, the next instants of each, and policies that a node keeps in mind.
 RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000
 

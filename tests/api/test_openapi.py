@@ -26,6 +26,7 @@ MAY_REFUSE = (
     "locks/[^/]+",
     "workflows(/[^/]+(/draft(/publish)?|/executions)?)?",
     "executions/[^/]+/(rerun|signals/[^/]+)",
+    "schedules(/[^/]+(/backfill)?)?",
     "system/sweep",
 )
 CONFIG = f"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.api.served import Served
@@ -187,6 +188,27 @@ async def test_schedules_are_listed_by_name_in_pages_and_by_what_they_have_in_co
     assert await names("paused=true") == []
     assert len(await names("paused=false")) == 3
     await api.get(f"{PATH}?paused=perhaps", 422)
+
+
+async def test_a_rule_that_cannot_be_read_any_more_hides_nothing(api: Served) -> None:
+    """A zone may leave the database of zones; what is stored stays."""
+    await api.post(PATH, nightly(timezone="Europe/Berlin"), 201)
+    await api.post(PATH, nightly(name="other"), 201)
+    connection = await asyncpg.connect(api.database.url)
+    try:
+        await connection.execute(
+            "UPDATE windlass.schedule SET rule = replace(rule::text, 'Berlin', 'Gone')::json"
+            " WHERE name = 'nightly'"
+        )
+    finally:
+        await connection.close()
+    found = (await api.get(PATH))["data"]
+    assert [schedule["name"] for schedule in found] == ["nightly", "other"]
+    assert "cannot be read any more" in found[0]["words"]
+    assert "timezone" in found[0]["words"]
+    await api.get(f"{PATH}/nightly/next", 422)
+    mended = await api.call("PATCH", f"{PATH}/nightly", 200, json={"timezone": "UTC"})
+    assert "03:00" in mended["words"]
 
 
 async def test_one_is_paused_with_a_note_and_resumed(api: Served) -> None:

@@ -188,6 +188,49 @@ async def test_a_job_gets_what_its_schedule_says(database: Database) -> None:
     assert tuple(row) == ("http", "mail", 3, "ada", ["t"], "example.org:80", 10)
 
 
+async def test_a_rule_that_cannot_be_followed_is_put_off_and_its_neighbours_fire(
+    database: Database,
+) -> None:
+    for name in ("bad", "good"):
+        await put(database, name)
+        await rewind(database, name)
+    gone = '{"cron": "* * * * *", "timezone": "Mars/Olympus"}'
+    await sql(database, "UPDATE windlass.schedule SET rule = $1 WHERE name = 'bad'", gone)
+    await fire(database)
+    assert len(await jobs(database)) == 1
+    bad = await read_schedule(database, "bad")
+    assert (bad.note or "").startswith("its rule cannot be followed: /timezone: must be a time")
+    assert await count_silent(database) == 1
+
+    # The zone is there again, and the schedule makes up for what it missed.
+    mended = '{"cron": "* * * * *"}'
+    await sql(
+        database,
+        "UPDATE windlass.schedule SET rule = $1, fire_at = next_at WHERE name = 'bad'",
+        mended,
+    )
+    await fire(database)
+    assert len(await jobs(database)) == 2
+    assert (await read_schedule(database, "bad")).note is None
+    assert await count_silent(database) == 0
+
+
+async def test_one_that_cannot_be_stored_is_found_and_put_off(database: Database) -> None:
+    for name in ("a", "b", "c"):
+        await put(database, name)
+        await rewind(database, name)
+    await sql(
+        database,
+        "UPDATE windlass.schedule SET fire_at = fire_at - interval '1 second', priority = 99"
+        " WHERE name = 'b'",
+    )
+    told = [await fire(database) for _ in range(3)]
+    assert sum(fired.schedules for fired in told) == 2
+    assert len(await jobs(database)) == 2
+    assert "priority" in ((await read_schedule(database, "b")).note or "")
+    assert await count_silent(database) == 1
+
+
 async def test_overlap_skip_leaves_out_what_falls_due_while_one_goes(database: Database) -> None:
     await put(database, overlap="skip")
     await rewind(database)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -94,7 +94,7 @@ async def test_after_a_time_without_any_node_the_policy_is_obeyed_and_the_next_i
     node = await candidate(cluster)
     await until_fired(cluster, name, await now(cluster))
     await node.kill()
-    gone_at = (await firings(cluster, name))[-1]["instant"]
+    gone_at: datetime = (await firings(cluster, name))[-1]["instant"]
 
     async def is_missed() -> bool:
         return await now(cluster) > gone_at + timedelta(seconds=15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from tests.model.rules import MADE_AT, instants, rule, utc
 from windlass.model.schedule_jitter import fire_at
 from windlass.model.schedule_next import between, count_between, due, next_after
 from windlass.model.schedule_rule import Rule
+from windlass.model.schedule_zone import local
 
 WEEKENDS = {"weekdays": ["saturday", "sunday"]}
 RULES = [
@@ -79,11 +81,28 @@ def test_a_period_goes_by_elapsed_time_from_its_anchor() -> None:
     assert next_after(rule(every="7h"), MADE_AT) == MADE_AT + timedelta(hours=7)
 
 
-def test_a_period_leaves_out_days_off_and_comes_back_in_step() -> None:
-    every = rule(every="7h", calendar=WEEKENDS)
-    all_of_them = instants(rule(every="7h"), "2026-05-01T00:00", "2026-06-01T00:00")
-    kept = [at for at in all_of_them if (at + timedelta(hours=2)).weekday() < 5]
-    assert instants(every, "2026-05-01T00:00", "2026-06-01T00:00") == kept
+@pytest.mark.parametrize(
+    ("zone", "start", "off"),
+    [
+        ("Europe/Berlin", "2026-05-01T00:00", "saturday"),
+        # The clocks go back over midnight: a minute of Sunday, again an hour of Saturday.
+        ("America/St_Johns", "2010-11-05T00:00", "sunday"),
+        ("America/St_Johns", "2010-11-05T00:00", "saturday"),
+        ("Pacific/Apia", "2011-12-28T00:00", "thursday"),
+        ("Pacific/Apia", "2011-12-28T00:00", "friday"),  # there was none
+    ],
+)
+def test_a_period_leaves_out_days_off_and_comes_back_in_step(
+    zone: str, start: str, off: str
+) -> None:
+    until = utc(start) + timedelta(days=5)
+    given: dict[str, Any] = {"every": "20s", "starts_at": f"{start}Z", "timezone": zone}
+    every = rule(**given, calendar={"weekdays": [off]})
+    all_of_them = between(rule(**given), utc(start), until, 100_000)
+    kept = [at for at in all_of_them if f"{local(zone, at):%A}".lower() != off]
+    assert len(kept) > 10_000
+    assert [*between(every, utc(start), until, 100_000)] == kept
+    assert count_between(every, utc(start), until) == len(kept)
 
 
 def test_instants_fire_in_order_and_each_once() -> None:
@@ -127,6 +146,8 @@ def test_a_rule_that_never_fires_ends_its_search() -> None:
     for_ever = {"ranges": [{"from": "2020-01-01", "to": "9000-01-01"}]}
     assert next_after(rule(every="1s", calendar=for_ever), MADE_AT) is None
     assert next_after(rule("* * * * * *", calendar={**for_ever, "shift": "next"}), MADE_AT) is None
+    late = rule(every="9d", starts_at="9989-01-01T00:00:00Z", calendar=WEEKENDS)
+    assert len([*due(late, MADE_AT)]) > 30
 
 
 @given(st.uuids(), MOMENTS, st.floats(0, 86_400))

@@ -66,6 +66,8 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _name(route: Route) -> str:
+    if route.operation:
+        return route.operation
     words = re.findall(r"[A-Za-z]+", _TYPED.sub("", route.path.removeprefix("/v1")))
     return "_".join([route.method.lower(), *words, *(["one"] if route.path.endswith("}") else [])])
 

@@ -50,6 +50,7 @@ class Route:
     is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key
     description: str = ""
+    operation: str = ""  # its name in the document; made of the path unless two were the same
 
     @property
     def is_open(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -24,8 +25,8 @@ from windlass.api.query import (
 )
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
+from windlass.api.schedule_ref import ITS_REF, MANY, ONE, TAG, ref_of
 from windlass.api.schedule_view import firing_view, times_view
-from windlass.api.schedules import ITS_REF, MANY, ONE, TAG, ref_of
 from windlass.api.schemas.schedule import FIRING_STATES, RULE
 from windlass.engine.ledger import list_firings
 from windlass.engine.rules import rule_of
@@ -33,6 +34,7 @@ from windlass.engine.schedules import read_schedule
 from windlass.errors import InvalidInput
 from windlass.limits import PAGE_DEFAULT, PREVIEW_DEFAULT, PREVIEW_MAX
 from windlass.model.schedule_read import RULE_FIELDS, read_rule
+from windlass.model.schedule_rule import Rule
 from windlass.model.schedule_silence import why_silent
 from windlass.model.submission import read_instant, read_name
 
@@ -48,7 +50,7 @@ class Times:
         schedule = await read_schedule(self._database, ref_of(request))
         rule = rule_of(schedule.rule_json, schedule.name, schedule.created_at).rule
         after = query.get("after", clock.wall())
-        return json_reply(times_view(rule, after, query.get("n", PREVIEW_DEFAULT)))
+        return await _shown(rule, after, query.get("n", PREVIEW_DEFAULT))
 
     async def firings(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         schedule = await read_schedule(self._database, ref_of(request))
@@ -74,12 +76,18 @@ class Times:
             for field, found in value.items()
             if field in RULE_FIELDS and found is not None
         }
-        rule = read_rule(rule_given, name=given.get("name", ""), anchor_at=now)
+        name = given.get("name", "")
+        rule = await asyncio.to_thread(read_rule, rule_given, name=name, anchor_at=now)
         after = given.get("after", now)
-        if (silent := why_silent(rule, after)) is not None:
+        if (silent := await asyncio.to_thread(why_silent, rule, after)) is not None:
             field, why = silent
             raise InvalidInput.at(f"/{field}", why)
-        return json_reply(times_view(rule, after, given.get("n", PREVIEW_DEFAULT)))
+        return await _shown(rule, after, given.get("n", PREVIEW_DEFAULT))
+
+
+async def _shown(rule: Rule, after: datetime, most: int) -> ASGIApp:
+    # In a thread: holidays of thousands of years take a second or two to work out.
+    return json_reply(await asyncio.to_thread(times_view, rule, after, most))
 
 
 def _count(value: object) -> int:

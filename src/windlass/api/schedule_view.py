@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from windlass import ids
 from windlass.engine.rules import rule_of
 from windlass.engine.schedule import Firing, Schedule
+from windlass.errors import InvalidInput
 from windlass.model import strict_json
 from windlass.model.priority import NAMES
 from windlass.model.schedule_preview import preview
@@ -22,13 +23,12 @@ State = Literal["active", "paused", "ended"]
 
 def schedule_view(schedule: Schedule) -> dict[str, Any]:
     given: dict[str, Any] = strict_json.parse(schedule.rule_json.encode())
-    rule = rule_of(schedule.rule_json, schedule.name, schedule.created_at).rule
     return {
         "id": ids.show("schedule", schedule.id),
         "name": schedule.name,
         "state": state_of(schedule),
         **{field: given.get(field, _DEFAULTS.get(field)) for field in RULE_FIELDS},
-        "words": words(rule),
+        "words": _words(schedule),
         "job": _object(schedule.job),
         "workflow": _object(schedule.workflow),
         "overlap": schedule.overlap,
@@ -47,6 +47,14 @@ def schedule_view(schedule: Schedule) -> dict[str, Any]:
         "created_at": schedule.created_at,
         "changed_at": schedule.changed_at,
     }
+
+
+def _words(schedule: Schedule) -> str:
+    try:
+        return words(rule_of(schedule.rule_json, schedule.name, schedule.created_at).rule)
+    except (InvalidInput, ValueError) as trouble:
+        # Zones and countries come and go with their databases; one such must not hide the others.
+        return f"cannot be read any more: {trouble}"
 
 
 def state_of(schedule: Schedule) -> State:

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from litestar.types import ASGIApp
 
-from windlass import clock, ids
+from windlass import clock
 from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
-from windlass.api.idempotency import HEADER, REPLAYED, idempotency_of
+from windlass.api.idempotency import REPLAYED, idempotency_of
 from windlass.api.paging import SCHEDULES, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import (
-    Param,
-    limit_param,
-    name_param,
-    tag_param,
-    text_param,
-    text_schema,
-)
+from windlass.api.query import Param, limit_param, name_param, tag_param, text_param
 from windlass.api.reply import empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
-from windlass.api.schedule_body import patched, read_body, read_schedule_name
+from windlass.api.schedule_body import patched, read_body
 from windlass.api.schedule_filter import SOURCES, read_source
+from windlass.api.schedule_ref import ITS_REF, KEY, MANY, ONE, TAG, fire_rules, ref_of
 from windlass.api.schedule_view import schedule_view
 from windlass.api.schedule_work import check_workflow
-from windlass.engine.admission import Limits
-from windlass.engine.fired import Fired, FireRules
+from windlass.engine.fired import Fired
 from windlass.engine.once import recall, record
 from windlass.engine.request import Idempotency
 from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter
@@ -42,24 +36,10 @@ from windlass.engine.schedules import (
     put_schedule,
     read_schedule,
 )
-from windlass.errors import Conflict, InvalidInput, MalformedBody
-from windlass.limits import KEY_CHARS_MAX, NAME_CHARS_MAX, PAGE_DEFAULT
+from windlass.errors import Conflict, MalformedBody
+from windlass.limits import NAME_CHARS_MAX, PAGE_DEFAULT
 from windlass.model.submission import Rules
 
-TAG: Final = "Schedules"
-MANY: Final = "/v1/schedules"
-ONE: Final = f"{MANY}/{{schedule:str}}"
-ITS_REF: Final[dict[str, Any]] = {
-    "schedule": {
-        "type": "string",
-        "description": "Its name, or its id",
-        "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
-        "minLength": 1,
-        "maxLength": NAME_CHARS_MAX,
-        "not": {"enum": ["pause", "resume", "preview"]},
-    }
-}
-KEY: Final = {HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))}
 _EDITION_MAX: Final = 2**31 - 1
 
 
@@ -160,17 +140,13 @@ class Schedules:
             max_attempts=self._parts.settings.retry_max_attempts,
             owner=caller_of(request.scope).owner,
         )
-        draft = read_body(value, rules, clock.wall(), name)
+        # In a thread: a calendar with countries takes a while to read.
+        draft = await asyncio.to_thread(read_body, value, rules, clock.wall(), name)
         await check_workflow(self._database, draft)
         return draft
 
     async def _name(self, ref: UUID | str) -> str:
-        if isinstance(ref, UUID):
-            return (await read_schedule(self._database, ref)).name
-        try:
-            return read_schedule_name(ref)
-        except ValueError as trouble:
-            raise InvalidInput.at("{schedule}", str(trouble)) from None
+        return ref if isinstance(ref, str) else (await read_schedule(self._database, ref)).name
 
     def _told(self, schedule: Schedule, fired: Fired) -> None:
         self._parts.announcer.schedules([schedule.name])
@@ -190,25 +166,6 @@ def _is_same(kept: Schedule, draft: ScheduleDraft) -> bool:
         "owner": draft.owner,
     }
     return all(getattr(kept, field) == value for field, value in drafted.items())
-
-
-def ref_of(request: Call) -> UUID | str:
-    """An id, or a name. Raises InvalidInput."""
-    text = request.path_params["schedule"]
-    try:
-        if text.startswith(ids.PREFIXES["schedule"]):
-            return ids.parse("schedule", text)
-        return read_schedule_name(text)
-    except ValueError as trouble:
-        raise InvalidInput.at("{schedule}", str(trouble)) from None
-
-
-def fire_rules(parts: ApiParts) -> FireRules:
-    settings = parts.settings
-    return FireRules(
-        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
-        max_attempts=settings.retry_max_attempts,
-    )
 
 
 def _flag(text: str) -> bool:
@@ -232,10 +189,8 @@ def _edition_param() -> Param:
     )
 
 
-def routes(parts: ApiParts) -> list[Route]:
-    schedules = Schedules(parts)
-    shown = schemas.ref("Schedule")
-    filters = (
+def _filters() -> tuple[Param, ...]:
+    return (
         text_param("prefix", "Schedules whose name begins so", NAME_CHARS_MAX),
         tag_param("Schedules"),
         Param(
@@ -253,6 +208,11 @@ def routes(parts: ApiParts) -> list[Route]:
         name_param("workflow", "Schedules that start this workflow"),
         name_param("queue", "Schedules whose jobs go there"),
     )
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    schedules = Schedules(parts)
+    shown = schemas.ref("Schedule")
     put_answers = {
         200: Answer(description="Changed; no instant is lost or doubled by it", schema=shown),
         201: Answer(description="Made", schema=shown),
@@ -264,7 +224,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=schedules.index,
             summary="List schedules by name",
             tag=TAG,
-            query=(limit_param(), SCHEDULES.param(), *filters),
+            query=(limit_param(), SCHEDULES.param(), *_filters()),
             answers={
                 200: Answer(description="A page of schedules", schema=schemas.page_of("Schedule"))
             },

@@ -18,6 +18,8 @@ VERDICTS: Final[dict[Verdict, str]] = {
     "setting": "a setting",
     "refused": "not importable",
 }
+# In a sum.
+_COUNTED: Final = VERDICTS | {"differs": "with differences", "setting": "of settings"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,9 @@ def show_report(found: Sequence[Parity]) -> None:
         show_line(f"    {line.text}")
         for note in line.notes:
             show_line(f"    - {note}")
-    said = [f"{count} {VERDICTS[verdict]}" for verdict, count in _some(found)]
+    said = [
+        f"{count} {_COUNTED.get(verdict, VERDICTS[verdict])}" for verdict, count in _some(found)
+    ]
     show_line(", ".join(said) or "there is nothing to import")
 
 

@@ -7,43 +7,30 @@ Owns: the statements that make something of a due instant.
 Promises: a due instant is decided exactly once, whoever believes that it leads (G6): the schedule
 is locked, (schedule, instant) is unique in the ledger, and ledger, job and next instant are one
 commit. What cannot be made, because a queue is full or a workflow is gone, is a skipped row with
-the reason; it never holds up its neighbours.
+the reason. A schedule that cannot be fired at all is put off, says why, and counts as silent; it
+never holds up its neighbours.
 Never: asks a node's clock. The database's decides what is due, and how late it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+import structlog
+
 from windlass import ids
+from windlass.engine.fire_due import Due, due_of, makings_of, unfinished_of
 from windlass.engine.fire_make import make
 from windlass.engine.fired import Fired, FireRules
 from windlass.engine.making import Making
-from windlass.engine.rules import KnownRule, rule_of
-from windlass.limits import (
-    FIRE_BATCH,
-    FIRE_DECISIONS_MAX,
-    OVERLAP_LOOK_MAX,
-    POLICIES_KEPT_MAX,
-)
-from windlass.model.fire_decision import Decision, Misfire, Overlap, Policy, decide
-from windlass.model.fire_pending import Pending
-from windlass.store.database import Connection, Database, Record
+from windlass.limits import FIRE_AGAIN_SECONDS, FIRE_BATCH, SCHEDULE_NOTE_CHARS_MAX
+from windlass.store.database import BadValue, Connection, Database, Record
 from windlass.store.statements import statement
 
-
-@dataclass(slots=True, kw_only=True)
-class _Due:
-    """A schedule that is locked, and what is due of it."""
-
-    row: Record
-    rule: KnownRule
-    pending: Pending
+log = structlog.get_logger()
 
 
 async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH) -> Fired:
@@ -57,7 +44,16 @@ async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH)
         fired.is_full = fired.is_full or len(rows) >= most
         return fired
 
-    return await database.together(work)
+    try:
+        return await database.together(work)
+    except BadValue as trouble:
+        # Something of one of them cannot be stored. Fewer at a time, until it stands alone.
+        if most > 1:
+            fired = await fire_due(database, rules, max(1, most // 10))
+        else:
+            fired = await _put_off_first(database, str(trouble))
+        fired.is_full = True
+        return fired
 
 
 async def fire_rows(
@@ -72,107 +68,34 @@ async def fire_rows(
 
     `is_hasty`: an instant that has come is due now, whatever its jitter.
     """
-    due = _due(rows, now, is_hasty)
+    due, broken = due_of(rows, now, is_hasty)
+    await _put_off(connection, broken)
     beside = await unfinished_of(connection, [one.row for one in due])
-    decided = [(one, _decide(one, now, beside.get(one.row["id"], []))) for one in due]
-    made = sum(decision.is_made for _, decisions in decided for decision in decisions)
-    fresh = iter(ids.uuid7_many(made))
-    makings: list[Making] = []
-    for one, decisions in decided:
-        makings += _makings(one, decisions, beside.get(one.row["id"], []), fresh)
+    makings = makings_of(due, now, beside)
     await enter(connection, makings)
     fired = await make(connection, [one for one in makings if one.is_entered], now, rules)
     await _move_on(connection, due)
     fired.schedules = len(due)
-    fired.is_full = len(due) < len(rows)
+    fired.is_full = len(due) + len(broken) < len(rows)
     return fired
 
 
-def _due(rows: Sequence[Record], now: datetime, is_hasty: bool) -> list[_Due]:
-    """Up to what one transaction decides; the rest of the schedules wait for the next."""
-    due: list[_Due] = []
-    decisions = 0
-    for row in rows:
-        known = rule_of(row["rule"], row["name"], row["created_at"])
-        found = known.pending(row["id"], row["next_at"], now, is_hasty)
-        decisions += len(found.instants)
-        if due and decisions > FIRE_DECISIONS_MAX:
-            break
-        due.append(_Due(row=row, rule=known, pending=found))
-    return due
+async def _put_off_first(database: Database, reason: str) -> Fired:
+    async def work(connection: Connection[Record]) -> None:
+        rows = await connection.fetch(statement("schedule_due_lock"), 1)
+        await _put_off(connection, {row["id"]: reason for row in rows})
+
+    await database.together(work)
+    return Fired()
 
 
-def _makings(
-    one: _Due, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
-) -> list[Making]:
-    makings = arranged(one.row, decisions, left, fresh)
-    if one.rule.rule.jitter_seconds:
-        for making in makings:
-            instant = making.decision.instant
-            goes_at = one.rule.fire_at(one.row["id"], instant)
-            making.jitter_seconds = (goes_at - instant).total_seconds()
-    return makings
-
-
-def _decide(one: _Due, now: datetime, left: Sequence[Record]) -> list[Decision]:
-    row = one.row
-    jitter = one.rule.rule.jitter_seconds
-    policy = _policy(row["overlap"], row["misfire"], row["catchup"], jitter, row["resumed_at"])
-    names = [shown(found) for found in left]
-    return decide(one.pending.instants, now, policy, older=one.pending.older, unfinished=names)
-
-
-@lru_cache(maxsize=POLICIES_KEPT_MAX)
-def _policy(
-    overlap: Overlap,
-    misfire: Misfire,
-    catchup_seconds: float | None,
-    jitter_seconds: float,
-    resumed_at: datetime | None,
-) -> Policy:
-    return Policy(
-        overlap=overlap,
-        misfire=misfire,
-        catchup_seconds=catchup_seconds,
-        jitter_seconds=jitter_seconds,
-        resumed_at=resumed_at,
-    )
-
-
-def arranged(
-    row: Record, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
-) -> list[Making]:
-    """The decisions of one schedule, each with a fresh id and what it waits for."""
-    before = (left[0]["job_id"] or left[0]["execution_id"]) if left else None
-    makings = []
-    for decision in decisions:
-        one = Making(row=row, decision=decision, beside=left)
-        if decision.is_made:
-            one.made_id = next(fresh)
-            one.behind = before if decision.waits else None
-            before = one.made_id
-        makings.append(one)
-    return makings
-
-
-async def unfinished_of(
-    connection: Connection[Record], rows: Sequence[Record]
-) -> dict[UUID, list[Record]]:
-    """What schedules that mind have made and what has not ended, newest first."""
-    minding = [row["id"] for row in rows if row["overlap"] != "allow"]
-    found: dict[UUID, list[Record]] = {}
-    if minding:
-        for left in await connection.fetch(
-            statement("schedule_unfinished_many"), minding, OVERLAP_LOOK_MAX
-        ):
-            found.setdefault(left["schedule_id"], []).append(left)
-    return found
-
-
-def shown(left: Record) -> str:
-    if left["job_id"] is not None:
-        return ids.show("job", left["job_id"])
-    return ids.show("execution", left["execution_id"])
+async def _put_off(connection: Connection[Record], broken: Mapping[UUID, str]) -> None:
+    for schedule_id, reason in broken.items():
+        log.error("schedule_put_off", schedule=ids.show("schedule", schedule_id), reason=reason)
+    if broken:
+        notes = [reason[:SCHEDULE_NOTE_CHARS_MAX] for reason in broken.values()]
+        columns = list(broken), notes, FIRE_AGAIN_SECONDS
+        await connection.fetch(statement("schedule_put_off"), *columns)
 
 
 async def enter(
@@ -197,7 +120,7 @@ async def enter(
         one.is_entered = is_all or (one.row["id"], one.decision.instant) in there
 
 
-async def _move_on(connection: Connection[Record], due: Sequence[_Due]) -> None:
+async def _move_on(connection: Connection[Record], due: Sequence[Due]) -> None:
     nexts = [one.pending.next_at for one in due]
     await connection.fetch(
         statement("schedule_fired_many"),

@@ -66,7 +66,8 @@ def decide(
     `older`: so many more lie before the first and share its fate. `unfinished`: what the schedule
     has made and what has not ended, newest first, by name.
     """
-    if len(instants) == 1 and policy.is_plain and _is_in_time(instants[0], now, policy):
+    is_one = len(instants) == 1 and not older
+    if is_one and policy.is_plain and _is_in_time(instants[0], now, policy):
         return [_made(instants[0], now, policy)]  # what nearly all of them are
     decisions = _missed(instants, now, policy)
     if older and decisions:

@@ -33,6 +33,7 @@ from windlass.model.schedule_zone import span_at
 
 _BEFORE_ALL: Final = EPOCH - timedelta(microseconds=1)
 _LAST: Final = datetime(YEAR_MAX, 12, 1, tzinfo=UTC)
+_HORIZON: Final = CALENDAR_HORIZON_YEARS * 366 * DAY_SECONDS * 1_000_000  # in microseconds
 
 
 def next_after(rule: Rule, after: datetime) -> datetime | None:
@@ -106,24 +107,20 @@ def _cron(rule: Rule, cron: Cron, after: datetime) -> Iterator[datetime]:
 
 
 def _every(rule: Rule, every: Every, after: datetime) -> Iterator[datetime]:
-    anchor = microseconds(every.anchor_at)
-    at = (
-        anchor
-        + max(0, (microseconds(after) - anchor) // every.microseconds + 1) * every.microseconds
-    )
+    period, anchor = every.microseconds, microseconds(every.anchor_at)
+    at = anchor + max(0, (microseconds(after) - anchor) // period + 1) * period
     if rule.calendar is None:
         while True:
             yield from_microseconds(at)
-            at += every.microseconds
-    silent_from = at + CALENDAR_HORIZON_YEARS * 366 * DAY_SECONDS * 1_000_000
-    while at < silent_from:
+            at += period
+    found = at
+    while at < min(found + _HORIZON, microseconds(_LAST)):
         free = _past_days_off(rule.calendar, rule.timezone, at)
         if free == at:
             yield from_microseconds(at)
-            silent_from = at + CALENDAR_HORIZON_YEARS * 366 * DAY_SECONDS * 1_000_000
-            at += every.microseconds
-        else:
-            at += -(-(free - at) // every.microseconds) * every.microseconds
+            found = at
+        # At least one further, and the first that is not before `free`.
+        at += max(1, -(-(free - at) // period)) * period
 
 
 def _past_days_off(calendar: Calendar, zone: str, at: int) -> int:

@@ -45,7 +45,7 @@ def _clocks(rule: Rule, cron: Cron, before: datetime, instant: datetime) -> Iter
     span = span_at(rule.timezone, second)
     reading = second + span.offset
     if dst.gap == "skip":
-        yield from _left_out(rule, cron, before, second)
+        yield from _left_out(rule, cron, before, second, reading)
     elif second == span.start and (missed := _missed(rule, cron, span)):
         yield (
             f"clocks go forward here: {_missing(missed, reading)},"
@@ -57,14 +57,14 @@ def _clocks(rule: Rule, cron: Cron, before: datetime, instant: datetime) -> Iter
         yield f"clocks go back here: {time} comes twice, fires {which}"
 
 
-def _left_out(rule: Rule, cron: Cron, before: datetime, second: int) -> Iterator[str]:
+def _left_out(rule: Rule, cron: Cron, before: datetime, second: int, reading: int) -> Iterator[str]:
     """Gaps between two firings in which there would have been one."""
     span = span_at(rule.timezone, microseconds(before) // 1_000_000)
     while span.end <= second:
         span = span_at(rule.timezone, span.end)
         if missed := _missed(rule, cron, span):
-            # Its own day is part of it: the gap may lie well before this entry.
-            yield f"clocks go forward before: {_missing(missed, second)} and is left out"
+            are = "is" if len(missed) == 1 else "are"
+            yield f"clocks go forward before: {_missing(missed, reading)} and {are} left out"
 
 
 def _missed(rule: Rule, cron: Cron, span: Span) -> list[int]:

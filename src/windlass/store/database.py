@@ -71,6 +71,10 @@ class Refused(WindlassError):
     code = "refused_by_database"
 
 
+class BadValue(Refused):
+    """It is this value or row that may not be; others may."""
+
+
 class Unknown(Unavailable):
     """The connection broke while a statement was on its way: it may have been committed or not."""
 
@@ -212,8 +216,8 @@ async def _translated() -> AsyncIterator[None]:
         raise
     except asyncpg.LockNotAvailableError as trouble:
         raise Unavailable(f"somebody else holds what was asked for: {trouble}") from trouble
-    except asyncpg.DataError as trouble:
-        raise Refused(f"PostgreSQL cannot take a value: {trouble}") from trouble
+    except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
+        raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except asyncpg.ReadOnlySQLTransactionError as trouble:
         raise Demoted(f"PostgreSQL takes no writes here: {trouble}") from trouble
     except TimeoutError as trouble:

@@ -19,7 +19,7 @@ CREATE TABLE windlass.schedule (
     priority    smallint,                                 -- NULL: as its job or workflow says
     overlap     text NOT NULL DEFAULT 'allow' CHECK (overlap IN ('allow', 'skip', 'queue_one', 'cancel_running')),
     misfire     text NOT NULL DEFAULT 'fire_once' CHECK (misfire IN ('fire_once', 'fire_all', 'skip')),
-    note        text,                                     -- why it was paused, by whoever did
+    note        text,                                     -- why it was paused, by whoever did; or why it cannot be fired
     owner       text,
     source      text NOT NULL DEFAULT 'api' CHECK (source IN ('api', 'app', 'import')),
     tags        text[],
@@ -31,6 +31,8 @@ CREATE TABLE windlass.schedule (
     CONSTRAINT schedule_due CHECK ((next_at IS NULL) = (fire_at IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX schedule_due ON windlass.schedule (fire_at) WHERE paused_at IS NULL AND fire_at IS NOT NULL;
+-- Those that could not be fired: there are none, as a rule.
+CREATE INDEX schedule_broken ON windlass.schedule (id) WHERE paused_at IS NULL AND note IS NOT NULL;
 CREATE INDEX schedule_tags ON windlass.schedule USING gin (tags) WHERE tags IS NOT NULL;
 
 CREATE TABLE windlass.firing (

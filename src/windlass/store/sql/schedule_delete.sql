@@ -2,5 +2,5 @@
 -- params: id uuid (NULL: by name), name text     returns: the row
 -- Index: the primary key or schedule_name_key.
 DELETE FROM windlass.schedule
-WHERE ($1::uuid IS NOT NULL AND id = $1) OR ($1::uuid IS NULL AND name = $2)
+WHERE id = coalesce($1::uuid, (SELECT n.id FROM windlass.schedule n WHERE n.name = $2))
 RETURNING *

@@ -4,5 +4,5 @@
 -- asked for afterwards, so that it is later.
 SELECT *
 FROM windlass.schedule
-WHERE ($1::uuid IS NOT NULL AND id = $1) OR ($1::uuid IS NULL AND name = $2)
+WHERE id = coalesce($1::uuid, (SELECT n.id FROM windlass.schedule n WHERE n.name = $2))
 FOR UPDATE

@@ -6,6 +6,6 @@
 UPDATE windlass.schedule
 SET changed_at = $2, next_at = $3, fire_at = $4, catchup = $5, priority = $6, overlap = $7, misfire = $8, owner = $9,
     source = $10, tags = $11, rule = $12::text::json, job = $13::text::json, workflow = $14::text::json,
-    edition = edition + 1
+    note = CASE WHEN paused_at IS NOT NULL THEN note END, edition = edition + 1
 WHERE id = $1
 RETURNING *

@@ -1,0 +1,50 @@
+"""What the routes of schedules share: their paths, and which schedule is meant."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from windlass import ids
+from windlass.api.idempotency import HEADER
+from windlass.api.parts import ApiParts
+from windlass.api.query import NAME_PATTERN, text_schema
+from windlass.api.route import Call
+from windlass.api.schedule_body import read_schedule_name
+from windlass.engine.admission import Limits
+from windlass.engine.fired import FireRules
+from windlass.errors import InvalidInput
+from windlass.limits import KEY_CHARS_MAX, NAME_CHARS_MAX
+
+TAG: Final = "Schedules"
+MANY: Final = "/v1/schedules"
+ONE: Final = f"{MANY}/{{schedule:str}}"
+ITS_REF: Final[dict[str, Any]] = {
+    "schedule": {
+        "type": "string",
+        "description": "Its name, or its id",
+        "pattern": f"^{NAME_PATTERN}*$",
+        "minLength": 1,
+        "maxLength": NAME_CHARS_MAX,
+    }
+}
+KEY: Final = {HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))}
+
+
+def ref_of(request: Call) -> UUID | str:
+    """An id, or a name. Raises InvalidInput."""
+    text = request.path_params["schedule"]
+    try:
+        if text.startswith(ids.PREFIXES["schedule"]):
+            return ids.parse("schedule", text)
+        return read_schedule_name(text)
+    except ValueError as trouble:
+        raise InvalidInput.at("{schedule}", str(trouble)) from None
+
+
+def fire_rules(parts: ApiParts) -> FireRules:
+    settings = parts.settings
+    return FireRules(
+        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        max_attempts=settings.retry_max_attempts,
+    )
