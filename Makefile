@@ -14,7 +14,7 @@ digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
 SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
 BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
 
-.PHONY: help up test setup check fmt bench docs lock clean
+.PHONY: help up test setup check fmt bench oracle docs lock clean
 
 help:  ## print these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
 
 bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare limits of the same servers
 	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+oracle: $(SETUP)  ## compare the rules of schedules with brute force, over ten years in every zone
+	@exec $(BIN)/python -m tests.model.cron_compare $(ARGS)
 
 docs: $(SETUP)  ## write docs/openapi.json and check every link and every named test
 	@$(BIN)/python docs/openapi.py

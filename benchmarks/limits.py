@@ -102,3 +102,9 @@ EXECUTION_JOBS, REFRESH_FILL_SECONDS_MAX, REFRESH_RUN_SECONDS_MAX = 5, 900.0, 30
 PER_EXECUTIONS, REFRESH_LOOK_SECONDS = 400, 0.1
 # When a node is killed so many are marked, some of each shard.
 TAKEN_OVER_EXECUTIONS = 6_400
+
+# Schedules of one instant are put this long before it; so many times fewer are compared with them.
+SCHEDULES_DUE_IN_SECONDS, SCHEDULES_SHARE = 15.0, 4
+assert SCHEDULES_DUE_IN_SECONDS < CHILD_SECONDS_MAX
+# Schedules that fire every second while leaders are killed, and how long all of that may take.
+SCHEDULES_KILLED, SCHEDULE_KILLS_SECONDS_MAX = 10, 1_800.0

@@ -49,6 +49,11 @@ class Scale:
     chains: int = 4_000
     light_chains: int = 30
     fan_places: int = 100_000
+    # Schedules of one second, those that fire once a minute, and leaders killed under others.
+    due_schedules: int = 100_000
+    steady_schedules: int = 10_000
+    steady_minutes: int = 3
+    schedule_kills: int = 200
 
 
 FULL = Scale()
@@ -77,4 +82,7 @@ QUICK = Scale(
     chains=1_000,
     light_chains=10,
     fan_places=10_000,
+    due_schedules=20_000,
+    steady_minutes=2,
+    schedule_kills=10,
 )

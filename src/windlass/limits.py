@@ -285,6 +285,10 @@ assert LOCK_SHOWN_MAX <= LOCK_COUNTED_MAX
 # two words for ZADD, far from what Lua can unpack.
 REFRESH_BATCH_MAX, REFRESH_CLAIM_MAX = 1_000, 2_000
 assert 2 * REFRESH_CLAIM_MAX < 8_000
+# Marks come in no order, and rows lie in the order in which they were made. So claims are gathered
+# and refreshed in order, so many at most, and no more than what takes this share of their hold.
+REFRESH_ROUND_MAX, REFRESH_ROUND_SHARE = 32_000, 0.3
+assert REFRESH_CLAIM_MAX < REFRESH_ROUND_MAX
 # Marks of executions that go on gather so long; those that may have ended go at once, but neither
 # they nor the refreshes follow each other closer than this.
 REFRESH_GATHER_SECONDS, REFRESH_GAP_SECONDS = 1.0, 0.05

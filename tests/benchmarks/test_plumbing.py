@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +15,7 @@ from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
 from benchmarks.prober import Request, probe
 from benchmarks.receiver import RunningReceiver, Seen, receiving
+from benchmarks.timetable import Faults, judge
 
 
 def test_the_worst_of_a_series_is_the_one_that_is_judged() -> None:
@@ -71,6 +74,38 @@ async def test_every_figure_of_a_cluster_can_be_asked_for_by_name() -> None:
     told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
     for name in (b"failover", b"resize", b"two-nodes", b"sweep"):
         assert name in told
+
+
+async def test_every_figure_of_schedules_can_be_asked_for_by_name() -> None:
+    told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
+    for name in (b"schedules-due", b"schedules-steady", b"schedules-kills"):
+        assert name in told
+
+
+@pytest.mark.parametrize(
+    ("ledger", "jobs", "missed", "doubled"),
+    [
+        ([(0, 1), (1, 2)], [1, 2], 0, 0),
+        ([(0, 1)], [1], 1, 0),
+        ([(0, 1), (1, None)], [1], 1, 0),  # skipped
+        ([(0, 1), (1, 2)], [1], 1, 0),  # its job is gone
+        ([(0, 1), (1, 1)], [1], 1, 0),  # one job for two
+        ([(0, 1), (1, 2)], [1, 2, 3], 0, 1),  # a job that the ledger does not know
+        ([(0, 1), (1, 2), (2, 3)], [1, 2, 3], 0, 1),  # nothing was due
+        ([(0, 1)], [1, 1], 1, 1),  # there, and in the history as well
+    ],
+)
+def test_a_ledger_is_judged_by_what_was_due(
+    ledger: list[tuple[int, int | None]], jobs: list[int], missed: int, doubled: int
+) -> None:
+    schedule, start = UUID(int=100), datetime(2030, 1, 1, tzinfo=UTC)
+    instants = [start + timedelta(seconds=second) for second in range(3)]
+    firings = [
+        (schedule, instants[place], None if job is None else UUID(int=job)) for place, job in ledger
+    ]
+    due = {(schedule, instant) for instant in instants[:2]}
+    found = judge(due, firings, [UUID(int=job) for job in jobs])
+    assert found == Faults(missed=missed, doubled=doubled)
 
 
 def deliver(receiver: RunningReceiver, path: str) -> int:

@@ -2,8 +2,8 @@
 
     python -m tests.model.cron_compare [--zone Europe/Berlin …] [--rules 200] [--seed 6]
 
-It takes about half an hour on one core, says how far it is after each zone, and ends with 1 when
-there is a difference. The tests have a part of it: test_schedule_oracle.py.
+It takes about a quarter of an hour on one core, tells how far it is after each zone, and ends with
+1 when there is a difference. The tests have a part of it: test_schedule_oracle.py.
 """
 
 from __future__ import annotations

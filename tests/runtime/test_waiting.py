@@ -22,7 +22,7 @@ def test_they_are_taken_in_batches_and_each_once() -> None:
     some.add(wanted, is_urgent=False)
     some.add(wanted, is_urgent=True)
     assert some.due_at == 0
-    batches = [some.take(), some.take(), some.take()]
+    batches = [some.take(REFRESH_BATCH_MAX) for _ in range(3)]
     assert [len(batch) for batch in batches] == [REFRESH_BATCH_MAX, 1, 0]
     assert {one for batch in batches for one in batch} == set(wanted)
     assert some.due_at == math.inf
@@ -34,10 +34,10 @@ def test_a_large_one_rests_unless_it_is_urgent() -> None:
     [large] = ids.uuid7_many(1)
     rests.refreshed(large, 1_000_000, monotonic())
     some.add([large], is_urgent=False)
-    assert some.take() == []
+    assert some.take(1) == []
     assert 0 < some.due_at - monotonic() <= 100
     some.add([large], is_urgent=True)
-    assert some.take() == [large]
+    assert some.take(1) == [large]
     assert len(some) == 0
 
 
@@ -49,7 +49,7 @@ def test_a_rest_ends() -> None:
     some.add([large], is_urgent=False)
     while some.due_at > monotonic():
         pass
-    assert some.take() == [large]
+    assert some.take(1) == [large]
 
 
 def test_more_than_so_many_are_left_to_the_net() -> None:

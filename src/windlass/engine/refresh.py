@@ -24,7 +24,8 @@ from windlass.limits import (
 )
 from windlass.store.database import Database
 
-_NUMBER: Final = attrgetter("int")
+# By their numbers: a tenth of the time of comparing ids.
+ORDER: Final = attrgetter("int")
 
 # What is to be done for executions whose end is more than a state.
 Conclude = Callable[[Database, Sequence[UUID]], Awaitable[Finished]]
@@ -49,8 +50,7 @@ async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshe
     for _ in range(REFRESH_TRIES):
         if not done.lost:
             break
-        wanted = sorted(done.lost, key=_NUMBER)  # a tenth of the time of comparing ids
-        for row in await database.run("execution_refresh_many", wanted):
+        for row in await database.run("execution_refresh_many", sorted(done.lost, key=ORDER)):
             done.lost.discard(row["id"])
             match row["word"]:
                 case "gone":

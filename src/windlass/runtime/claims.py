@@ -8,7 +8,7 @@ not acknowledged. Shards with few marks are taken together in one round trip, on
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -74,18 +74,19 @@ class Claims:
             self._note(claim, limits[claim.shard])
         return [claim for claim in claims if claim.marks or claim.broken]
 
-    async def done(self, claims: Collection[Claim], lost: Collection[UUID]) -> None:
+    async def done(self, claims: Sequence[Claim], lost: set[UUID]) -> None:
         """These are seen to, all but `lost`."""
-        seen = {
-            claim.shard: [mark for mark, named in claim.marks.items() if named not in lost]
-            for claim in claims
-        }
-        try:
-            await self._marks.acknowledge(seen)
-        except LaneDown:
-            self.failed(claims)
-        else:
-            self.failed([one for one in claims if len(seen[one.shard]) < len(one.marks)])
+        self.failed([claim for claim in claims if not lost.isdisjoint(claim.marks.values())])
+        for some in _in_calls(claims):
+            try:
+                await self._marks.acknowledge(
+                    {
+                        claim.shard: [m for m, named in claim.marks.items() if named not in lost]
+                        for claim in some
+                    }
+                )
+            except LaneDown:
+                self.failed(some)
 
     def failed(self, claims: Iterable[Claim]) -> None:
         """They come back by themselves, and are looked for when they do."""
@@ -120,3 +121,15 @@ class Claims:
             self._expected[claim.shard] = REFRESH_CLAIM_MAX  # there may be any number of them
         if claim.next_seconds is not None:
             self.look_back([claim.shard], claim.next_seconds + _SLACK_SECONDS)
+
+
+def _in_calls(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
+    """As many together as one call may speak of; no shard twice."""
+    some: dict[int, Claim] = {}
+    for claim in claims:
+        size = len(claim.marks) + sum(len(one.marks) for one in some.values())
+        if claim.shard in some or (some and size > REFRESH_CLAIM_MAX):
+            yield list(some.values())
+            some = {}
+        some[claim.shard] = claim
+    yield list(some.values())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from windlass.clock import monotonic
-from windlass.limits import REFRESH_BATCH_MAX, REFRESH_WAITING_MAX
+from windlass.limits import REFRESH_WAITING_MAX
 from windlass.model.rests import Rests
 
 
@@ -38,10 +38,10 @@ class Waiting:
                 self._due.add(execution_id)
                 self._resting.pop(execution_id, None)
 
-    def take(self) -> list[UUID]:
-        """A batch of those that are due."""
+    def take(self, most: int) -> list[UUID]:
+        """Some of those that are due."""
         now = monotonic()
         for execution_id in [one for one, at in self._resting.items() if at <= now]:
             del self._resting[execution_id]
             self._due.add(execution_id)
-        return [self._due.pop() for _ in range(min(len(self._due), REFRESH_BATCH_MAX))]
+        return [self._due.pop() for _ in range(min(len(self._due), most))]
