@@ -86,7 +86,7 @@ CLAIM_SLACK_SECONDS = 1.0
 # Adaptive polling: how long a worker rests between peeks when nobody wakes it.
 POLL_BUSY_SECONDS, POLL_IDLE_SECONDS = 0.05, 1.0
 # And while hints come through Redis, so that a look finds only what a lost hint left behind.
-POLL_HINTED_SECONDS = 1.5
+POLL_HINTED_SECONDS = 2.5
 assert POLL_BUSY_SECONDS < POLL_IDLE_SECONDS <= POLL_HINTED_SECONDS
 # A peek is followed by a rest of at least this many times its own duration.
 PEEK_REST_FACTOR = 20
@@ -322,9 +322,9 @@ WAITERS_MAX = 10_000
 
 # The sweep of dead coordinators. One call judges so many at once and takes so many names of theirs:
 # less than a millisecond of Redis' time, and far from what Lua can unpack.
-SWEEP_BATCH, SWEEP_NAMES_MAX, SWEEP_KEYS_MAX = 50, 400, 1_000
+SWEEP_BATCH, SWEEP_NAMES_MAX, SWEEP_KEYS_MAX = 30, 200, 1_000
 assert 4 * SWEEP_BATCH + 2 * SWEEP_NAMES_MAX <= SWEEP_KEYS_MAX, "each has four keys in any case"
-SWEEP_PAGE, SWEEP_FORGET_BATCH, SWEEP_CALLS_AT_ONCE = 1_000, 500, 8
+SWEEP_PAGE, SWEEP_FORGET_BATCH, SWEEP_CALLS_AT_ONCE = 1_000, 500, 1
 # Without scripts: how often to try to take ids out of a set that others write to all the time.
 SWEEP_TRIES_MAX = 200
 # A coordinator may miss two beats; one that is said to be stale has missed at least three.
@@ -358,6 +358,9 @@ FIRE_BATCH, FIRE_DECISIONS_MAX = 1_000, 20_000
 assert PENDING_MAX <= FIRE_DECISIONS_MAX
 # The leader looks this often while something is due so soon, or nobody could tell it; or so often.
 FIRE_POLL_SECONDS, FIRE_NEAR_SECONDS, FIRE_IDLE_SECONDS = 1.0, 60.0, 5.0
+# Where there is no schedule at all; and what falls due within so long is fired together.
+FIRE_EMPTY_SECONDS, FIRE_GATHER_SECONDS = 9.0, 0.05
+assert FIRE_GATHER_SECONDS < LATE_SECONDS < FIRE_IDLE_SECONDS < FIRE_EMPTY_SECONDS < MISFIRE_SECONDS
 assert FIRE_POLL_SECONDS <= LATE_SECONDS < FIRE_IDLE_SECONDS < MISFIRE_SECONDS
 # A schedule whose time passed so long ago and that nobody fired is silent.
 SILENT_SECONDS = 60.0
@@ -383,5 +386,5 @@ PARTITIONS_AHEAD_DAYS = 7
 COUNTER_FOLD_SECONDS = 2.0
 # What only the leader does.
 SWEEP_EVERY_SECONDS, FORGET_EVERY_SECONDS = 300.0, 3600.0
-TEND_EVERY_SECONDS = 5.0
+TEND_EVERY_SECONDS, TEND_IDLE_SECONDS = 5.0, 15.0
 WAIT_IN_SLOT_SECONDS_MAX = 300.0

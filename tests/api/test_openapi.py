@@ -28,6 +28,8 @@ MAY_REFUSE = (
     "executions/[^/]+/(rerun|signals/[^/]+)",
     "schedules(/[^/]+(/backfill)?)?",
     "system/sweep",
+    "nodes/[^/]+(/pause|/resume|/drain)?",
+    "cluster",
 )
 CONFIG = f"""
 request-timeout = 20

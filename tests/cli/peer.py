@@ -96,6 +96,8 @@ def running_peer() -> Iterator[Peer]:
             if says.status == 0:
                 return
             body = says.raw if says.raw is not None else json.dumps(says.json).encode()
+            if says.status == 204:
+                body = b""  # whoever reads it expects none, and would take it for the next answer
             headers = {"Content-Type": "application/json", **says.headers}
             self.send_response(says.status)
             for name, value in headers.items():

@@ -102,7 +102,8 @@ async def test_nothing_old_is_read_after_an_acknowledged_invalidation(
                 await asyncio.gather(*readers)
         assert kept.too_old == []
         caches = [await door.call("GET", "/v1/system/cache", 200) for door in kept.doors]
-        assert sum(cache["hits"] for [cache] in caches) > kept.reads / 2, "it was a cache at all"
+        hits = [one["hits"] for shown in caches for one in shown if one["cache"] == "definition"]
+        assert sum(hits) > kept.reads / 2, "it was a cache at all"
 
 
 async def test_an_invalidation_is_answered_when_the_other_node_has_done_it(

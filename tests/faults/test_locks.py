@@ -103,8 +103,8 @@ async def test_a_killed_node_s_job_keeps_its_lock_until_it_has_run_elsewhere(
     await cluster.submit([task("note", "holder", 3.0, locks=["a"])])
     await cluster.until_started(["holder"])
     await cluster.submit([task("note", f"next{n}", 0.05, locks=["a"]) for n in range(3)])
-    await cluster.start_node()
     await dying.kill()
+    await cluster.start_node()
     await cluster.until_ended()
     told = [(line.moment, line.marker) for line in cluster.witness.lines()]
     assert told[:3] == [("start", "holder"), ("start", "holder"), ("end", "holder")]

@@ -156,7 +156,6 @@ async def _outcome(connection: Connection[Record], row: Record) -> Outcome:
         statement("fan_results"),
         row["execution_id"],
         row["step"],
-        row["total"],
         facts.created_at,
         FAN_RESULT_BYTES_MAX,
     )

@@ -14,7 +14,13 @@ from typing import Final
 
 from windlass.engine.fire import fire_due
 from windlass.engine.fired import Fired, FireRules
-from windlass.limits import FIRE_IDLE_SECONDS, FIRE_NEAR_SECONDS, FIRE_POLL_SECONDS
+from windlass.limits import (
+    FIRE_EMPTY_SECONDS,
+    FIRE_GATHER_SECONDS,
+    FIRE_IDLE_SECONDS,
+    FIRE_NEAR_SECONDS,
+    FIRE_POLL_SECONDS,
+)
 from windlass.runtime.leader_duties import LeaderDuty
 from windlass.store.database import Database
 
@@ -40,15 +46,24 @@ class FiringRounds:
             every_seconds=FIRE_POLL_SECONDS,
             do=self.fire,
             rest=lambda: self.rest_seconds,
+            is_fenced=False,  # the ledger is
         )
 
     async def fire(self) -> None:
         """All that is due now."""
         self.rest_seconds = FIRE_POLL_SECONDS
-        if await self._round():
-            await asyncio.gather(*(self._rounds() for _ in range(_ROUNDS_AT_ONCE)))
+        seconds = await self._next()
+        if seconds is not None and seconds <= _MOMENT_SECONDS:
+            if await self._round():
+                await asyncio.gather(*(self._rounds() for _ in range(_ROUNDS_AT_ONCE)))
+            seconds = await self._next()
+        self.rest_seconds = self._rest(seconds)
+
+    async def _next(self) -> float | None:
+        """Until something is due. None: nothing ever is."""
         found = await self.database.run("schedule_next")
-        self.rest_seconds = self._rest(found[0]["seconds"] if found else None)
+        seconds: float | None = found[0]["seconds"] if found else None
+        return seconds
 
     async def _rounds(self) -> None:
         while await self._round():
@@ -61,9 +76,9 @@ class FiringRounds:
         return fired.is_full
 
     def _rest(self, seconds: float | None) -> float:
-        """`seconds`: until something is due. None: nothing ever is."""
+        """Not less than a moment: what falls due meanwhile is fired together."""
         is_near = seconds is not None and seconds < FIRE_NEAR_SECONDS
         look = FIRE_POLL_SECONDS if is_near or not self.is_heard() else FIRE_IDLE_SECONDS
         if seconds is None:
-            return look
-        return min(max(seconds, 0.0) + _MOMENT_SECONDS, look)
+            return FIRE_EMPTY_SECONDS if self.is_heard() else look
+        return min(max(seconds + _MOMENT_SECONDS, FIRE_GATHER_SECONDS), look)

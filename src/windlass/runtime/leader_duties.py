@@ -24,6 +24,7 @@ from windlass.limits import (
     LOCK_STRAYS_SECONDS,
     SWEEP_EVERY_SECONDS,
     TEND_EVERY_SECONDS,
+    TEND_IDLE_SECONDS,
 )
 from windlass.runtime.leadership import Leadership
 from windlass.runtime.loop import Loop
@@ -37,6 +38,7 @@ class LeaderDuty:
     every_seconds: float
     do: Callable[[], Awaitable[object]]
     rest: Callable[[], float] | None = None  # in place of `every_seconds`; None: always the same
+    is_fenced: bool = True  # False: two that both believe they lead do no harm, so nobody asks
 
 
 def table_of(
@@ -62,21 +64,47 @@ def table_of(
         while await forget_locks(database):
             pass
 
-    async def executions() -> None:
-        follow(await find_untended(database))
+    tending = Tending(database=database, follow=follow)
 
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
-        ("tend executions", TEND_EVERY_SECONDS, executions),
         ("forget operations", FORGET_EVERY_SECONDS, operations),
         ("forget signals", FORGET_EVERY_SECONDS, signals),
         ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
         ("mend locks", LOCK_STRAYS_SECONDS, locks),
     ]
     return [
-        LeaderDuty(name=name, every_seconds=every_seconds, do=do)
-        for name, every_seconds, do in rows
-        if do is not None
+        tending.duty,
+        *(
+            LeaderDuty(name=name, every_seconds=every_seconds, do=do)
+            for name, every_seconds, do in rows
+            if do is not None
+        ),
     ]
+
+
+@dataclass(slots=True, kw_only=True)
+class Tending:
+    """Looks after executions: often while it finds something to do."""
+
+    database: Database
+    follow: Callable[[Finished], None]
+    rest_seconds: float = TEND_EVERY_SECONDS
+
+    @property
+    def duty(self) -> LeaderDuty:
+        return LeaderDuty(
+            name="tend executions",
+            every_seconds=TEND_EVERY_SECONDS,
+            do=self.tend,
+            rest=lambda: self.rest_seconds,
+            is_fenced=False,
+        )
+
+    async def tend(self) -> None:
+        found = await find_untended(self.database)
+        is_quiet = found == Finished()
+        self.rest_seconds = TEND_IDLE_SECONDS if is_quiet else TEND_EVERY_SECONDS
+        self.follow(found)
 
 
 class LeaderDuties:
@@ -133,7 +161,9 @@ class LeaderDuties:
     def _tick_of(self, duty: LeaderDuty) -> Callable[[], Awaitable[float]]:
         async def tick() -> float:
             tenure = self._leadership.tenure
-            if tenure is not None and await is_current(self._database, tenure):
+            if tenure is not None and (
+                not duty.is_fenced or await is_current(self._database, tenure)
+            ):
                 await duty.do()
                 if duty.rest is not None:
                     return duty.rest()
