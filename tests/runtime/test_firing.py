@@ -5,7 +5,13 @@ from __future__ import annotations
 from tests.engine.hands import sql
 from tests.engine.scheduling import put
 from windlass.engine.fired import Fired, FireRules
-from windlass.limits import FIRE_BATCH, FIRE_IDLE_SECONDS, FIRE_POLL_SECONDS
+from windlass.limits import (
+    FIRE_BATCH,
+    FIRE_EMPTY_SECONDS,
+    FIRE_GATHER_SECONDS,
+    FIRE_IDLE_SECONDS,
+    FIRE_POLL_SECONDS,
+)
 from windlass.runtime.firing import FiringRounds
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
@@ -40,13 +46,13 @@ async def test_all_that_is_due_is_fired_however_many_rounds_it_takes(database: D
 async def test_it_rests_until_something_is_due(database: Database) -> None:
     resting = rounds(database, [])
     await resting.fire()
-    assert resting.rest_seconds == FIRE_IDLE_SECONDS
+    assert resting.rest_seconds == FIRE_EMPTY_SECONDS
     await put(database, "a", {"cron": "0 0 1 1 *"})
     await resting.fire()
     assert resting.rest_seconds == FIRE_IDLE_SECONDS
     await put(database, "b", {"cron": "* * * * * *"})
     await resting.fire()
-    assert 0 < resting.rest_seconds <= FIRE_POLL_SECONDS
+    assert FIRE_GATHER_SECONDS <= resting.rest_seconds <= FIRE_POLL_SECONDS
 
 
 async def test_where_nobody_could_tell_it_of_a_new_schedule_it_looks_more_often(
