@@ -75,24 +75,33 @@ async def raw_receiver(talk: Talk, ssl: SSLContext | None = None) -> AsyncIterat
     Yields its address. Whoever still talks at the end is hung up on.
     """
     talking: set[asyncio.Task[None]] = set()
+    over = False
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        talking.add(task)
         try:
             await talk(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the other side had enough, or the test is over
         finally:
-            talking.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=ssl)
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Known from the moment it exists: a task that had not yet begun when the test ended
+        # would talk on unseen, and be found by the collector in the middle of another test.
+        if over:
+            writer.close()
+            return
+        task = asyncio.create_task(handle(reader, writer))
+        talking.add(task)
+        task.add_done_callback(talking.discard)
+        task.add_done_callback(lambda _: writer.close())  # one cancelled before its first line
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=ssl)
     port = server.sockets[0].getsockname()[1]
     try:
         yield f"{'https' if ssl else 'http'}://127.0.0.1:{port}"
     finally:
+        over = True
         server.close()
         for task in list(talking):
             task.cancel()
