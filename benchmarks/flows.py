@@ -33,10 +33,12 @@ WRONG = "SELECT count(*) FROM windlass.execution WHERE state <> 'succeeded'"
 
 
 @asynccontextmanager
-async def two_nodes(stage: Stage) -> AsyncIterator[tuple[str, asyncpg.Connection]]:
-    """An empty database that two node processes serve, and a connection to look at it."""
+async def two_nodes(
+    stage: Stage, nodes: int = NODES
+) -> AsyncIterator[tuple[str, asyncpg.Connection]]:
+    """An empty database that two node processes serve, or so many; and a connection to look."""
     async with stage.database() as dsn, AsyncExitStack() as stack:
-        for _ in range(NODES):
+        for _ in range(nodes):
             settings = {"WINDLASS_WORKERS": str(PAIR_SLOTS)}
             node = running(dsn, stage.redis_url, roles="worker,leader", settings=settings)
             await stack.enter_async_context(node)

@@ -22,14 +22,16 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.schema import settle
 from benchmarks.until import until
 from windlass import ids
+from windlass.engine.alike import alike_of
 from windlass.engine.rules import KnownRule, rule_of
+from windlass.engine.schedule import ScheduleDraft
 from windlass.model.schedule_next import between
 
 Due: TypeAlias = tuple[UUID, datetime]
 Entry: TypeAlias = tuple[UUID, datetime, UUID | None]  # of the ledger: what was due, and its job
 
 JOB = msgspec.json.encode({"kind": "noop", "input": PAYLOAD}).decode()
-COLUMNS = ("id", "name", "created_at", "changed_at", "next_at", "fire_at", "rule", "job")
+COLUMNS = ("id", "name", "created_at", "changed_at", "next_at", "fire_at", "rule", "job", "alike")
 # They were not all made in one instant: `every` counts from there.
 MADE_WITHIN = timedelta(minutes=1)
 NOW = "SELECT clock_timestamp()"
@@ -92,7 +94,8 @@ async def put(connection: asyncpg.Connection, rules: Sequence[str], count: int) 
         made_at = now - MADE_WITHIN * number / count
         known_by_id[schedule_id] = known = rule_of(text, name, made_at)
         next_at = known.next_after(now)
-        records.append((schedule_id, name, made_at, made_at, next_at, next_at, text, JOB))
+        alike = alike_of(ScheduleDraft(name=name, rule_json=text, job=JOB))
+        records.append((schedule_id, name, made_at, made_at, next_at, next_at, text, JOB, alike))
     await connection.copy_records_to_table(
         "schedule", schema_name="windlass", columns=COLUMNS, records=records
     )

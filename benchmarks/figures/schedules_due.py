@@ -1,7 +1,9 @@
-"""Schedules due in the same second, on two nodes: how late they fire, and that each fires once.
+"""Schedules due in the same second: how late they fire, and that each fires once.
 
-Whoever leads fires them while both execute what was fired before. A quarter as many are measured in
-turns with them: the time until the last has fired grows with their number, and no faster.
+The node fires them and executes what was fired before. A quarter as many are measured in turns with
+them: the time until the last has fired grows with their number, and no faster. The same beside a
+second node, which does nothing but execute meanwhile, is shown and has no limit: where there are
+two cores, it takes them from the one that fires.
 """
 
 from __future__ import annotations
@@ -42,16 +44,24 @@ async def figures(stage: Stage) -> list[Figure]:
     many, few = stage.scale.due_schedules, stage.scale.due_schedules // SCHEDULES_SHARE
     large: list[Once] = []
     small: list[Once] = []
+    beside: list[Once] = []
     for _ in range(stage.scale.rounds):
-        for runs, count in ((large, many), (small, few)):
+        for runs, count, nodes in ((large, many, 1), (small, few, 1), (beside, many, 2)):
             async with asyncio.timeout(RUN_SECONDS_MAX):
-                runs.append(await measure(stage, count))
-            stage.tell(f"{count} schedules: {runs[-1]}")
-    name, both = f"{many:,} schedules due at once", [*large, *small]
+                runs.append(await measure(stage, count, nodes))
+            stage.tell(f"{count} schedules, {nodes} nodes: {runs[-1]}")
+    name, both = f"{many:,} schedules due at once", [*large, *small, *beside]
     return [
         worst(
             _series(f"{name}: lateness, p99", "s", [one.p99_seconds for one in large]),
             at_most=LATE_SECONDS_MAX,
+        ),
+        worst(
+            _series(
+                f"{name}: lateness, p99, beside a second node that executes on the same cores",
+                "s",
+                [one.p99_seconds for one in beside],
+            ),
         ),
         compare(
             _series(f"{name}: last one fired after", "s", [one.last_seconds for one in large]),
@@ -69,8 +79,8 @@ async def figures(stage: Stage) -> list[Figure]:
     ]
 
 
-async def measure(stage: Stage, count: int) -> Once:
-    async with flows.two_nodes(stage) as (dsn, eye):
+async def measure(stage: Stage, count: int, nodes: int = 1) -> Once:
+    async with flows.two_nodes(stage, nodes) as (dsn, eye):
         at = await _instant(eye)
         table = await timetable.put(eye, rules_at(at), count)
         assert await eye.fetchval(timetable.NOW) < at, "putting them took until they were due"

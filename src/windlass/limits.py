@@ -376,6 +376,8 @@ assert PREVIEW_DEFAULT <= PREVIEW_MAX
 BACKFILL_MAX, LEDGER_FORGET_BATCH, LEDGER_SAMPLE = 100_000, 10_000, 1_000
 # One that cannot be fired as it is is tried again after so long.
 FIRE_AGAIN_SECONDS = 60.0
+# What a node that has more urgent things to do claims, and how often: enough for an urgent job.
+SPARED_BATCH_MAX, SPARED_SECONDS = 20, 0.02
 assert FIRE_AGAIN_SECONDS > FIRE_IDLE_SECONDS
 # Rules, the next instants of each, and policies that a node keeps in mind.
 RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000

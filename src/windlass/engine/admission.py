@@ -30,6 +30,10 @@ class Limits:
     max_jobs: int | None = None
     max_bytes: int | None = None
 
+    @property
+    def are_set(self) -> bool:
+        return self.max_jobs is not None or self.max_bytes is not None
+
 
 async def admit(connection: Connection[Record], requests: list[Request], limits: Limits) -> None:
     """Answer every request in the caller's transaction, and insert the jobs of those accepted."""

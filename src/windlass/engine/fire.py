@@ -1,6 +1,7 @@
 """Fire what is due, many schedules at a time.
 
-    lock the due -> which instants? -> what is unfinished? -> decide
+    lock the due -> many alike? -> engine.fire_alike
+    the others   -> which instants? -> what is unfinished? -> decide
         -> enter in the ledger -> make jobs and executions -> move the schedules on
 
 Owns: the statements that make something of a due instant.
@@ -16,12 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import structlog
 
 from windlass import ids
+from windlass.engine.alike import Patterns
+from windlass.engine.fire_alike import EnteredBefore, Group, fire_alike, sort
 from windlass.engine.fire_due import Due, due_of, makings_of, unfinished_of
 from windlass.engine.fire_make import make
 from windlass.engine.fired import Fired, FireRules
@@ -37,15 +41,15 @@ async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH)
     """One round. `is_full` says that there may be more."""
 
     async def work(connection: Connection[Record]) -> Fired:
-        rows = await connection.fetch(statement("schedule_due_lock"), most)
-        if not rows:
-            return Fired()
-        fired = await fire_rows(connection, rows, rows[0]["now"], rules)
-        fired.is_full = fired.is_full or len(rows) >= most
-        return fired
+        return await _fire_locked(connection, rules, most, is_each_looked_at=False)
+
+    async def with_care(connection: Connection[Record]) -> Fired:
+        return await _fire_locked(connection, rules, most, is_each_looked_at=True)
 
     try:
         return await database.together(work)
+    except EnteredBefore:
+        return await database.together(with_care)
     except BadValue as trouble:
         # Something of one of them cannot be stored. Fewer at a time, until it stands alone.
         if most > 1:
@@ -54,6 +58,31 @@ async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH)
             fired = await _put_off_first(database, str(trouble))
         fired.is_full = True
         return fired
+
+
+async def _fire_locked(
+    connection: Connection[Record], rules: FireRules, most: int, *, is_each_looked_at: bool
+) -> Fired:
+    rows = await connection.fetch(statement("schedule_due_lock"), most)
+    if not rows:
+        return Fired()
+    now: datetime = rows[0]["now"]
+    if is_each_looked_at or rules.limits.are_set:
+        groups: list[Group] = []
+        alone = [row["id"] for row in rows]
+    else:
+        groups, alone = await sort(connection, rows, now, _patterns(rules.max_attempts))
+    fired = await fire_alike(connection, groups, now)
+    if alone:
+        read = await connection.fetch(statement("schedule_read_many"), alone)
+        fired.add(await fire_rows(connection, read, now, rules))
+    fired.is_full = fired.is_full or len(rows) >= most
+    return fired
+
+
+@lru_cache(maxsize=1)
+def _patterns(max_attempts: int) -> Patterns:
+    return Patterns(max_attempts)
 
 
 async def fire_rows(

@@ -32,7 +32,7 @@ async def insert_jobs(
     """Those that are refused say so (`Making.refusal`); lines with new work are in `fired`."""
     drafted = _drafted(makings, now, rules)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
-    if rules.limits.max_jobs is not None or rules.limits.max_bytes is not None:
+    if rules.limits.are_set:
         plain = []
     free: set[str] = set()
     if plain:

@@ -26,6 +26,16 @@ class Fired:
     finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
     is_full: bool = False  # there may be more
 
+    def add(self, other: Fired) -> None:
+        """What came of others, in the same transaction."""
+        self.schedules += other.schedules
+        self.states += other.states
+        self.late_seconds += other.late_seconds
+        for line, due in other.lines.items():
+            self.add_line(line, due)
+        self.finished.add(other.finished)
+        self.is_full = self.is_full or other.is_full
+
     def add_line(self, line: Line, due: datetime | float) -> None:
         if due == 0.0 or line not in self.lines:
             self.lines[line] = due

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
+from typing import NamedTuple
 from uuid import UUID
 
 from windlass.limits import NEXTS_OF_RULE_MAX, RULES_KEPT_MAX
@@ -54,8 +55,22 @@ class KnownRule:
 
 def rule_of(text: str, name: str, created_at: datetime) -> KnownRule:
     """The rule of a schedule, from what is stored."""
-    spread = name if "H" in text else ""
-    return _known(text, spread, created_at if '"every"' in text else None)
+    needs = needs_of(text)
+    return _known(text, name if needs.name else "", created_at if needs.created_at else None)
+
+
+class Needs(NamedTuple):
+    """What a rule depends on beside its text."""
+
+    name: bool
+    created_at: bool
+
+
+@lru_cache(maxsize=RULES_KEPT_MAX)
+def needs_of(text: str) -> Needs:
+    given = strict_json.parse(text.encode())
+    cron = given.get("cron") or ""
+    return Needs(name="H" in cron.upper() and not cron.startswith("@"), created_at="every" in given)
 
 
 @lru_cache(maxsize=RULES_KEPT_MAX)

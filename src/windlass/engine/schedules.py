@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.alike import alike_of
 from windlass.engine.fire import fire_rows
 from windlass.engine.fired import Fired, FireRules
 from windlass.engine.rules import rule_of
@@ -134,6 +135,7 @@ def _columns(draft: ScheduleDraft) -> list[Any]:
         draft.rule_json,
         draft.job,
         draft.workflow,
+        alike_of(draft),
     ]
 
 

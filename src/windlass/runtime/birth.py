@@ -92,7 +92,7 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         worker=worker,
         coordinator=coordinator,
         operations=operations,
-        leading=_leading(parts, node_id),
+        leading=_leading(parts, worker),
         loops=duties.loops(),
     )
     born.start(is_worker="worker" in parts.settings.roles)
@@ -146,21 +146,24 @@ def _coordinator(parts: NodeParts, handlers: SignalHandlers, worker: Worker) -> 
     return coordinator
 
 
-def _leading(parts: NodeParts, node_id: UUID) -> LeaderDuties | None:
+def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
     if "leader" not in parts.settings.roles:
         return None
     leadership = Leadership(
-        parts.database_url, node_id, lease_seconds=parts.settings.leader_lease_seconds
+        parts.database_url, worker.node_id, lease_seconds=parts.settings.leader_lease_seconds
     )
     return LeaderDuties(
         database=parts.database,
         leadership=leadership,
         metrics=parts.metrics,
-        table=[*table_of(parts.database, parts.sweep, parts.follower.follow), _firing(parts).duty],
+        table=[
+            *table_of(parts.database, parts.sweep, parts.follower.follow),
+            _firing(parts, worker).duty,
+        ],
     )
 
 
-def _firing(parts: NodeParts) -> FiringRounds:
+def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
     settings = parts.settings
 
     def tell(fired: Fired) -> None:
@@ -175,6 +178,7 @@ def _firing(parts: NodeParts) -> FiringRounds:
         ),
         on_fired=tell,
         is_heard=lambda: parts.announcer.is_heard,
+        on_behind=worker.spare,
     )
 
 

@@ -26,7 +26,7 @@ from windlass.store.database import Database
 
 FIRE: Final = "fire schedules"
 # While one round waits for PostgreSQL the other decides.
-_ROUNDS_AT_ONCE: Final = 2
+_ROUNDS_AT_ONCE: Final = 3
 # A timer may end a hair before its time.
 _MOMENT_SECONDS: Final = 0.001
 
@@ -37,6 +37,8 @@ class FiringRounds:
     rules: FireRules
     on_fired: Callable[[Fired], None]
     is_heard: Callable[[], bool]  # do hints come?
+    # Hears True while rounds are full. Every node executes and one fires: it fires first.
+    on_behind: Callable[[bool], None]
     rest_seconds: float = 0.0  # after the round that was last
 
     @property
@@ -55,9 +57,16 @@ class FiringRounds:
         seconds = await self._next()
         if seconds is not None and seconds <= _MOMENT_SECONDS:
             if await self._round():
-                await asyncio.gather(*(self._rounds() for _ in range(_ROUNDS_AT_ONCE)))
+                await self._catch_up()
             seconds = await self._next()
         self.rest_seconds = self._rest(seconds)
+
+    async def _catch_up(self) -> None:
+        self.on_behind(True)
+        try:
+            await asyncio.gather(*(self._rounds() for _ in range(_ROUNDS_AT_ONCE)))
+        finally:
+            self.on_behind(False)
 
     async def _next(self) -> float | None:
         """Until something is due. None: nothing ever is."""

@@ -27,6 +27,8 @@ from windlass.limits import (
     HAND_BACK_SECONDS,
     POLL_IDLE_SECONDS,
     PREFETCH_MAX,
+    SPARED_BATCH_MAX,
+    SPARED_SECONDS,
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
@@ -76,6 +78,7 @@ class Worker:
         self._returns = Returns(database, finisher)
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
+        self._is_spared, self._spared_until = False, 0.0  # when it claims again
         self._claiming = asyncio.Lock()  # held while a claim may bring something
         self.last_execution_at: datetime | None = None
         # Hears executions of which a step begins that takes its time.
@@ -139,6 +142,11 @@ class Worker:
         """Go on, unless it is paused for another reason."""
         self._pauses.discard(why)
         self._claimer.look_again()  # what was handed back lies behind where it would go on
+        self._loop.wake()
+
+    def spare(self, is_spared: bool) -> None:
+        """While this is true take little: the node has work that nobody else can do."""
+        self._is_spared = is_spared
         self._loop.wake()
 
     async def put_back(self) -> None:
@@ -226,6 +234,11 @@ class Worker:
             await self._returns.release_rows(await self._claimer.orphans())
         if not self._is_claiming:
             return POLL_IDLE_SECONDS  # whoever resumes wakes us
+        if self._is_spared:
+            rest = self._spared_until - monotonic()
+            if rest > 0:
+                return rest
+            self._spared_until = monotonic() + SPARED_SECONDS
         async with self._claiming:
             return await self._claim()
 
@@ -256,7 +269,8 @@ class Worker:
         if free <= 0 and waiting > ahead // 2:
             return 0  # enough for a while: the next claim is a larger one
         room = PREFETCH_MAX - self._finisher.unsettled
-        return min(free + ahead - waiting, CLAIM_BATCH_MAX, room)
+        most = SPARED_BATCH_MAX if self._is_spared else CLAIM_BATCH_MAX
+        return min(free + ahead - waiting, most, room)
 
     def _holds_suspect(self) -> bool:
         return self._buffer.has_suspect or self._slots.has_suspect

@@ -23,6 +23,7 @@ CREATE TABLE windlass.schedule (
     owner       text,
     source      text NOT NULL DEFAULT 'api' CHECK (source IN ('api', 'app', 'import')),
     tags        text[],
+    alike       uuid,                                     -- the same for all that fire alike: same rule, same job; NULL: it goes its own way
     rule        json NOT NULL,                            -- as given: cron or every or at, timezone, dst, starts_at, ends_at, jitter, calendar
     job         json,                                     -- what to submit, as of POST /v1/jobs; NULL: it starts a workflow
     workflow    json,                                     -- {"name", "version", "input"}; NULL: it submits a job

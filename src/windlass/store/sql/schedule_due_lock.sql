@@ -1,9 +1,8 @@
 -- schedule_due_lock: schedules whose time has come, the most overdue first, locked until the caller's commit.
--- params: most int4     returns: the rows, and now
+-- params: most int4     returns: id, next_at, alike (NULL: it goes its own way), now
 -- Index: schedule_due, from its left end. What another leader has in hand is passed over: two who believe that they lead
--- share the work instead of waiting for each other.
-SELECT id, name, created_at, next_at, fire_at, last_at, resumed_at, catchup, overlap, misfire, priority, owner,
-       rule, job, workflow, now() AS now
+-- share the work instead of waiting for each other. Instants that fell due while it was paused go their own way.
+SELECT id, next_at, CASE WHEN resumed_at IS NULL OR resumed_at < next_at THEN alike END AS alike, now() AS now
 FROM windlass.schedule
 WHERE paused_at IS NULL AND fire_at <= now()
 ORDER BY fire_at
