@@ -9,12 +9,13 @@ from benchmarks.cluster import CLUSTER
 from benchmarks.jobs import JOBS
 from benchmarks.refresh import REFRESH
 from benchmarks.schedules import SCHEDULES
+from benchmarks.sdk import SDK
 from benchmarks.suite import bench
 from benchmarks.sweep import SWEEP
 from benchmarks.webhooks import WEBHOOKS
 from benchmarks.workflows import WORKFLOWS
 
-SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES)
+SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK)
 NAMES = [name for suite in SUITES for name in suite.plan]
 assert len(set(NAMES)) == len(NAMES), "two figures of one name"
 

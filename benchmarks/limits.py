@@ -103,6 +103,10 @@ PER_EXECUTIONS, REFRESH_LOOK_SECONDS = 400, 0.1
 # When a node is killed so many are marked, some of each shard.
 TAKEN_OVER_EXECUTIONS = 6_400
 
+# A fresh interpreter imports the SDK so often, and is to take no longer than this.
+IMPORTS, IMPORT_MS_MAX = 11, 100.0
+assert IMPORTS % 2 == 1
+
 # Schedules of one instant are put this long before it; so many times fewer are compared with them.
 SCHEDULES_DUE_IN_SECONDS, SCHEDULES_SHARE = 15.0, 4
 assert SCHEDULES_DUE_IN_SECONDS < CHILD_SECONDS_MAX

@@ -54,6 +54,10 @@ class Scale:
     steady_schedules: int = 10_000
     steady_minutes: int = 3
     schedule_kills: int = 200
+    # Durable functions of ten steps: started at once, one by one, and those of the peer.
+    durable_functions: int = 3_000
+    durable_single_functions: int = 1_000
+    durable_peer_functions: int = 300
 
 
 FULL = Scale()
@@ -85,4 +89,7 @@ QUICK = Scale(
     due_schedules=20_000,
     steady_minutes=2,
     schedule_kills=10,
+    durable_functions=1_000,
+    durable_single_functions=300,
+    durable_peer_functions=100,
 )

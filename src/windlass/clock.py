@@ -2,16 +2,26 @@
 
 `wall()` is for showing and for arithmetic on instants read from the database; whatever decides
 something is decided by the database's own clock. `monotonic()` only makes a node stop early.
+
+A test whose database lives in another time (windlass.testing) puts `wall()` ahead along with it.
 """
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+_ahead = timedelta()
 
 
 def wall() -> datetime:
-    return datetime.now(UTC)
+    return datetime.now(UTC) + _ahead
+
+
+def put_ahead(by: timedelta) -> None:
+    """From now on `wall()` shows an instant so far ahead of the machine's own clock."""
+    global _ahead
+    _ahead = by
 
 
 def monotonic() -> float:

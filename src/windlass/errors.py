@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from windlass.duration import parse_seconds
+
 
 class WindlassError(Exception):
     """The parent of all of them."""
 
-    code: ClassVar[str] = "error"
-    status: ClassVar[int] = 500
+    code: str = "error"
+    status: int = 500
+    problem: dict[str, Any] | None = None  # as the API told it; None: it was raised in this process
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -74,6 +77,10 @@ class NotFound(WindlassError):
         hint = "; it may have been removed after retention" if noun == "job" else ""
         super().__init__(f"there is no {noun} {name!r}{hint}")
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"noun": self.noun, "name": self.name}
+
 
 class Conflict(WindlassError):
     """The thing is there, but not in a state that allows this."""
@@ -94,6 +101,10 @@ class NotAwaiting(Conflict):
             "receiver takes over has a token of its own, which is good for one end"
         )
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"job_id": self.job_id, "state": self.state}
+
 
 class WrongToken(WindlassError):
     """A completion without the token that the delivery carried."""
@@ -108,6 +119,10 @@ class WrongToken(WindlassError):
             "of its delivery as `token` or as Authorization: Bearer"
         )
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"job_id": self.job_id}
+
 
 class NotAWebhook(Conflict):
     """Asked of a job of another kind, which delivers nothing."""
@@ -120,6 +135,10 @@ class NotAWebhook(Conflict):
             f"{job_id} is of kind {kind!r} and delivers nothing; its attempts are shown by "
             f"GET /v1/jobs/{job_id}/attempts"
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"job_id": self.job_id, "kind": self.kind}
 
 
 class LockHeld(Conflict):
@@ -157,6 +176,10 @@ class LockLost(Conflict):
             "what it guards and take the lock again"
         )
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "token": self.token}
+
 
 class LockOfJob(Conflict):
     """A job's hold ends with the job and not otherwise."""
@@ -171,7 +194,7 @@ class LockOfJob(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
-        return {"job_id": self.job_id}
+        return {"name": self.name, "job_id": self.job_id}
 
 
 class IdempotencyMismatch(WindlassError):
@@ -183,6 +206,10 @@ class IdempotencyMismatch(WindlassError):
         super().__init__(
             f"Idempotency-Key {key!r} was used before with another body; use a new key for new work"
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"key": self.key}
 
 
 class QueueFull(WindlassError):
@@ -233,3 +260,115 @@ class AppNotLoaded(WindlassError):
     """`--app module:attr` did not lead to an object."""
 
     code = "app_not_loaded"
+
+
+# -- what a task says, and what its caller hears -------------------------------------------------
+
+
+class JobFailed(WindlassError):
+    """The job behind a handle ended otherwise than `succeeded`."""
+
+    code = "job_failed"
+
+    def __init__(
+        self,
+        *,
+        job_id: str,
+        state: str,
+        cause: str,
+        message: str,
+        remote_traceback: str | None = None,  # None: it was no exception of a task
+    ) -> None:
+        self.job_id, self.state = job_id, state
+        self.cause, self.message = cause, message
+        self.remote_traceback = remote_traceback
+        said = f"{job_id} is {state}: {cause}: {message}"
+        super().__init__(f"{said}\n\n{remote_traceback}" if remote_traceback else said)
+
+
+class RetryAfter(WindlassError):
+    """Raised by a task: this attempt failed, try again after so long. It spends an attempt."""
+
+    code = "retry_after"
+
+    def __init__(self, after: float | str, reason: str = "") -> None:
+        self.seconds = parse_seconds(after)
+        self.reason = reason
+        super().__init__(reason or f"the task asked to be tried again after {after}")
+
+
+class Drop(WindlassError):
+    """Raised by a task: give up at once, another try cannot help."""
+
+    code = "dropped"
+
+    def __init__(self, why: str = "the task gave up") -> None:
+        self.why = why
+        super().__init__(why)
+
+
+class Cancelled(WindlassError):
+    """The job is to stop: somebody cancelled it, its time is up, or its node let it go.
+
+    A task that raises it by itself ends its job `cancelled`.
+    """
+
+    code = "cancelled"
+    status = 409
+
+    def __init__(self, why: str = "the job was cancelled") -> None:
+        self.why = why
+        super().__init__(why)
+
+
+class InvalidArguments(WindlassError):
+    """A task was given what its signature does not take, or gave what its hint does not allow."""
+
+    code = "invalid_arguments"
+    status = 422
+
+    def __init__(self, *, task: str, parameter: str | None, detail: str) -> None:
+        self.task, self.parameter, self.detail = task, parameter, detail
+        place = f", parameter {parameter!r}" if parameter else ""  # None: no single one
+        super().__init__(f"task {task!r}{place}: {detail}")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"task": self.task, "parameter": self.parameter}
+
+
+class ResultTimeout(WindlassError):
+    """Nobody knew the end of a job within the time that its caller gave."""
+
+    code = "result_timeout"
+    status = 504
+
+    def __init__(self, job_id: str, seconds: float) -> None:
+        self.job_id, self.seconds = job_id, seconds
+        super().__init__(
+            f"{job_id} has not ended within {seconds:g} seconds; it goes on: ask again, or why() "
+            "it waits"
+        )
+
+
+class WouldDeadlock(WindlassError):
+    """A task asked for another job's result, and would keep its slot until that has one."""
+
+    code = "would_deadlock"
+    status = 409
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(
+            f"a task may not wait for {job_id}: its slot would wait for a slot; let a workflow or "
+            "depends_on bring the result, or end this task and go on in another"
+        )
+
+
+class NotInTask(WindlassError):
+    """`windlass.current()` where no job runs."""
+
+    code = "not_in_task"
+
+    def __init__(self, asked: str = "windlass.current()") -> None:
+        super().__init__(f"{asked} is for code that a node runs as a task; nothing runs here")

@@ -66,6 +66,10 @@ assert 1 <= CRASHES_SOLO < CRASHES_MAX
 # Batches of the hot path.
 CLAIM_BATCH_MAX = 500
 FINISH_BATCH_MAX = 1_000
+# While claimed jobs wait for slots nobody waits for a single end: fewer than so many gather for so
+# long, since a commit of twenty costs PostgreSQL nearly what one of two hundred does.
+FINISH_GATHER, FINISH_GATHER_SECONDS = 200, 0.004
+assert FINISH_GATHER <= FINISH_BATCH_MAX
 ENQUEUE_BATCH_MAX = 500
 # One claim in this many looks at the lowest priority first, so that nothing starves.
 AGING_EVERY = 8
@@ -75,6 +79,8 @@ assert PREFETCH_HOLD_SECONDS < LEASE_SECONDS - LEASE_MARGIN_SECONDS
 # While claimed jobs wait no longer than this, a node may claim further ahead.
 PREFETCH_WAIT_SECONDS = 0.1
 assert PREFETCH_WAIT_SECONDS < PREFETCH_HOLD_SECONDS
+# A deadline that is further away gets a timer only if its attempt still runs after so long.
+DEADLINE_LOOK_SECONDS = 0.02
 # What a drain stops at its end gets so long to let go before it is given up.
 HAND_BACK_SECONDS = 1.0
 # Claimed and not yet settled in the database, per node, beyond the slots.
@@ -311,6 +317,19 @@ assert REFRESH_GATHER_SECONDS < REFRESH_NET_GRACE_SECONDS, "marks on their way a
 # An execution with many jobs rests after a refresh: a second for so many of them.
 REFRESH_JOBS_PER_SECOND, REFRESH_RESTS_MAX = 10_000, 10_000
 
+# Tasks. What one attempt may log, and how much of it waits in a node until it is written: about
+# once a second, so much at a time. Who ends waits so long for its lines to be there.
+LOG_LINES_MAX, LOG_LINE_CHARS_MAX, LOG_FIELDS_BYTES_MAX = 1_000, 4_000, 8_192
+NOTES_WAITING_MAX, NOTES_BATCH_MAX = 20_000, 2_000
+assert LOG_LINES_MAX <= NOTES_BATCH_MAX <= NOTES_WAITING_MAX
+NOTES_REST_SECONDS, NOTES_WAIT_SECONDS = 1.0, 2.0
+assert NOTES_REST_SECONDS < NOTES_WAIT_SECONDS
+# Jobs that write in a transaction of their own: so many connections for a node, and so long a
+# statement may take or the transaction stand idle: a frozen node must not hold rows for ever.
+OWN_CONNECTIONS_MAX, OWN_STATEMENT_SECONDS_MAX, OWN_IDLE_SECONDS_MAX = 32, 300.0, 300.0
+# To give back what a stopped task had begun to write.
+OWN_ROLLBACK_SECONDS = 5.0
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 # A graph shows the beginning of what a step gave; why an execution waits names so many of its jobs.
@@ -381,6 +400,19 @@ SPARED_BATCH_MAX, SPARED_SECONDS = 20, 0.02
 assert FIRE_AGAIN_SECONDS > FIRE_IDLE_SECONDS
 # Rules, the next instants of each, and policies that a node keeps in mind.
 RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000
+
+# Durable functions: a step's name, the checkpoints that one statement writes, and how often it is
+# tried again while PostgreSQL is away.
+CHECKPOINT_NAME_CHARS_MAX, CHECKPOINT_BATCH_MAX = 256, 500
+CHECKPOINT_AGAIN_SECONDS, CHECKPOINT_AGAIN_SECONDS_MAX = 0.05, 2.0
+assert CHECKPOINT_AGAIN_SECONDS < CHECKPOINT_AGAIN_SECONDS_MAX
+# A shorter rest keeps its slot, a longer one gives it back; and one that listens for a signal looks
+# by itself so often, because the node that put it to rest may have died before it looked.
+DURABLE_REST_SECONDS, DURABLE_LISTEN_SECONDS = 5.0, 600.0
+assert DURABLE_REST_SECONDS < DURABLE_LISTEN_SECONDS
+# What a function does between its steps may take so long before it is said to rest only.
+DURABLE_GRACE_SECONDS = 0.02
+assert DURABLE_GRACE_SECONDS < DURABLE_REST_SECONDS
 
 # Housekeeping.
 IDEMPOTENCY_KEPT_SECONDS = 24 * 3600

@@ -6,6 +6,7 @@ import asyncio
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
+from tests.engine.hands import sql
 from windlass.config import Settings
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
@@ -63,6 +64,20 @@ async def _until_ready(api: Served) -> None:
             async with api.client.get(api.url + "/health/ready") as answer:
                 if answer.status == 200:
                     return
+
+
+async def test_metrics_tell_how_many_schedules_are_silent(
+    api: Served,
+) -> None:
+    async def silent() -> str:
+        async with api.client.get(api.url + "/metrics") as answer:
+            text = await answer.text()
+        return next(line for line in text.splitlines() if line.startswith("windlass_schedule_s"))
+
+    await api.post("/v1/schedules", {"name": "s", "cron": "@daily", "job": {"kind": "noop"}}, 201)
+    assert await silent() == "windlass_schedule_silent 0.0"
+    await sql(api.database, "UPDATE windlass.schedule SET fire_at = now() - interval '5 minutes'")
+    assert await silent() == "windlass_schedule_silent 1.0"
 
 
 async def test_metrics_tell_how_full_the_queues_are(api: Served, node: ActingNode) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from benchmarks import child
+from benchmarks.figures.sdk_import import imported
 from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
 from benchmarks.prober import Request, probe
@@ -80,6 +81,19 @@ async def test_every_figure_of_schedules_can_be_asked_for_by_name() -> None:
     told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
     for name in (b"schedules-due", b"schedules-steady", b"schedules-kills"):
         assert name in told
+
+
+async def test_every_figure_of_the_sdk_can_be_asked_for_by_name() -> None:
+    told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
+    for name in (b"sdk-import", b"sdk-map", b"sdk-tasks"):
+        assert name in told
+
+
+async def test_a_fresh_interpreter_tells_what_it_imported_and_how_long_that_took() -> None:
+    alone = await imported("import windlass")
+    assert alone.ms > 0
+    assert alone.modules == []
+    assert (await imported("import windlass, asyncpg, redis")).modules == ["asyncpg", "redis"]
 
 
 @pytest.mark.parametrize(

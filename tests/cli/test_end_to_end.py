@@ -51,7 +51,7 @@ def test_a_job_is_submitted_waited_for_and_looked_at(real: Windlass) -> None:
     assert attempt["outcome"] == "succeeded"
     events = shown(real, "job", "events", job["id"])["data"]
     assert [event["type"] for event in events] == ["created", "started", "finished"]
-    for verb in ("get", "attempts", "events", "why"):
+    for verb in ("get", "attempts", "events", "logs", "why"):
         assert real("job", verb, job["id"]).code == 0
 
 

@@ -59,7 +59,7 @@ def test_each_command_lives_where_the_table_says(name: str) -> None:
 def test_each_noun_has_a_page_that_lists_its_verbs(windlass: Windlass) -> None:
     ended = windlass("job", "--help")
     assert ended.code == 0
-    verbs = "submit ls get watch why cancel retry promote attempts events rm"
+    verbs = "submit ls get watch why cancel retry promote attempts events logs rm"
     for verb in verbs.split():
         assert f" {verb} " in ended.out
     assert windlass("help", "job").out == ended.out

@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.engine.hands import noop, register, states, submit, take, value
 from tests.engines.bouncer import open_bouncer
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
 from tests.faults.until import until
+from windlass.engine.finished import Finished
+from windlass.model.outcome import Succeeded
+from windlass.model.settle import settle
+from windlass.runtime.own_end import end_with
+from windlass.runtime.own_transaction import OwnTransaction
 from windlass.store.database import Database
 from windlass.store.migrate import migrate, migrations
 from windlass.testing.servers import PrivateServers
@@ -43,6 +49,27 @@ async def test_each_turn_has_its_settings_and_leaves_none_behind(bouncer_url: st
                 assert await hot.fetchval("SHOW statement_timeout") == "30s"
                 assert await side.fetchval("SHOW enable_seqscan") == "on"
                 assert await side.fetchval("SHOW jit") == "off"
+    finally:
+        await database.close()
+
+
+async def test_a_job_ends_in_the_transaction_that_its_task_wrote_in(bouncer_url: str) -> None:
+    await migrate(bouncer_url)
+    database = Database(bouncer_url)
+    await database.open()
+    try:
+        await submit(database, noop(), noop())
+        kept, lost = await take(database, await register(database))
+        own = OwnTransaction(database, asyncio.get_running_loop())
+        await own.execute("CREATE TABLE public.effect (n int4)")
+        await own.execute("INSERT INTO public.effect VALUES ($1)", 1)
+        assert await own.fetchval("SHOW statement_timeout") == "5min"
+        assert isinstance(await end_with(own, database, settle(kept, Succeeded(), 0.5)), Finished)
+        other = OwnTransaction(database, asyncio.get_running_loop())
+        await other.execute("INSERT INTO public.effect VALUES ($1)", 2)
+        await other.roll_back()
+        assert await value(database, "SELECT array_agg(n) FROM public.effect") == [1]
+        assert await states(database, [kept.job_id, lost.job_id]) == ["succeeded", "running"]
     finally:
         await database.close()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "windlass"
 
 # Level 0: each may import those that stand before it.
-GROUND = ("errors", "limits", "clock", "ids", "duration", "config")
+GROUND = ("limits", "duration", "errors", "clock", "ids", "config")
 LEVELS: dict[str, int] = {
     **dict.fromkeys(GROUND, 0),
     "model": 1,
@@ -24,12 +24,14 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(("runtime", "api"), 5),
     "cli": 6,
 }
-BELOW_RUNTIME = frozenset(room for room, level in LEVELS.items() if level <= 4)
 # The rooms beside the stack, the two front doors, and what each may import.
 BESIDE: dict[str, frozenset[str]] = {
     "sdk": frozenset({*GROUND, "model"}),
+    # It joins the SDK to other people's libraries, and a whole node to their web server.
+    "sdk.bridges": frozenset({*GROUND, "model", "sdk", "cli"}),
     "embedded": frozenset(GROUND),
-    "testing": frozenset({*BELOW_RUNTIME, "embedded"}),
+    # Users test their App on a whole node, so it puts one together as the command line does.
+    "testing": frozenset({*LEVELS, "embedded", "sdk"}),
     "__init__": frozenset({*GROUND, "model", "sdk"}),
     "__main__": frozenset({"cli"}),
 }
@@ -40,6 +42,10 @@ FRONT_NAMES = frozenset({"__version__"})
 
 # The SDK lives in other people's processes: beside the standard library only HTTP and its codec.
 SDK_LIBRARIES = frozenset({"aiohttp", "msgspec"})
+BRIDGED_LIBRARIES = SDK_LIBRARIES | {
+    *("asgiref", "celery", "django", "django_tasks", "fastapi"),
+    *("kombu", "litestar", "opentelemetry", "sqlalchemy", "starlette"),
+}
 # The model takes time and chance as arguments and never waits.
 MODEL_FORBIDDEN = frozenset(
     {"aiohttp", "asyncio", "asyncpg", "random", "redis", "secrets", "socket", "threading", "time"}
@@ -86,6 +92,8 @@ def _broken(
             yield found.line, f"model is pure and may not import {top}"
         elif room == "sdk" and top not in SDK_LIBRARIES | standard_library:
             yield found.line, f"sdk may not import {top}"
+        elif room == "sdk.bridges" and top not in BRIDGED_LIBRARIES | standard_library:
+            yield found.line, f"sdk.bridges may not import {top}"
     if room == "model":
         for node in ast.walk(tree):
             if isinstance(node, ast.AsyncFunctionDef | ast.Await):
@@ -105,9 +113,9 @@ def _may_import(room: str, target: str) -> bool:
 
 
 def _room_of(path: Path, package: Path) -> str:
-    """The folder or the file directly below the package."""
-    first = path.relative_to(package).parts[0]
-    return first.removesuffix(".py")
+    """The folder or the file directly below the package; the bridges are a room in a room."""
+    parts = path.relative_to(package).parts
+    return "sdk.bridges" if parts[:2] == ("sdk", "bridges") else parts[0].removesuffix(".py")
 
 
 def _package_of(path: Path, package: Path) -> list[str]:
@@ -117,6 +125,8 @@ def _package_of(path: Path, package: Path) -> list[str]:
 
 def _target(rest: str, name: str | None, package: Path) -> str | None:
     """The room an import leads to. None: to a name of the front door that is not for inside."""
+    if f"{rest}.{name}.".startswith("sdk.bridges."):
+        return "sdk.bridges"
     if rest:
         return rest.partition(".")[0]
     if name is not None and ((package / name).is_dir() or (package / f"{name}.py").is_file()):

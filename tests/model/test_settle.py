@@ -144,3 +144,14 @@ def test_whatever_a_failure_says_can_be_stored(text: str) -> None:
     assert "NaN" not in stored
     assert len(settled.cause or "") <= 200
     assert len(json.loads(settled.error or "")["message"]) <= ERROR_TEXT_MAX
+
+
+def test_a_task_that_says_when_to_try_again_is_taken_at_its_word() -> None:
+    def asked(wish: float) -> Failed:
+        return Failed("RetryAfter", "later", retry_after_seconds=wish, is_exact=True)
+
+    for wish in (0.0, 1.0, 3 * 24 * 3600.0):
+        settlement = settle(attempt(number=3), asked(wish), 0.5)
+        assert (settlement.state, settlement.rest_seconds) == ("queued", wish)
+    spent = settle(attempt(number=5), asked(1.0), 0.5)
+    assert spent.state == "dead", "it spends its tries all the same"

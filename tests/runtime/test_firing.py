@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.engine.hands import sql
 from tests.engine.scheduling import put
 from windlass.engine.fired import Fired, FireRules
@@ -19,9 +21,19 @@ from windlass.telemetry.metrics import Metrics
 MANY = 2 * FIRE_BATCH + 5
 
 
-def rounds(database: Database, told: list[Fired], *, is_heard: bool = True) -> FiringRounds:
+def rounds(
+    database: Database,
+    told: list[Fired],
+    *,
+    is_heard: bool = True,
+    on_behind: Callable[[bool], None] = lambda _: None,
+) -> FiringRounds:
     return FiringRounds(
-        database=database, rules=FireRules(), on_fired=told.append, is_heard=lambda: is_heard
+        database=database,
+        rules=FireRules(),
+        on_fired=told.append,
+        is_heard=lambda: is_heard,
+        on_behind=on_behind,
     )
 
 
@@ -37,8 +49,10 @@ async def test_all_that_is_due_is_fired_however_many_rounds_it_takes(database: D
         MANY,
     )
     told: list[Fired] = []
-    await rounds(database, told).fire()
+    behind: list[bool] = []
+    await rounds(database, told, on_behind=behind.append).fire()
     assert sum(fired.schedules for fired in told) == MANY
+    assert behind == [True, False], "whoever is behind says so, and that it is over"
     [row] = await sql(database, "SELECT count(*) AS jobs FROM windlass.job")
     assert row["jobs"] == MANY
 

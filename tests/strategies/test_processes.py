@@ -10,9 +10,12 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.model.attempts import attempt
 from windlass.limits import RESULT_BYTES_MAX
 from windlass.model.outcome import Failed, Succeeded
+from windlass.strategies.desk import EmptyDesk
 from windlass.strategies.processes import ProcessDied, Processes
+from windlass.strategies.running import RunningTask
 
 ERRANDS = "tests.strategies.errands:app"
 
@@ -24,9 +27,13 @@ async def processes() -> AsyncIterator[Processes]:
     await made.close()
 
 
+def running(name: str) -> RunningTask:
+    return RunningTask(attempt(kind="python"), name, EmptyDesk())
+
+
 async def call(processes: Processes, name: str, *args: Any) -> Any:
     async with asyncio.timeout(20):
-        return await processes.call(name, list(args), {})
+        return await processes.call(running(name), list(args), {})
 
 
 async def test_values_cross_the_pipe_and_come_back(processes: Processes) -> None:
@@ -103,7 +110,7 @@ async def test_a_task_that_runs_out_of_time_is_killed_with_all_it_has_started(
     processes: Processes, tmp_path: Path
 ) -> None:
     note = tmp_path / "pids"
-    task = asyncio.create_task(processes.call("sleep_with_a_child", [str(note)], {}))
+    task = asyncio.create_task(processes.call(running("sleep_with_a_child"), [str(note)], {}))
     await until(lambda: note.exists() and " " in note.read_text())
     parent, child = (int(word) for word in note.read_text().split())
     assert not is_gone(parent)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from windlass.strategies.threads import Threads
+from windlass.strategies.threads import SHORT_SECONDS, Threads
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def test_as_many_run_at_once_as_are_called(threads: Threads) -> None:
 
 async def test_a_thread_is_used_again(threads: Threads) -> None:
     first = await threads.call(threading.get_ident, [], {})
-    await until(lambda: threads._idle == 1)
+    await until(lambda: threads.idle == 1)
     assert await threads.call(threading.get_ident, [], {}) == first
 
 
@@ -98,7 +98,7 @@ async def test_a_busy_loop_is_really_stopped_when_its_time_is_up(threads: Thread
             counter[0] += 1
 
     await stop_when_begun(threads, spin, lambda: counter[0] > 0)
-    await until(lambda: threads._idle == 1)
+    await until(lambda: threads.idle == 1)
     stopped_at = counter[0]
     await asyncio.sleep(0.05)
     assert counter[0] == stopped_at
@@ -137,8 +137,8 @@ async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
 
     await stop_when_begun(threads, stuck, begun.is_set)
     assert await threads.call(lambda: 5, [], {}) == 5
-    assert threads._idle < 2, "the first is still stuck, and held nobody up"
-    await until(lambda: threads._idle == 2)
+    assert threads.idle < 2, "the first is still stuck, and held nobody up"
+    await until(lambda: threads.idle == 2)
     assert not came_back.is_set()
 
 
@@ -164,8 +164,9 @@ async def test_a_call_cancelled_before_it_begins_is_never_made(threads: Threads)
 async def test_closing_lets_the_threads_go() -> None:
     before = set(task_threads())
     threads = Threads()
-    await asyncio.gather(*(threads.call(time.sleep, [0.01], {}) for _ in range(5)))
-    await until(lambda: threads._idle == 5)
+    all_are_here = threading.Barrier(5)
+    await asyncio.gather(*(threads.call(all_are_here.wait, [10], {}) for _ in range(5)))
+    await until(lambda: threads.idle == 5)
     threads.close()
     await until(lambda: set(task_threads()) <= before)
 
@@ -187,3 +188,60 @@ async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
 
     await until(have_gone)
     assert await threads.call(str, [7], {}) == "7"
+
+
+async def learn_that_calls_are_short(threads: Threads) -> None:
+    def is_known() -> bool:
+        return threads._call_seconds < SHORT_SECONDS
+
+    async with asyncio.timeout(10):
+        while not is_known():
+            await asyncio.gather(*(threads.call(int, [], {}) for _ in range(50)))
+
+
+async def test_after_many_short_calls_a_long_one_holds_up_none_of_its_neighbours(
+    threads: Threads,
+) -> None:
+    await learn_that_calls_are_short(threads)
+    rounds, gates = 5, [threading.Event() for _ in range(4)]
+    async with asyncio.timeout(10):
+        for _ in range(rounds):
+            # Each but the last waits for one that was called after it.
+            waits = [threads.call(gate.wait, [10], {}) for gate in gates]
+            opens = [threads.call(gate.set, [], {}) for gate in reversed(gates)]
+            assert (await asyncio.gather(*waits, *opens))[: len(gates)] == [True] * len(gates)
+            for gate in gates:
+                gate.clear()
+
+
+async def test_short_calls_by_the_thousand_all_end_as_they_should(threads: Threads) -> None:
+    def odd_ones_fail(n: int) -> int:
+        if n % 2:
+            raise ValueError(str(n))
+        return n
+
+    async with asyncio.timeout(20):
+        for _ in range(5):
+            calls = [threads.call(odd_ones_fail, [n], {}) for n in range(1_000)]
+            ends = await asyncio.gather(*calls, return_exceptions=True)
+            assert ends[::2] == list(range(0, 1_000, 2))
+            assert [str(end) for end in ends[1::2]] == [str(n) for n in range(1, 1_000, 2)]
+
+
+async def test_stopping_one_of_many_short_calls_stops_no_other(threads: Threads) -> None:
+    await learn_that_calls_are_short(threads)
+    begun = threading.Event()
+
+    def spin() -> None:
+        begun.set()
+        while True:
+            pass
+
+    spinning = asyncio.create_task(threads.call(spin, [], {}))
+    others = asyncio.gather(*(threads.call(str, [n], {}) for n in range(200)))
+    await until(begun.is_set)
+    spinning.cancel()
+    async with asyncio.timeout(10):
+        assert await others == [str(n) for n in range(200)]
+        await asyncio.gather(spinning, return_exceptions=True)
+        assert await threads.call(int, [], {}) == 0

@@ -143,3 +143,54 @@ async def test_a_closed_loop_ends_its_thread() -> None:
     loop.close()
     await asyncio.to_thread(thread.join, 5)
     assert not thread.is_alive()
+
+
+async def test_what_has_not_begun_on_a_stuck_loop_begins_on_the_next(loop: UserLoop) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    async def block() -> threading.Thread:
+        begun.set()
+        release.wait(30)
+        return threading.current_thread()
+
+    async def who() -> threading.Thread:
+        return threading.current_thread()
+
+    held_up = await loop.call(who, [], {})
+    stuck = asyncio.create_task(loop.call(block, [], {}))
+    assert await asyncio.to_thread(begun.wait, 5)
+    behind = [asyncio.create_task(loop.call(who, [], {})) for _ in range(3)]
+    await asyncio.sleep(0)  # they are handed over
+    stuck.cancel()
+    async with asyncio.timeout(PATIENCE_SECONDS + 10):
+        threads = await asyncio.gather(*behind)
+    assert held_up not in threads
+    release.set()
+    await asyncio.to_thread(held_up.join, 5)
+    assert not held_up.is_alive(), "it was given up, and has nothing left to do"
+
+
+async def test_a_task_that_others_cancel_before_it_begins_leaves_nobody_waiting(
+    loop: UserLoop,
+) -> None:
+    ready, all_are_here = threading.Event(), threading.Event()
+
+    async def cancel_the_others() -> None:
+        ready.set()
+        all_are_here.wait(10)
+        await asyncio.sleep(0)  # now they are on the loop too, and have not had a turn
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def wait() -> None:
+        await asyncio.sleep(60)
+
+    first = asyncio.create_task(loop.call(cancel_the_others, [], {}))
+    assert await asyncio.to_thread(ready.wait, 5)
+    others = [asyncio.create_task(loop.call(wait, [], {})) for _ in range(3)]
+    await asyncio.sleep(0)
+    all_are_here.set()
+    async with asyncio.timeout(10):
+        await first
+        ends = await asyncio.gather(*others, return_exceptions=True)
+    assert [str(end) for end in ends] == ["the task cancelled itself"] * 3

@@ -7,11 +7,14 @@ from random import getrandbits
 from typing import Any, Final
 
 from windlass.errors import InvalidInput
+from windlass.model.trace_context import kept_of
 
 _SCOPE_KEY: Final = "windlass.caller"
+# Who calls from within this process, as its own name. Only code of this process can put something
+# into a scope: what comes over the network arrives as headers (see sdk.in_process).
+INSIDE: Final = "windlass.inside"
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
 _PRINTABLE: Final = re.compile(rb"[!-~]([ -~]*[!-~])?")
-_TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
 
 
 def random_hex() -> str:
@@ -31,13 +34,12 @@ class Caller:
         )
 
     def trace_id(self) -> str:
-        """The trace that the caller is in, or a new one."""
+        """The trace that the caller is in and its span there (see model.trace_context), or a new
+        trace.
+        """
         given = self.headers.get(b"traceparent")
-        if given is not None and (found := _TRACEPARENT.fullmatch(given)):
-            trace, span = found[1], found[2]
-            if given[:2] != b"ff" and trace.strip(b"0") and span.strip(b"0"):
-                return trace.decode()
-        return random_hex()
+        kept = kept_of(given.decode("latin-1")) if given is not None else None
+        return kept or random_hex()
 
     def text(self, header: str, chars_max: int) -> str | None:
         """A header as text; None when it was not sent. Raises InvalidInput for what is no text."""

@@ -2,7 +2,7 @@
 
 Owns: the request's id, which every answer carries, and the question who calls. `/health*` is open,
 and so are routes that ask for a token of their own; everything else needs a key unless the owner
-switched that off.
+switched that off. Code of this very process has no key and needs none: its name is in the scope.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from windlass.api.auth import Keys
-from windlass.api.caller import enter
+from windlass.api.caller import INSIDE, enter
 from windlass.api.problem import problem_reply
 from windlass.api.route import Route, answer
 
@@ -48,7 +48,10 @@ class Door:
                 message["headers"] = [*message["headers"], mark]
             await send(message)
 
-        if self._keys is not None and not self._is_open(scope["method"], scope["path"]):
+        inside: str | None = scope.get(INSIDE)  # type: ignore[assignment]
+        if inside is not None:
+            caller.owner = inside
+        elif self._keys is not None and not self._is_open(scope["method"], scope["path"]):
             try:
                 caller.owner = await self._keys.owner(caller.headers.get(b"authorization"))
             except Exception as trouble:  # whatever it is, the caller hears of it in our form

@@ -12,6 +12,7 @@ from windlass.engine.explain_execution import WhyExecution
 from windlass.limits import OUTPUT_SHOWN_CHARS_MAX
 from windlass.model.execution_state import ENDED
 from windlass.model.priority import NAMES
+from windlass.model.trace_context import trace_id_of
 
 
 def execution_view(row: Row) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def execution_view(row: Row) -> dict[str, Any]:
         "priority": NAMES[row["priority"]],
         "concurrency_key": row["concurrency_key"],
         "correlation_id": row["correlation_id"],
-        "trace_id": row["trace_id"],
+        "trace_id": trace_id_of(row["trace_id"]),
         "tags": row["tags"] or [],
         "paused_at": row["paused_at"],
         "cancel_requested_at": row["cancel_requested_at"],

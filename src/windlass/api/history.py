@@ -10,17 +10,19 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.event_view import event_view
 from windlass.api.jobs import job_id_of
-from windlass.api.paging import page
+from windlass.api.paging import LOG, page
 from windlass.api.parts import ApiParts
-from windlass.api.query import id_schema
+from windlass.api.query import id_schema, limit_param
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.view import raw, shown
 from windlass.engine.explain import explain
+from windlass.engine.note import read_log
 from windlass.engine.read_attempts import Tried, read_attempts
 from windlass.engine.read_events import read_events_of
 from windlass.errors import NotFound
-from windlass.store.database import Database
+from windlass.limits import PAGE_DEFAULT
+from windlass.store.database import Database, Record
 
 
 class History:
@@ -39,6 +41,13 @@ class History:
         row, events = found
         views = [event_view(event, row["queue"], row["execution_id"]) for event in events]
         return json_reply(page(views, None))
+
+    async def logs(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit = query.get("limit", PAGE_DEFAULT)
+        rows = await read_log(self._database, job_id_of(request), limit, query.get("cursor"))
+        more = len(rows) == limit
+        cursor = LOG.show(f"{rows[-1]['attempt']}_{rows[-1]['place']}") if more else None
+        return json_reply(page([_line_view(row) for row in rows], cursor))
 
     async def why(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -69,6 +78,16 @@ def _attempt_view(tried: Tried) -> dict[str, Any]:
     }
 
 
+def _line_view(row: Record) -> dict[str, Any]:
+    return {
+        "attempt": row["attempt"],
+        "at": row["at"],
+        "level": row["level"],
+        "message": row["message"],
+        "fields": raw(row["fields"]) or {},
+    }
+
+
 def routes(parts: ApiParts) -> list[Route]:
     history = History(parts.database)
     return [
@@ -78,13 +97,21 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=handle,
             summary=summary,
             tag="Jobs",
+            query=query,
             path_schemas={"job_id": id_schema("job")},
             answers={200: Answer(description=summary, schema=schema)},
             problems=(404,),
         )
-        for word, handle, summary, schema in (
-            ("attempts", history.attempts, "The attempts of a job", schemas.page_of("Attempt")),
-            ("events", history.events, "What happened to a job", schemas.page_of("Event")),
-            ("why", history.why, "What holds a job back", schemas.ref("Why")),
+        for word, handle, summary, schema, query in (
+            ("attempts", history.attempts, "The attempts of a job", schemas.page_of("Attempt"), ()),
+            ("events", history.events, "What happened to a job", schemas.page_of("Event"), ()),
+            (
+                "logs",
+                history.logs,
+                "What a task has logged",
+                schemas.page_of("LogLine"),
+                (limit_param(), LOG.param()),
+            ),
+            ("why", history.why, "What holds a job back", schemas.ref("Why"), ()),
         )
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from windlass.api.route import Answer, Call, Route
 from windlass.api.view import job_view
 from windlass.engine.cancel import cancel
 from windlass.engine.job_at import job_at
+from windlass.engine.note import read_progress
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_job
 from windlass.engine.replay import delete, promote, replay
 from windlass.errors import Conflict, InvalidInput
@@ -55,7 +57,7 @@ class Jobs:
         before = query.pop("cursor", None)
         which = JobFilter(states=query.pop("state", ()), **query)
         rows = await list_jobs(self._database, which, limit, before)
-        return json_reply(jobs_page(rows, limit))
+        return json_reply(jobs_page(rows, limit, await self._progress(rows)))
 
     async def get(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -65,7 +67,12 @@ class Jobs:
         if "wait" in query and not is_terminal(row["state"]):
             await self._parts.waiters.ended(job_id, query["wait"])
             row = await read_job(self._database, job_id)
-        return json_reply(job_view(row))
+        return json_reply(job_view(row, (await self._progress([row])).get(job_id)))
+
+    async def _progress(self, rows: Sequence[Record]) -> dict[UUID, Record]:
+        """Of those that may have said something: tasks that have begun."""
+        may = [row["id"] for row in rows if row["kind"] == "python" and row["started_at"]]
+        return await read_progress(self._database, may) if may else {}
 
     async def cancel(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -130,9 +137,11 @@ def executions_of(replayed: list[Record]) -> set[UUID]:
     return {row["execution_id"] for row in replayed if row["execution_id"] is not None}
 
 
-def jobs_page(rows: list[Record], limit: int) -> dict[str, Any]:
+def jobs_page(
+    rows: list[Record], limit: int, progress: Mapping[UUID, Record] | None = None
+) -> dict[str, Any]:
     cursor = JOBS.show(rows[-1]["id"].hex) if len(rows) == limit else None
-    return page([job_view(row) for row in rows], cursor)
+    return page([job_view(row, (progress or {}).get(row["id"])) for row in rows], cursor)
 
 
 FILTERS = (

@@ -73,6 +73,12 @@ FIRINGS: Final = Cursors(
     pattern="[0-9]{1,17}",
     places=lambda text: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(text)),
 )
+# The attempt and the line in it.
+LOG: Final = Cursors(
+    mark="g_",
+    pattern="[0-9]{1,9}_[0-9]{1,9}",
+    places=lambda text: tuple(int(part) for part in text.split("_")),
+)
 APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, places=JOBS.places)
 EXECUTIONS: Final = Cursors(mark="x_", pattern=JOBS.pattern, places=JOBS.places)
 # The id of a job, its place and its step; a compensation's step has more letters than others.

@@ -47,7 +47,9 @@ def problem_reply(trouble: Exception, request_id: str) -> Reply:
             {"pointer": harmless_text(p.pointer), "detail": harmless_text(p.detail)}
             for p in trouble.problems[:ERRORS_SHOWN_MAX]
         ]
-    document |= trouble.facts
+    for name, fact in trouble.facts.items():
+        # What a caller sent may be no text that can be sent back.
+        document[name] = harmless_text(fact) if isinstance(fact, str) else fact
     headers: list[Header] = []
     retry_after = getattr(trouble, "retry_after_seconds", None)
     if retry_after is not None:

@@ -12,10 +12,20 @@ import msgspec
 from windlass import ids
 from windlass.model.draft import Draft
 from windlass.model.priority import NAMES
+from windlass.model.trace_context import trace_id_of
 
 
 class Row(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """How far a job says that it is."""
+
+    done: float
+    total: float | None
+    message: str | None
+    at: datetime
 
 
 class JobView(msgspec.Struct, kw_only=True):
@@ -56,10 +66,11 @@ class JobView(msgspec.Struct, kw_only=True):
     replays: int = 0
     target: str | None = None
     locks: Sequence[str] = ()
+    progress: Progress | None = None
 
 
-def job_view(row: Row) -> JobView:
-    """From a row of `job_get_many`."""
+def job_view(row: Row, progress: Row | None = None) -> JobView:
+    """From a row of `job_get_many`, and perhaps one of `progress_get_many`."""
     return JobView(
         id=ids.show("job", row["id"]),
         kind=row["kind"],
@@ -82,7 +93,7 @@ def job_view(row: Row) -> JobView:
         tags=row["tags"] or (),
         key=row["key"],
         correlation_id=row["correlation_id"],
-        trace_id=row["trace_id"],
+        trace_id=trace_id_of(row["trace_id"]),
         depends_on=[ids.show("job", parent) for parent in row["depends_on"] or ()],
         on_parent_failure=row["on_parent_failure"],
         retry=raw(row["retry"]),
@@ -96,6 +107,7 @@ def job_view(row: Row) -> JobView:
         replays=row["replays"],
         target=row["target"],
         locks=row["locks"] or (),
+        progress=None if progress is None else _progress(progress),
     )
 
 
@@ -117,7 +129,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
         tags=draft.tags,
         key=draft.key,
         correlation_id=draft.correlation_id,
-        trace_id=draft.trace_id,
+        trace_id=trace_id_of(draft.trace_id),
         retry=raw(draft.retry),
         target=draft.target,
         locks=[ask.name for ask in draft.locks],
@@ -131,6 +143,10 @@ def raw(text: str | None) -> msgspec.Raw | None:
 
 def shown(noun: str, value: UUID | None) -> str | None:
     return None if value is None else ids.show(noun, value)
+
+
+def _progress(row: Row) -> Progress:
+    return Progress(done=row["done"], total=row["total"], message=row["message"], at=row["at"])
 
 
 def _seconds(millis: int | None) -> float | None:

@@ -85,6 +85,16 @@ def schedules(*, quick: Quick = False, only: Only = ()) -> int:
     return _bench("schedules", quick, only)
 
 
+@app.command
+def sdk(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure the Python SDK: its import, `map`, tasks that do nothing; about three minutes.
+
+    Tasks beside the drain of noop jobs in the same run. Exit code 1 when a figure is not what it
+    should be.
+    """
+    return _bench("sdk", quick, only)
+
+
 def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
     try:
         from benchmarks.__main__ import SUITES

@@ -17,6 +17,8 @@ import structlog
 import uvicorn
 
 from windlass import ids
+from windlass.api.parts import ApiParts
+from windlass.cli.resident import Resident
 from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
@@ -41,6 +43,7 @@ from windlass.fastlane.lane import FastLane
 from windlass.fastlane.limits import Limits as TargetLimits
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
+from windlass.runtime.desk import NodeDesk
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.node import Node
 from windlass.runtime.parts import NodeParts
@@ -49,12 +52,13 @@ from windlass.runtime.targets import Targets
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.desk import Desk
 from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.noop import Noop
 from windlass.strategies.plugins import load_plugins
 from windlass.strategies.python import Python
-from windlass.strategies.task import Task, load_tasks
+from windlass.strategies.task import Task, load_object, load_tasks, tasks_of
 from windlass.strategies.vault import Vault
 from windlass.strategies.wait import Wait
 from windlass.telemetry.metrics import Metrics
@@ -74,9 +78,13 @@ class Windlass:
     database: Database
     lane: FastLane
     announcer: Announcer
+    follower: Follower
     caches: Caches
+    kinds: Kinds
+    targets: Targets
     node: Node
     stopper: Stopper
+    resident: Resident
     server: uvicorn.Server | None
     serving: asyncio.Task[None] | None
     admin_key: str | None  # only when it was made by this start
@@ -98,6 +106,7 @@ class Windlass:
             self.server.force_exit = True
             with contextlib.suppress(asyncio.CancelledError, TimeoutError):
                 await asyncio.wait_for(self.serving, 5)
+        self.resident.leave()
         await self.stopper.close()
         await self.caches.close()
         await self.lane.close()
@@ -122,13 +131,15 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-def build_kinds(settings: Settings, tasks: Mapping[str, Task], vault: Vault) -> Kinds:
+def build_kinds(
+    settings: Settings, tasks: Mapping[str, Task], vault: Vault, desk: Desk | None = None
+) -> Kinds:
     return Kinds(
         instant={"noop": Noop()},
         slotted={
             "wait": Wait(),
             "http": Http(egress=Egress(settings.egress_allow), vault=vault),
-            "python": Python(tasks, settings.app),
+            "python": Python(tasks, settings.app, desk),
         },
         # A wait decides itself how long it takes.
         timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
@@ -140,10 +151,23 @@ def build_kinds(settings: Settings, tasks: Mapping[str, Task], vault: Vault) -> 
 
 
 async def start(
-    settings: Settings, *, database_url: str, redis_url: str | None, taken: socket.socket | None
+    settings: Settings,
+    *,
+    database_url: str,
+    redis_url: str | None,
+    taken: socket.socket | None,
+    app: Any = None,
+    tasks: Mapping[str, Task] | None = None,
 ) -> Windlass:
-    """Everything up to `ready`. `taken` is the API's socket; None: no API on this node."""
-    tasks = load_tasks(settings.app) if settings.app else {}
+    """Everything up to `ready`. `taken` is the API's socket; None: it is served to nobody outside.
+
+    `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
+    `tasks` stands in place of those that it holds, and may change within (windlass.testing).
+    """
+    if app is None and settings.app:
+        app, tasks = load_object(settings.app), load_tasks(settings.app)
+    elif tasks is None:
+        tasks = tasks_of(app) if app is not None else {}
     sealer = sealer_of(settings.secret_key)
     await migrate(database_url)
     database = Database(database_url, read_url=settings.read_database_url)
@@ -163,7 +187,8 @@ async def start(
         on_accepted=announcer.lines,
         on_passed=follower.passed,
     )
-    kinds = build_kinds(settings, tasks, SecretStore(database, sealer, announcer))
+    vault = SecretStore(database, sealer, announcer)
+    kinds = build_kinds(settings, tasks, vault, NodeDesk(database))
     await kinds.load_plugins(is_again=False)
     signals, marks = Signals(lane), Marks(lane)
     sweeper = _sweeper(settings, redis_url, metrics)
@@ -204,48 +229,53 @@ async def start(
     signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
     stopper = Stopper(signaller, announcer, lambda: node.node_id)
     follower.on_stop = stopper.stop
+    api_parts = ApiParts(
+        database=database,
+        enqueuer=enqueuer,
+        announcer=announcer,
+        follower=follower,
+        caches=caches,
+        definitions=definitions,
+        waiters=Waiters(database, announcer),
+        lane=lane,
+        settings=settings,
+        kinds=kinds.checks,
+        strategies=kinds.described,
+        node=node,
+        registry=metrics.registry,
+        on_rejected=metrics.rejected,
+        sealer=sealer,
+        sweeper=sweeper,
+        signaller=signaller,
+        stopper=stopper,
+        marks=marks,
+        tally=node_parts.refresher.tally,
+    )
+    resident = Resident(app, api_parts)
     await lane.open()
+    # Before the first job runs: a task may submit others from its first line on.
+    resident.enter()
+    await node.start()
     admin_key = None
     server, serving = None, None
-    await node.start()
     if taken is not None:
-        from windlass.api.app import build_app
         from windlass.api.keys import ensure_admin_key
-        from windlass.api.parts import ApiParts
 
         admin_key = await ensure_admin_key(database)
-        parts = ApiParts(
-            database=database,
-            enqueuer=enqueuer,
-            announcer=announcer,
-            follower=follower,
-            caches=caches,
-            definitions=definitions,
-            waiters=Waiters(database, announcer),
-            lane=lane,
-            settings=settings,
-            kinds=kinds.checks,
-            strategies=kinds.described,
-            node=node,
-            registry=metrics.registry,
-            on_rejected=metrics.rejected,
-            sealer=sealer,
-            sweeper=sweeper,
-            signaller=signaller,
-            stopper=stopper,
-            marks=marks,
-            tally=node_parts.refresher.tally,
-        )
-        server, serving = serve(build_app(parts), taken)
-    tune_collector()
+        server, serving = serve(resident.api(), taken)
+    await resident.publish()
     return Windlass(
         settings=settings,
         database=database,
         lane=lane,
         announcer=announcer,
+        follower=follower,
         caches=caches,
+        kinds=kinds,
+        targets=node_parts.targets,
         node=node,
         stopper=stopper,
+        resident=resident,
         server=server,
         serving=serving,
         admin_key=admin_key,
@@ -267,6 +297,7 @@ def _sweeper(settings: Settings, redis_url: str | None, metrics: Metrics) -> Swe
 def tune_collector() -> None:
     """What was made while starting stays for ever; do not look through it again and again.
 
+    For a process that is a node and nothing else: another program's collector is its own affair.
     A batch of ten thousand jobs allocates a hundred thousand objects that all go by themselves:
     with the usual thresholds the collector walks the whole heap several times meanwhile.
     """

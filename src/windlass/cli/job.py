@@ -11,7 +11,7 @@ from windlass.cli.complete import complete
 from windlass.cli.delivery_view import show_deliveries
 from windlass.cli.each import for_each
 from windlass.cli.event_view import EVENT
-from windlass.cli.job_view import ATTEMPT, PAGE, ROW, sentence
+from windlass.cli.job_view import ATTEMPT, LOG_LINE, PAGE, ROW, sentence
 from windlass.cli.listing import show_list, show_one, show_whole
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.submit import submit
@@ -134,6 +134,13 @@ def events(job: JobId, /, *, reading: Reading = READ) -> None:
     """Show everything that happened to a job."""
     path = f"/v1/jobs/{segment(job)}/events"
     show_whole(reading, path, EVENT, none="nothing happened yet")
+
+
+@app.command
+def logs(job: JobId, /, *, reading: Reading = READ) -> None:
+    """Show what a task logged while it ran."""
+    path = f"/v1/jobs/{segment(job)}/logs"
+    show_list(reading, path, {}, LOG_LINE, limit=None, none="it logged nothing")
 
 
 @app.command

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.cli.moment import length, parse, when
+from windlass.cli.output import compact
 from windlass.cli.table import Column, columns, instant
 
 
@@ -72,6 +73,10 @@ ATTEMPT: Final = (
     Column(title="took", take=attempt_took),
     *columns("next_run_at"),
     Column(title="error", take=lambda attempt: error_text(attempt.get("error"))),
+)
+LOG_LINE: Final = (
+    *columns("at", "attempt", "level", "message"),
+    Column(title="fields", take=lambda line: compact(line["fields"]) if line["fields"] else ""),
 )
 
 

@@ -16,12 +16,10 @@ import structlog
 import uvloop
 
 from windlass.cli import compose
+from windlass.cli.kept_alive import kept_alive
 from windlass.cli.secret_key import with_key
 from windlass.config import Settings, load_settings
-from windlass.embedded.errors import EmbeddedError
-from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
-from windlass.embedded.valkey import EmbeddedValkey
 from windlass.errors import WindlassError
 from windlass.strategies.egress import Egress
 from windlass.telemetry.logs import configure_logs
@@ -29,7 +27,6 @@ from windlass.telemetry.logs import configure_logs
 log = structlog.get_logger()
 
 DATA: Final = Path(".windlass")
-RESTART_REST_SECONDS: Final = 0.5
 
 
 class NothingGiven(WindlassError):
@@ -69,7 +66,8 @@ async def _up(settings: Settings, nodes: int) -> int:
             redis_url=servers.redis_url,
             taken=taken,
         )
-        async with _kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
+        compose.tune_collector()
+        async with kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
             _warn_of_loopback(settings)
             _say_ready(running)
             await _asked_to_stop(running, stop)
@@ -86,6 +84,7 @@ async def _node(settings: Settings, database_url: str) -> int:
     running = await compose.start(
         settings, database_url=database_url, redis_url=settings.redis_url, taken=taken
     )
+    compose.tune_collector()
     _say_ready(running)
     await _asked_to_stop(running, stop)
     log.info("draining", seconds=settings.drain_timeout_seconds)
@@ -144,32 +143,6 @@ class Stop:
 
     def _signalled(self) -> None:
         (self.second if self.first.is_set() else self.first).set()
-
-
-@contextlib.asynccontextmanager
-async def _kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
-    """While inside, an embedded server that ends by itself is started again."""
-    keepers = [
-        asyncio.create_task(_keep_alive(server)) for server in (servers.postgres, servers.valkey)
-    ]
-    try:
-        yield
-    finally:
-        for keeper in keepers:
-            keeper.cancel()
-        await asyncio.gather(*keepers, return_exceptions=True)
-
-
-async def _keep_alive(server: EmbeddedPostgres | EmbeddedValkey) -> None:
-    while True:
-        log.error("server_ended", reason=str(await server.wait()))
-        while True:
-            await asyncio.sleep(RESTART_REST_SECONDS)
-            try:
-                await server.start()
-                break
-            except EmbeddedError as trouble:
-                log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
 
 
 @contextlib.asynccontextmanager

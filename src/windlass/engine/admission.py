@@ -15,6 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
+from windlass.engine.copy_in import copy_in
 from windlass.engine.lock_release import release
 from windlass.engine.parents import check_parents, link, wait_inside
 from windlass.engine.request import Accepted, Request, arrange, locks_of
@@ -65,6 +66,10 @@ async def _admit(connection: Connection[Record], requests: list[Request], limits
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
     # locks: whoever filled it a moment ago may have been the first of our kind.
     await _recall(connection, requests)
+    match _open(requests):
+        case [request] if request.is_copied:
+            await _admit_alike(connection, request, limited)
+            return
     waits = await check_parents(connection, _open(requests))
     await _check_room(connection, _open(requests), limited)
     await _take_idempotency(connection, _open(requests))
@@ -81,6 +86,18 @@ async def _admit(connection: Connection[Record], requests: list[Request], limits
     await _take_locks(connection, accepted, unmet)
     for request in accepted:
         request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
+
+
+async def _admit_alike(
+    connection: Connection[Record], request: Request, limited: dict[str, Record]
+) -> None:
+    """A batch whose jobs name no key, parent or lock: what a client sends that may repeat it."""
+    await _check_room(connection, [request], limited)
+    await _take_idempotency(connection, _open([request]))
+    if request.answer is None:
+        [clock] = await connection.fetch(statement("database_now"))
+        await copy_in(connection, request, clock["now"])
+        request.answer = Accepted(job_ids=request.job_ids)
 
 
 async def _lock_limited(
@@ -171,21 +188,27 @@ def _use_holders(requests: list[Request], records: list[Record]) -> None:
 
 
 async def _take_idempotency(connection: Connection[Record], requests: list[Request]) -> None:
-    keyed = [request for request in requests if request.idempotency is not None]
+    keyed = [(r, r.idempotency) for r in requests if r.idempotency is not None]
     if not keyed:
         return
-    marks = [request.idempotency for request in keyed if request.idempotency is not None]
-    owners, keys = [mark.owner for mark in marks], [mark.key for mark in marks]
-    await connection.fetch(
+    made = await connection.fetch(
         statement("idempotency_take_many"),
-        owners,
-        keys,
-        [mark.body_hash for mark in marks],
-        [_joined(request.job_ids) for request in keyed],
+        [mark.owner for _, mark in keyed],
+        [mark.key for _, mark in keyed],
+        [mark.body_hash for _, mark in keyed],
+        [_joined(request.job_ids) for request, _ in keyed],
     )
-    # Read back by a newer snapshot: where another request was first, its answer is ours too.
-    records = await connection.fetch(statement("idempotency_get_many"), owners, keys)
-    _answer_known(keyed, {(r["owner"], r["key"]): r for r in records})
+    ours = {(record["owner"], record["key"]) for record in made}
+    others = [(r, mark) for r, mark in keyed if (mark.owner, mark.key) not in ours]
+    if not others:
+        return
+    # Read by a newer snapshot: where another request was first, its answer is ours too.
+    records = await connection.fetch(
+        statement("idempotency_get_many"),
+        [mark.owner for _, mark in others],
+        [mark.key for _, mark in others],
+    )
+    _answer_known([r for r, _ in others], {(r["owner"], r["key"]): r for r in records})
 
 
 async def _take_keys(connection: Connection[Record], requests: list[Request]) -> None:
@@ -225,4 +248,4 @@ async def _take_locks(
 
 
 def _joined(job_ids: list[UUID]) -> str:
-    return ",".join(str(job_id) for job_id in job_ids)
+    return ",".join([job_id.hex for job_id in job_ids])

@@ -18,9 +18,10 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.admission import Limits, admit
+from windlass.engine.copy_in import copy_in
 from windlass.engine.gather import Gather
 from windlass.engine.lock_passed import Passed
-from windlass.engine.request import COPIED, Accepted, Idempotency, Request, arrange, copied
+from windlass.engine.request import Accepted, Idempotency, Request, arrange
 from windlass.errors import Unavailable
 from windlass.limits import ENQUEUE_BATCH_MAX, TARGETS_REMEMBERED_MAX
 from windlass.model.attempt import Attempt
@@ -179,19 +180,14 @@ class Enqueuer:
                 request.is_started = request.job_ids[0] in started
 
     async def _insert_whole(self, request: Request) -> None:
-        """A plain batch, by COPY: half the cost of the statement, for both sides."""
+        """A plain batch, by COPY."""
         queues = sorted({draft.queue for draft in request.drafts})
 
         async def work(connection: Connection[Record]) -> None:
             free = await connection.fetch(statement("queue_share_many"), queues)
             if len(free) < len(queues):
                 raise _TakeTheLongWay
-            await connection.copy_records_to_table(
-                "job",
-                schema_name="windlass",
-                columns=COPIED,
-                records=copied(request, free[0]["now"]),
-            )
+            await copy_in(connection, request, free[0]["now"])
 
         try:
             await self._database.together(work)

@@ -49,7 +49,7 @@ async def explain(database: Database, job_id: UUID) -> Why:
         if job["finished_at"] is None:
             rows = await database.read("job_why", job_id)  # replayed between the two
         if not rows:
-            return _with(_ended(job), await _performers(database, job["kind"]))
+            return _with(_ended(job), await _performers(database, job_id, job["kind"]))
     facts = rows[0]
     if facts["state"] == "running":
         why = _running(facts)
@@ -61,7 +61,7 @@ async def explain(database: Database, job_id: UUID) -> Why:
         )
         return replace(why, summary=awaited.reason, gates=[gate])
     locks = await _locks(database, job_id, facts)
-    gates = [*locks, *_gates(facts), *await _performers(database, facts["kind"])]
+    gates = [*locks, *_gates(facts), *await _performers(database, job_id, facts["kind"])]
     return Why(
         state=facts["state"],
         summary=gates[0].reason if gates else "it is due and will be taken at the next claim",
@@ -84,8 +84,10 @@ async def _locks(database: Database, job_id: UUID, facts: Record) -> list[Gate]:
     ]
 
 
-async def _performers(database: Database, kind: str) -> list[Gate]:
-    """Who performs a plugin's kind, if not everybody does."""
+async def _performers(database: Database, job_id: UUID, kind: str) -> list[Gate]:
+    """Who performs a plugin's kind, or has a task, if not everybody does."""
+    if kind == "python":
+        return await _task(database, job_id)
     if kind in INPUT_CHECKS:
         return []
     nodes = await database.read("node_kind_list", kind)
@@ -96,6 +98,19 @@ async def _performers(database: Database, kind: str) -> list[Gate]:
     none = f"none performs kind {kind!r}"
     reason = f"of {len(nodes)} living nodes that take jobs {said if able else none}"
     return [Gate(gate="unknown_kind", reason=reason)]
+
+
+async def _task(database: Database, job_id: UUID) -> list[Gate]:
+    (found,) = await database.read("node_task_list", job_id)
+    task, nodes, able = found["task"], found["nodes"], found["able"]
+    if task is None or not nodes or able == nodes:
+        return []
+    if able:
+        reason = f"only {able} of {nodes} living nodes that take jobs have the task {task!r}"
+    else:
+        known = ", ".join(found["known"]) or "none; start one with --app"
+        reason = f"no live node has the task {task!r}; nodes know: {known}"
+    return [Gate(gate="unknown_task", reason=reason)]
 
 
 def _ended(job: Record) -> Why:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
+from windlass.engine.checkpoint_wake import wake_heard
 from windlass.engine.end import end_columns, end_in, requeue_columns
 from windlass.engine.finished import Finished
 from windlass.engine.step_starts import StepStarter, StepStarts
@@ -40,6 +41,8 @@ async def finish(
     if again:
         finished.requeued = await _apart(again, lambda part: _requeue(database, node_id, part))
         done = {row["id"] for row in finished.requeued}
+        listening = {s.job_id: s.execution_id for s in again if s.is_listening}
+        finished.requeued += await wake_heard(database, done, listening)
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]
     if waits:
@@ -111,9 +114,9 @@ async def _end_with_children(
     finished = await _with_starts(starts, database.together(work))
     unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
     if unmatched:
-        settled = {row["id"]: row["state"] for row in await _settled(database, unmatched)}
-        finished.ended |= {job: state for job, state in settled.items() if is_terminal(state)}
-        finished.refused |= {row.job_id for row in unmatched if row.job_id not in settled}
+        before = {row["id"]: row["state"] for row in await settled(database, unmatched)}
+        finished.ended |= {job: state for job, state in before.items() if is_terminal(state)}
+        finished.refused |= {row.job_id for row in unmatched if row.job_id not in before}
     return [finished]
 
 
@@ -133,7 +136,7 @@ async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished])
     return finished
 
 
-async def _settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
+async def settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
     """Which of these had taken effect before: their commit's answer was lost on its way."""
     return await database.run(
         "job_settled_many",

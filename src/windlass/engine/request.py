@@ -75,6 +75,11 @@ class Request:
     def is_plain(self) -> bool:
         return self.idempotency is None and all(draft.is_plain for draft in self.drafts)
 
+    @property
+    def is_copied(self) -> bool:
+        """A batch that nothing but an Idempotency-Key tells from a plain one."""
+        return len(self.drafts) > 1 and all(draft.is_plain for draft in self.drafts)
+
 
 def arrange(
     requests: list[Request],

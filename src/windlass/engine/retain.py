@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from windlass.engine.checkpoint import forget_checkpoints
 from windlass.engine.ledger import forget_firings
 from windlass.engine.secrets import forget_expired_secrets
 from windlass.errors import Unavailable
@@ -36,6 +37,7 @@ async def retain(database: Database, retention_days: int) -> Retained:
     await _forget_rest(database, retention_days)
     done.forgotten_executions = await _forget_executions(database, retention_days)
     done.forgotten_firings = await forget_firings(database, retention_days)
+    await forget_checkpoints(database, retention_days)
     forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
     done.forgotten_keys = forgotten[0]["forgotten"]
     await forget_expired_secrets(database)
@@ -56,7 +58,7 @@ async def _drop(database: Database, parent: str, partition: str) -> bool:
             return False  # another node was first
         await connection.execute(f'LOCK TABLE windlass."{partition}" IN ACCESS EXCLUSIVE MODE')
         if parent == "job_history":
-            for name in ("partition_uncount", "partition_unkey"):
+            for name in ("partition_uncount", "partition_unkey", "partition_unnote"):
                 sql = statement(name).replace("{partition}", f'windlass."{partition}"')
                 await connection.execute(sql)
         await connection.execute(f'DROP TABLE windlass."{partition}"')

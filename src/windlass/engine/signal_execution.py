@@ -17,6 +17,7 @@ import msgspec
 from windlass import ids
 from windlass.engine.approvals import open_approvals
 from windlass.engine.awaited import end_awaited
+from windlass.engine.checkpoint_wake import wake_listening
 from windlass.engine.finished import Finished
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
@@ -83,7 +84,8 @@ async def send_signal(
         )
         waiting = await connection.fetch(statement("step_waiting_for_signal"), execution_id, name)
         if not waiting:
-            return Sent(signal_id=signal_id, taken_by=None, finished=Finished())
+            woken = await wake_listening(connection, execution_id, name)
+            return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
         job_id = waiting[0]["id"]
         finished = await _give(connection, execution_id, name, job_id)
         return Sent(signal_id=signal_id, taken_by=job_id, finished=finished)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from windlass import ids
@@ -13,19 +12,8 @@ from windlass.engine.fire_make import make
 from windlass.engine.fired import Fired, FireRules
 from windlass.engine.schedule import Firing
 from windlass.engine.schedules import hold, missing, time_of
-from windlass.errors import Conflict
 from windlass.model.fire_decision import Policy, decide
 from windlass.store.database import Connection, Database, Record
-
-
-class AlreadyFired(Conflict):
-    """At this very microsecond."""
-
-    code = "already_fired"
-
-    def __init__(self, name: str, instant: datetime) -> None:
-        self.name, self.instant = name, instant
-        super().__init__(f"schedule {name!r} has just been fired at {instant}; try again")
 
 
 async def trigger(
@@ -47,8 +35,10 @@ async def trigger(
         decisions = decide([now], now, Policy(overlap=row["overlap"]), unfinished=names)
         [one] = arranged(row, decisions, left, iter([ids.uuid7()]))
         await enter(connection, [one], is_asked=True)
-        if not one.is_entered:
-            raise AlreadyFired(row["name"], now)
+        while not one.is_entered:  # this very microsecond has a row
+            now = await time_of(connection)
+            one.decision = replace(one.decision, instant=now)
+            await enter(connection, [one], is_asked=True)
         fired = await make(connection, [one], now, rules or FireRules())
         fired.late_seconds.clear()  # nobody waited for it
         firing = Firing(

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from windlass.model.running import Own
+
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
@@ -34,6 +36,8 @@ class Attempt:
     # What its strategy keeps of it for people to look at, filled as it goes, so that it is there
     # however the attempt ends; None: nothing.
     detail: dict[str, Any] | None = None
+    # The transaction in which its task wrote, which is committed with its end; None: it wrote none.
+    own: Own | None = None
 
     @property
     def tries(self) -> int:

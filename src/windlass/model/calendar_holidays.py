@@ -6,6 +6,7 @@ It is imported when somebody first names a country: it takes a moment, and most 
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import date
 from functools import cache, lru_cache
 from typing import Final
@@ -33,7 +34,9 @@ def holidays_of(place: str, year: int) -> frozenset[date]:
     import holidays
 
     country, _, part = place.partition("-")
-    return frozenset(holidays.country_holidays(country, subdiv=part or None, years=year))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says so when it knows nothing of a year that far away
+        return frozenset(holidays.country_holidays(country, subdiv=part or None, years=year))
 
 
 @cache

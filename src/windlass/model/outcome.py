@@ -20,6 +20,7 @@ class Failed:
     detail: dict[str, Any] = field(default_factory=dict)
     is_final: bool = False  # True: another try cannot help
     retry_after_seconds: float | None = None  # the other side's wish; None: it has none
+    is_exact: bool = False  # True: the wish is the task's own, and stands before its policy's rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Snoozed:
 
     name: ClassVar[str] = "snoozed"
     rest_seconds: float
+    is_listening: bool = False  # a signal to its execution ends the rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ _LOOK_SECONDS: Final = 2 * 86_400
 _MARGIN_SECONDS: Final = 4 * 86_400
 _PAGES_KEPT: Final = 4_096
 _ZONE_CHARS_MAX: Final = 64
+# A city that is only somewhat alike is another city.
+_CITY_CUTOFF: Final = 0.75
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -72,7 +74,8 @@ def read_zone(value: object) -> str:
         cities = {name.rpartition("/")[2]: name for name in lower}
         wanted = value.lower().replace(" ", "_")
         found = get_close_matches(wanted, lower, n=1) or [
-            cities[city] for city in get_close_matches(wanted.rpartition("/")[2], cities, n=1)
+            cities[city]
+            for city in get_close_matches(wanted.rpartition("/")[2], cities, 1, _CITY_CUTOFF)
         ]
         near = f"; did you mean {lower[found[0]]}?" if found else ""
     raise ValueError(

@@ -41,6 +41,7 @@ class Settlement:
     crashed: bool = False
     detail: str | None = None  # JSON of what the strategy kept of the attempt; None: nothing
     callback: Awaited | None = None
+    is_listening: bool = False  # a signal to its execution ends its rest
     execution_id: UUID | None = None  # which goes on when it ends; None: it is no step
     # What telemetry wants to know.
     queue: str = ""
@@ -56,8 +57,10 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             return _settlement(
                 attempt, outcome, "succeeded", result=result.decode() if result else None
             )
-        case Snoozed(rest):
-            return _settlement(attempt, outcome, "queued", rest_seconds=rest)
+        case Snoozed(rest, is_listening):
+            settlement = _settlement(attempt, outcome, "queued", rest_seconds=rest)
+            settlement.is_listening = is_listening
+            return settlement
         case Cancelled():
             return _settlement(attempt, outcome, "cancelled")
         case Failed() | TimedOut() | Crashed():
@@ -89,7 +92,7 @@ def _retry_or_bury(
     if isinstance(outcome, Crashed) and attempt.crashes + 1 >= CRASHES_MAX:
         rest = None
     if isinstance(outcome, Failed) and rest is not None:
-        rest = None if outcome.is_final else obliging(rest, outcome.retry_after_seconds)
+        rest = None if outcome.is_final else _obliging(rest, outcome)
     return _settlement(
         attempt,
         outcome,
@@ -99,6 +102,11 @@ def _retry_or_bury(
         cause=cause,
         crashed=isinstance(outcome, Crashed),
     )
+
+
+def _obliging(rest: float, outcome: Failed) -> float:
+    wish = outcome.retry_after_seconds
+    return wish if outcome.is_exact and wish is not None else obliging(rest, wish)
 
 
 def policy_of(attempt: Attempt) -> Retry:

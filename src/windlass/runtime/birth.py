@@ -112,7 +112,9 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
         workers,
         float(parts.settings.lease_seconds),
     )
-    await parts.database.run("node_set_kinds", node_id, parts.kinds.names)
+    await parts.database.run(
+        "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)
+    )
 
 
 async def _operations(parts: NodeParts, inherited: Inheritance, worker: Worker) -> Operations:

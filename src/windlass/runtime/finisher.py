@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -21,7 +22,7 @@ from windlass.engine.finished import Finished
 from windlass.engine.follow import Follower
 from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
-from windlass.limits import FINISH_BATCH_MAX
+from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_GATHER_SECONDS
 from windlass.model.settle import Settlement
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
@@ -46,15 +47,17 @@ class Finisher:
         self._waiting: list[Settlement] = []
         self._committing = 0
         self._task: asyncio.Task[None] | None = None
+        self._apart: set[asyncio.Task[None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
+        self.is_flooded: Callable[[], bool] = lambda: False  # does more work wait for slots?
         self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
 
     @property
     def unsettled(self) -> int:
         """Settlements that are not in the database yet."""
-        return len(self._waiting) + self._committing
+        return len(self._waiting) + self._committing + len(self._apart)
 
     def put(self, settlement: Settlement) -> None:
         self._waiting.append(settlement)
@@ -62,14 +65,32 @@ class Finisher:
             self._quiet.clear()
             self._task = asyncio.create_task(self._run(), name="finisher")
 
+    def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Finish one attempt outside of the batches; until that is over it counts as unsettled."""
+        self._quiet.clear()
+        task = asyncio.create_task(work, name="finish apart")
+        self._apart.add(task)
+        task.add_done_callback(self._is_over)
+        return task
+
+    def _is_over(self, task: asyncio.Task[None]) -> None:
+        self._apart.discard(task)
+        if self._task is None and not self._apart:
+            self._quiet.set()
+
+    def was_apart(self, settlement: Settlement, finished: Finished) -> None:
+        """One that was committed outside of the batches: tell everybody who waits for it."""
+        self._tell([settlement], finished)
+        self.on_settled([settlement])
+
     async def quiet(self) -> None:
         """Wait until everything that was put is committed."""
         await self._quiet.wait()
 
     def abandon(self) -> None:
         """Forget what was not committed: this node's answers count no more."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in [*self._apart, *([self._task] if self._task is not None else [])]:
+            task.cancel()
         self._waiting.clear()
 
     async def _run(self) -> None:
@@ -77,6 +98,8 @@ class Finisher:
             # Let everything that ends in this turn of the loop gather before the first commit.
             await asyncio.sleep(0)
             while self._waiting:
+                if len(self._waiting) < FINISH_GATHER and self.is_flooded():
+                    await asyncio.sleep(FINISH_GATHER_SECONDS)
                 batch = self._waiting[:FINISH_BATCH_MAX]
                 del self._waiting[: len(batch)]
                 self._committing = len(batch)
@@ -88,7 +111,7 @@ class Finisher:
             self._committing = 0
             if self._waiting:
                 self.put(self._waiting.pop())
-            else:
+            elif not self._apart:
                 self._quiet.set()
 
     async def _commit(self, batch: list[Settlement]) -> None:

@@ -28,6 +28,7 @@ from windlass.runtime.firing import FIRE
 from windlass.runtime.incarnation import Incarnation
 from windlass.runtime.parts import NodeParts
 from windlass.runtime.signal_handlers import SignalHandlers, node_handlers
+from windlass.runtime.worker import Worker
 
 log = structlog.get_logger()
 
@@ -69,6 +70,12 @@ class Node:
         return self._now.worker.workers if self._now else self._workers
 
     @property
+    def worker(self) -> Worker:
+        """Who runs jobs now: another one after a lease was lost."""
+        assert self._now is not None, "the node has not started"
+        return self._now.worker
+
+    @property
     def executing(self) -> int:
         return self._now.worker.executing if self._now else 0
 
@@ -105,8 +112,8 @@ class Node:
     async def _say_kinds(self) -> None:
         """What it performs has changed. A new incarnation says it by itself."""
         with contextlib.suppress(Unavailable):
-            database = self._parts.database
-            await database.run("node_set_kinds", self.node_id, self._parts.kinds.names)
+            database, kinds = self._parts.database, self._parts.kinds
+            await database.run("node_set_kinds", self.node_id, kinds.names, sorted(kinds.tasks))
 
     async def _signalled_operation(self, _payload: dict[str, Any]) -> Answer:
         """What is asked is read from PostgreSQL; nobody's word is taken for it."""

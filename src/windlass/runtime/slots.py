@@ -124,5 +124,7 @@ class Slots:
                 outcome = Failed("CancelledError", "the work was cancelled from inside")
         finally:
             self._running.pop(attempt.job_id, None)
+            if running.stop == "abandoned" and attempt.own is not None:
+                attempt.own.abort()  # nobody settles it
         if running.stop != "abandoned":
             self._on_end(attempt, outcome, begun)

@@ -201,6 +201,17 @@ class Targets:
     async def stop(self) -> None:
         await self.loop.stop()
 
+    async def look(self) -> None:
+        """Do now what is done every so often."""
+        await self._tick()
+
+    def forget(self) -> None:
+        """What is known of targets is no longer so: they have gone, or time has moved back."""
+        for known in (self._known, self._failures, self._answered_at, self._reports, self._tally):
+            known.clear()
+        self._waiting = set()
+        self._known_at = _LONG_AGO
+
     def forget_running(self) -> None:
         """What ran here was abandoned."""
         self._running.clear()

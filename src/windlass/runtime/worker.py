@@ -21,6 +21,7 @@ from windlass.engine import claim as claims
 from windlass.engine.announce import Line
 from windlass.engine.cancel import cancelling
 from windlass.engine.enqueue import Reservation
+from windlass.engine.finished import Finished
 from windlass.engine.step_rows import StepJob
 from windlass.limits import (
     CLAIM_BATCH_MAX,
@@ -32,7 +33,8 @@ from windlass.limits import (
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
-from windlass.model.outcome import Cancelled, Outcome
+from windlass.model.outcome import Cancelled, Outcome, Succeeded
+from windlass.model.running import Own
 from windlass.model.settle import Settlement, settle
 from windlass.runtime.buffer import Buffer
 from windlass.runtime.claimer import Claimer
@@ -40,6 +42,7 @@ from windlass.runtime.finisher import Finisher
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.lease import Lease
 from windlass.runtime.loop import Loop
+from windlass.runtime.own_end import end_with
 from windlass.runtime.reservations import Reservations
 from windlass.runtime.returns import Returns
 from windlass.runtime.slots import Slots
@@ -86,6 +89,7 @@ class Worker:
         self._loop = Loop("worker", self._tick)
         finisher.on_settled = self._settled
         finisher.starter = self
+        finisher.is_flooded = lambda: bool(self._buffer)
         metrics.slots = self._places_now
 
     # -- life ------------------------------------------------------------------------------------
@@ -101,6 +105,11 @@ class Worker:
     def held(self) -> int:
         """Jobs this node has claimed and not settled."""
         return self._slots.busy + len(self._buffer) + self._finisher.unsettled
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is held here, being claimed, or known to be due."""
+        return not (self.held or self._claimer.knows_work or self._claiming.locked())
 
     async def drain(self, seconds: float) -> int:
         """Claim nothing more, hand back what has not begun, let the rest end.
@@ -363,9 +372,29 @@ class Worker:
         }
 
     def _settle(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
+        if (own := attempt.own) is not None:
+            work = self._settle_own(attempt, own, outcome, begun)
+            # Given up, perhaps before its first turn, it still holds a connection.
+            self._finisher.apart(work).add_done_callback(lambda _: own.abort())
+            return
         settlement = settle(attempt, outcome, random.random())
         settlement.duration_seconds = monotonic() - begun
         self._finisher.put(settlement)
+
+    async def _settle_own(self, attempt: Attempt, own: Own, outcome: Outcome, begun: float) -> None:
+        """It wrote in a transaction that is to be committed with its end, or not at all."""
+        if isinstance(outcome, Succeeded):
+            settlement = settle(attempt, outcome, random.random())
+            settlement.duration_seconds = monotonic() - begun
+            ended = await end_with(own, self._database, settlement)
+            if isinstance(ended, Finished):
+                self._finisher.was_apart(settlement, ended)
+                return
+            outcome = ended
+        else:
+            await own.roll_back()
+        attempt.own = None
+        self._settle(attempt, outcome, begun)
 
     # -- handing back ----------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Connections to PostgreSQL, and what its failures mean.
 
 Owns: the pools. `hot` serves claim, finish and enqueue; `side` serves reads and everything an
-operator asks for, so a slow list never stands in the way of work.
+operator asks for, so a slow list never stands in the way of work. `own` serves tasks that write in
+their job's transaction: it is made when the first one does.
 Promises: every call ends within its deadline; a server that cannot be reached is `Unavailable`,
 never a raw driver error; deadlocks and serialization failures are tried again.
 """
@@ -16,7 +17,13 @@ from typing import Any, Final, TypeVar
 import asyncpg
 
 from windlass.errors import Unavailable, WindlassError
-from windlass.limits import DATABASE_CALL_SECONDS, DATABASE_CONNECT_SECONDS
+from windlass.limits import (
+    DATABASE_CALL_SECONDS,
+    DATABASE_CONNECT_SECONDS,
+    OWN_CONNECTIONS_MAX,
+    OWN_IDLE_SECONDS_MAX,
+    OWN_STATEMENT_SECONDS_MAX,
+)
 from windlass.store.address import Address, leave_as_it_is
 from windlass.store.replica import Replica
 from windlass.store.statements import statement
@@ -27,6 +34,7 @@ T = TypeVar("T")
 
 HOT_CONNECTIONS: Final = 4
 SIDE_CONNECTIONS: Final = 6
+OWN_POOL_IDLE_SECONDS: Final = 30.0
 RETRIES: Final = 5
 
 _SETTINGS: Final = {
@@ -45,6 +53,13 @@ _HOT_SETTINGS: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+}
+
+# A task takes its time, and thinks between its statements.
+_OWN_SETTINGS: Final = {
+    **_SETTINGS,
+    "statement_timeout": str(int(OWN_STATEMENT_SECONDS_MAX * 1000)),
+    "idle_in_transaction_session_timeout": str(int(OWN_IDLE_SECONDS_MAX * 1000)),
 }
 
 # The connection or the server is the trouble: what was asked may be asked again later.
@@ -95,6 +110,10 @@ class Database:
         self._replica = Replica(read_url, f"{application} lists", _SETTINGS) if read_url else None
         self._hot: asyncpg.Pool[Record] | None = None
         self._side: asyncpg.Pool[Record] | None = None
+        self._own: asyncpg.Pool[Record] | None = None
+        self._making = asyncio.Lock()
+        # Whoever finds all taken waits for as long as its attempt may take, not for a deadline.
+        self._own_places = asyncio.Semaphore(OWN_CONNECTIONS_MAX)
 
     async def open(self) -> None:
         self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_SETTINGS)
@@ -103,24 +122,34 @@ class Database:
     async def close(self) -> None:
         if self._replica is not None:
             await self._replica.close()
-        for pool in (self._hot, self._side):
+        for pool in (self._hot, self._side, self._own):
             if pool is not None:
                 try:
                     await asyncio.wait_for(pool.close(), 5)
                 except (TimeoutError, *_UNREACHABLE):
                     pool.terminate()
 
-    async def _pool(self, size: int, use: str, settings: Mapping[str, str]) -> asyncpg.Pool[Record]:
+    async def _pool(
+        self,
+        size: int,
+        use: str,
+        settings: Mapping[str, str],
+        *,
+        at_least: int = 1,
+        call_seconds: float = DATABASE_CALL_SECONDS,
+        idle_seconds: float = 300,
+        reset: Callable[[Any], Awaitable[None]] | None = leave_as_it_is,
+    ) -> asyncpg.Pool[Record]:
         try:
             return await asyncpg.create_pool(
                 self.url,
                 connect=self._address.dial,
-                min_size=1,
+                min_size=at_least,
                 max_size=size,
                 timeout=DATABASE_CONNECT_SECONDS,
-                command_timeout=DATABASE_CALL_SECONDS,
-                max_inactive_connection_lifetime=300,
-                reset=leave_as_it_is,
+                command_timeout=call_seconds,
+                max_inactive_connection_lifetime=idle_seconds,
+                reset=reset,
                 server_settings={"application_name": f"{self.application} {use}", **settings},
             )
         except (*_UNREACHABLE, TimeoutError) as trouble:
@@ -142,6 +171,27 @@ class Database:
             yield connection
 
     @contextlib.asynccontextmanager
+    async def own(self) -> AsyncIterator[Connection[Record]]:
+        """A transaction that a task writes in."""
+        async with self._making:
+            if self._own is None:
+                self._own = await self._pool(
+                    OWN_CONNECTIONS_MAX,
+                    "tasks",
+                    _OWN_SETTINGS,
+                    at_least=0,
+                    call_seconds=OWN_STATEMENT_SECONDS_MAX,
+                    idle_seconds=OWN_POOL_IDLE_SECONDS,
+                    # What a task has set for its session must not meet the next one.
+                    reset=leave_as_it_is if self._address.is_pooled else None,
+                )
+        async with (
+            self._own_places,
+            self._lent(self._own, _OWN_SETTINGS, {"readonly": False}) as connection,
+        ):
+            yield connection
+
+    @contextlib.asynccontextmanager
     async def _lent(
         self, pool: asyncpg.Pool[Record], settings: Mapping[str, str], transaction: dict[str, Any]
     ) -> AsyncIterator[Connection[Record]]:
@@ -153,7 +203,7 @@ class Database:
                 yield connection
         except Demoted:
             # Reads through connections of before would work on, and tell of the past for ever.
-            for other in (self._hot, self._side):
+            for other in (self._hot, self._side, self._own):
                 if other is not None:
                     await other.expire_connections()
             raise

@@ -43,12 +43,23 @@ def describe_builtin(kind: str, version: str, tasks: Mapping[str, Task]) -> Desc
 
 def _told(task: Task) -> dict[str, Any]:
     shape = shape_of(task.function)
+    own = _schema(task, "input_schema")
     return {
         "task": task.name,
         "is_async": task.is_async,
         "is_isolated": task.is_isolated,
-        # What it takes, as JSON Schema of an object; None: nobody knows.
-        "parameters": None if shape is None else shape.schema,
+        # What it takes, as JSON Schema of an object; None: nobody knows. It knows best itself.
+        "parameters": own or (None if shape is None else shape.schema),
         "positional": [] if shape is None else list(shape.names),
         "takes_more": shape is None or shape.has_rest,
+        "result": _schema(task, "output_schema"),  # None: nobody knows
     }
+
+
+def _schema(task: Task, name: str) -> Schema | None:
+    """Made from the user's hints: whatever is wrong with them, the others are told."""
+    try:
+        found = getattr(task.entry, name, None)
+    except Exception:
+        return None
+    return found if isinstance(found, Mapping) else None

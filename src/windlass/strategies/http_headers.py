@@ -15,6 +15,7 @@ from windlass import __version__
 from windlass.limits import HEADER_CHARS_MAX, HEADERS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.pointer import step
+from windlass.model.trace_context import trace_id_of
 from windlass.strategies.http_body import is_text_map
 
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -58,7 +59,7 @@ def identity(attempt: Attempt, *, timestamp: int, token: str) -> dict[str, str]:
 
 def trace_of(attempt: Attempt) -> str:
     """The trace this job was submitted under; else one that all attempts of it share."""
-    found = (attempt.trace_id or "").lower()
+    found = (trace_id_of(attempt.trace_id) or "").lower()
     return found if _TRACE_ID.fullmatch(found) and found.strip("0") else attempt.job_id.hex
 
 

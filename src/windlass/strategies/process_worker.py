@@ -1,4 +1,7 @@
-"""The process side of isolated tasks: reads a JSON line, performs the task, writes a JSON line."""
+"""The process side of isolated tasks: reads a JSON line, performs the task, writes a JSON line.
+
+What the task says while it runs goes before that, in lines of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,16 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TextIO
 
+import msgspec
+
 from windlass.model.outcome import Outcome
-from windlass.strategies.answer import failed, perform, perform_async, to_line
+from windlass.model.running import Facts
+from windlass.strategies.answer import failed, perform, perform_begun, to_line
+from windlass.strategies.running_apart import RunningApart
 from windlass.strategies.task import Task, load_tasks
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -22,9 +30,21 @@ def main() -> None:
     _die_with_parent()
     questions, answers = _take_pipes()
     tasks = load_tasks(sys.argv[1])
+    say = _speaker(answers)
     for line in questions:
-        answers.write(to_line(_perform(tasks, json.loads(line))) + "\n")
-        answers.flush()
+        say(to_line(_perform(tasks, json.loads(line), say)))
+
+
+def _speaker(answers: TextIO) -> Callable[[str], None]:
+    """A task may have threads of its own that say something: whole lines, one after the other."""
+    lock = threading.Lock()
+
+    def say(line: str) -> None:
+        with lock:
+            answers.write(line + "\n")
+            answers.flush()
+
+    return say
 
 
 def _take_pipes() -> tuple[TextIO, TextIO]:
@@ -38,16 +58,21 @@ def _take_pipes() -> tuple[TextIO, TextIO]:
     return questions, answers
 
 
-def _perform(tasks: dict[str, Task], question: dict[str, Any]) -> Outcome:
+def _perform(
+    tasks: dict[str, Task], question: dict[str, Any], say: Callable[[str], None]
+) -> Outcome:
+    task = tasks[question["task"]]
+    running = RunningApart(msgspec.convert(question["facts"], Facts), say)
     try:
-        function = tasks[question["task"]].function
-        answer = perform(function, question["args"], question["kwargs"])
+        answer = perform(task, running, question["args"], question["kwargs"])
         if isinstance(answer, Coroutine):
-            return asyncio.run(perform_async(lambda: answer, [], {}))
+            return asyncio.run(perform_begun(task, running, answer))
         return answer
     except (SystemExit, KeyboardInterrupt) as raised:
         # As in a thread: it ends the task, not the process.
         return failed(RuntimeError(f"the task raised {type(raised).__name__}: {raised}"))
+    finally:
+        running.end()
 
 
 def _die_with_parent() -> None:

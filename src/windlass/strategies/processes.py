@@ -14,9 +14,12 @@ import signal
 import sys
 from typing import Any, Final
 
+import msgspec
+
 from windlass.limits import INPUT_BYTES_MAX, RESULT_BYTES_MAX
 from windlass.model.outcome import Outcome
-from windlass.strategies.answer import from_line
+from windlass.strategies.answer import from_answer
+from windlass.strategies.running import RunningTask
 
 LINE_BYTES_MAX: Final = 4 * max(INPUT_BYTES_MAX, RESULT_BYTES_MAX)
 
@@ -30,11 +33,13 @@ class Processes:
         self._app = app
         self._idle: list[asyncio.subprocess.Process] = []
 
-    async def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
+    async def call(self, running: RunningTask, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
         """How the task ended. Raises ProcessDied when its process did not outlive it."""
         process = await self._take()
+        facts = msgspec.to_builtins(running.facts)
+        question = {"task": running.task, "args": args, "kwargs": kwargs, "facts": facts}
         try:
-            outcome = await self._ask(process, {"task": name, "args": args, "kwargs": kwargs})
+            outcome = await self._ask(process, question, running)
         except BaseException:
             # Timed out, cancelled or dead: whatever it was doing, it does it no longer.
             await _kill(process)
@@ -68,19 +73,44 @@ class Processes:
             start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
         )
 
-    async def _ask(self, process: asyncio.subprocess.Process, question: dict[str, Any]) -> Outcome:
+    async def _ask(
+        self, process: asyncio.subprocess.Process, question: dict[str, Any], running: RunningTask
+    ) -> Outcome:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             process.stdin.write(json.dumps(question).encode() + b"\n")
             await process.stdin.drain()
-            line = await process.stdout.readline()
+            while True:
+                answer = await _answer(process.stdout)
+                if answer is None:
+                    code = await process.wait()
+                    raise ProcessDied(f"the task's process died with exit code {code}")
+                if not _is_note(answer, running):
+                    return from_answer(answer)
         except (OSError, ValueError) as trouble:
             raise ProcessDied(f"the task's process broke off: {trouble}") from trouble
-        if not line.endswith(b"\n"):
-            code = await process.wait()
-            raise ProcessDied(f"the task's process died with exit code {code}")
-        return from_line(line)
+
+
+async def _answer(pipe: asyncio.StreamReader) -> dict[str, Any] | None:
+    """One line of what a process says; None: it says no more."""
+    line = await pipe.readline()
+    if not line.endswith(b"\n"):
+        return None
+    answer: dict[str, Any] = json.loads(line)
+    return answer
+
+
+def _is_note(answer: dict[str, Any], running: RunningTask) -> bool:
+    """Take what a task says while it runs; False: it is how the task ended."""
+    if "line" in answer:
+        level, message, fields = answer["line"]
+        running.note_line(level, message, fields)
+        return True
+    if "progress" in answer:
+        running.note_progress(*answer["progress"])
+        return True
+    return False
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

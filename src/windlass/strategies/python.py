@@ -7,16 +7,22 @@ thread, the coroutine is cancelled, the process is killed.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
+
+import msgspec
 
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Crashed, Failed, Outcome
 from windlass.model.pointer import step
-from windlass.strategies.answer import failed, perform, perform_async
+from windlass.strategies.answer import failed, perform, perform_async, perform_begun
+from windlass.strategies.desk import Desk, EmptyDesk
 from windlass.strategies.processes import ProcessDied, Processes
+from windlass.strategies.running import RunningTask
 from windlass.strategies.strategy import refused_input
 from windlass.strategies.task import Task
 from windlass.strategies.threads import Threads
@@ -41,15 +47,25 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
     return problems
 
 
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return json.loads(text)  # slower, and not as strict about what SQL has let in
+
+
 class Python:
-    def __init__(self, tasks: Mapping[str, Task], app: str | None) -> None:
+    def __init__(
+        self, tasks: Mapping[str, Task], app: str | None, desk: Desk | None = None
+    ) -> None:
         self._tasks = tasks
+        self._desk: Desk = desk or EmptyDesk()
         self._threads = Threads()
         self._loop = UserLoop()
         self._processes = Processes(app)
 
     async def perform(self, attempt: Attempt) -> Outcome:
-        given = json.loads(attempt.input)
+        given = _read(attempt.input)
         if problems := check_input(given):
             return refused_input(problems)
         task = self._tasks.get(given["task"])
@@ -58,28 +74,38 @@ class Python:
             return Failed(
                 "unknown_task", f"this node has no task {given['task']!r}; it has: {known}"
             )
+        running = RunningTask(attempt, task.name, self._desk)
         try:
-            return await self._call(task, given.get("args", []), given.get("kwargs", {}))
+            outcome = await self._call(
+                task, running, given.get("args", []), given.get("kwargs", {})
+            )
         except ProcessDied as trouble:
-            return Crashed(str(trouble))
+            outcome = Crashed(str(trouble))
         except Exception as raised:  # SystemExit and its like, made harmless
-            return failed(raised)
-
-    async def _call(self, task: Task, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
-        if task.is_isolated:
-            return await self._processes.call(task.name, args, kwargs)
-        if task.is_async:
-            return await self._on_loop(task.function, args, kwargs)
-        answer: Any = await self._threads.call(perform, [task.function, args, kwargs], {})
-        if inspect.iscoroutine(answer):
-            return await self._on_loop(lambda: answer, [], {})
-        outcome: Outcome = answer
+            outcome = failed(raised)
+        except asyncio.CancelledError:
+            running.stop()
+            raise
+        running.end()
+        if running.has_notes:
+            # It has ended: whoever stops it now does not change how.
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._desk.written()
         return outcome
 
-    async def _on_loop(
-        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    async def _call(
+        self, task: Task, running: RunningTask, args: list[Any], kwargs: dict[str, Any]
     ) -> Outcome:
-        outcome: Outcome = await self._loop.call(perform_async, [function, args, kwargs], {})
+        outcome: Outcome
+        if task.is_isolated:
+            return await self._processes.call(running, args, kwargs)
+        if task.is_async:
+            outcome = await self._loop.call(perform_async, [task, running, args, kwargs], {})
+            return outcome
+        answer: Any = await self._threads.call(perform, [task, running, args, kwargs], {})
+        if inspect.iscoroutine(answer):
+            answer = await self._loop.call(perform_begun, [task, running, answer], {})
+        outcome = answer
         return outcome
 
     def resize(self, workers: int) -> None:

@@ -1,74 +1,183 @@
 """Async tasks on an event loop of their own, in a thread of its own.
 
 Users' coroutines may block by mistake. Then their loop stands still, and only theirs: when a
-cancelled coroutine does not answer, the loop is given up and the next task gets a fresh one.
+cancelled coroutine does not answer, the loop is given up, and the tasks that have not begun on it
+and those that come later get a fresh one.
+
+Calls go over many at a time, with one wake-up, and their ends come back likewise (see ends).
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
+
+import uvloop
+
+from windlass.strategies.ends import Call, Ends, harmless
 
 PATIENCE_SECONDS: Final = 1.0
 
 
+class _Call(Call):
+    """A call and, once it has begun, its task on the users' loop."""
+
+    __slots__ = ("args", "function", "has_begun", "kwargs", "running", "task")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+    ) -> None:
+        super().__init__(loop)
+        self.function, self.args, self.kwargs = function, args, kwargs
+        # None: it is not on a loop yet.
+        self.running: _Running | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.has_begun = False  # its task has had a turn
+
+    def cancel(self) -> None:
+        """On the users' loop. One that has not begun never will: its future is cancelled."""
+        if self.task is not None:
+            self.task.cancel()
+
+
+class _Running:
+    """One loop in its thread, and what is handed over to it."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+        self._waiting: deque[_Call] = deque()
+        self._is_told = False  # the loop knows that something waits
+        self._under_way = 0
+        self._is_given_up = False
+        self.loop = uvloop.new_event_loop()
+        threading.Thread(target=self._run, daemon=True, name="windlass async tasks").start()
+
+    def hand_over(self, call: _Call) -> None:
+        self._waiting.append(call)
+        if not self._is_told:  # in this order, as in Ends
+            self._is_told = True
+            self.loop.call_soon_threadsafe(self._begin)
+
+    def give_up(self) -> list[_Call]:
+        """What has begun goes on, should the loop ever move again; returns what has not."""
+        left = []
+        while self._waiting:
+            left.append(self._waiting.popleft())
+        self._is_given_up = True
+        self.loop.call_soon_threadsafe(self._stop_if_done)
+        return left
+
+    # -- on its thread ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def _begin(self) -> None:
+        self._is_told = False
+        begun = []
+        while self._waiting:
+            call = self._waiting.popleft()
+            if not call.future.cancelled():
+                call.running = self
+                call.task = self.loop.create_task(self._perform(call))
+                begun.append(call)
+        self._under_way += len(begun)
+        # Its turn comes after the first turn of each of them.
+        self.loop.call_soon(self._see_who_never_began, begun)
+
+    async def _perform(self, call: _Call) -> None:
+        """What it returns or raises is told from here, and not when its task is done: that would be
+        a turn of the loop later, for which this thread must have the interpreter again.
+        """
+        call.has_begun = True
+        try:
+            value = await call.function(*call.args, **call.kwargs)
+        except asyncio.CancelledError:
+            # If by us, nobody waits any more; else the user's own code was cancelled from inside.
+            self._ended(call, None, RuntimeError("the task cancelled itself"))
+            raise
+        except BaseException as raised:  # SystemExit would end the loop and every other task on it
+            self._ended(call, None, harmless(raised))
+        else:
+            self._ended(call, value, None)
+
+    def _see_who_never_began(self, calls: list[_Call]) -> None:
+        """A task that is cancelled before its first turn runs nothing that could tell of it."""
+        for call in calls:
+            if not call.has_begun:
+                self._ended(call, None, RuntimeError("the task cancelled itself"))
+
+    def _ended(self, call: _Call, value: Any, raised: BaseException | None) -> None:
+        self._ends.put(call, value, raised)
+        self._under_way -= 1
+        if self._is_given_up:
+            self._stop_if_done()
+
+    def _stop_if_done(self) -> None:
+        if not self._under_way:
+            self.loop.stop()
+
+
 class UserLoop:
+    """Belongs to the loop that first calls it, as Threads does."""
+
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ends: Ends | None = None  # None: not called yet
+        self._running: _Running | None = None
 
     async def call(
         self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
-        loop = self._loop or self._start()
-        future = asyncio.run_coroutine_threadsafe(_guarded(function, args, kwargs), loop)
+        loop = asyncio.get_running_loop()
+        call = _Call(loop, function, args, kwargs)
+        running = self._running or self._start(loop)
+        running.hand_over(call)
         try:
-            return await asyncio.wrap_future(future)
+            return await call.future
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and not task.cancelling():
-                # Nobody stopped us: the user's own code was cancelled from inside.
-                raise RuntimeError("the task cancelled itself") from None
-            future.cancel()
-            self._give_up_if_stuck(loop)
+            self._stop(loop, call)
             raise
 
     def close(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._loop = None
+        if self._running is not None:
+            self._running.loop.call_soon_threadsafe(self._running.loop.stop)
+            self._running = None
 
-    def _start(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.new_event_loop()
-        threading.Thread(
-            target=_run_loop, args=(loop,), daemon=True, name="windlass async tasks"
-        ).start()
-        self._loop = loop
-        return loop
+    def _start(self, loop: asyncio.AbstractEventLoop) -> _Running:
+        if self._ends is None:
+            self._ends = Ends(loop)
+        self._running = _Running(self._ends)
+        return self._running
 
-    def _give_up_if_stuck(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _stop(self, loop: asyncio.AbstractEventLoop, call: _Call) -> None:
+        """Cancel it, and look after a while whether its loop has heard that."""
+        running = call.running or self._running
+        if running is None:
+            return  # closed: there is nothing left to cancel
         answered = threading.Event()
-        loop.call_soon_threadsafe(answered.set)
+
+        def cancel() -> None:
+            answered.set()
+            call.cancel()
 
         def look() -> None:
-            if not answered.is_set() and self._loop is loop:
-                self._loop = None
+            if not answered.is_set() and self._running is running:
+                fresh = self._start(loop)
+                for waiting in running.give_up():
+                    fresh.hand_over(waiting)
 
-        asyncio.get_running_loop().call_later(PATIENCE_SECONDS, look)
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-
-
-async def _guarded(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    try:
-        return await function(*args, **kwargs)
-    except (SystemExit, KeyboardInterrupt) as raised:
-        # They would end the loop and every other task on it.
-        raise RuntimeError(f"the task raised {type(raised).__name__}: {raised}") from None
+        with suppress(RuntimeError):  # it has been closed
+            running.loop.call_soon_threadsafe(cancel)
+            loop.call_later(PATIENCE_SECONDS, look)

@@ -35,14 +35,17 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 class Wait:
+    def __init__(self, in_slot_seconds_max: float = WAIT_IN_SLOT_SECONDS_MAX) -> None:
+        self._in_slot_seconds_max = in_slot_seconds_max  # below 0: every wait is parked
+
     async def perform(self, attempt: Attempt) -> Outcome:
         given = json.loads(attempt.input)
         if problems := check_input(given):
             return refused_input(problems)
         if "until" in given:
-            return await _until(read_instant(given["until"]), attempt)
+            return await self._until(read_instant(given["until"]), attempt)
         seconds = parse_seconds(given.get("seconds", given.get("duration")))
-        if seconds <= WAIT_IN_SLOT_SECONDS_MAX:
+        if seconds <= self._in_slot_seconds_max:
             await asyncio.sleep(seconds)
             return Succeeded()
         # Parked once; when it is due again the time has passed, by the database's clock.
@@ -51,14 +54,15 @@ class Wait:
             return Succeeded()
         return Snoozed(seconds)
 
+    async def _until(self, instant: datetime, attempt: Attempt) -> Outcome:
+        """By the database's clock, as the attempt has it; what is past is over."""
+        left = (instant - attempt.started_at).total_seconds()
+        if left <= 0:
+            return Succeeded()
+        if left > self._in_slot_seconds_max:
+            return Snoozed(min(left, DURATION_SECONDS_MAX))
+        await asyncio.sleep(left)
+        return Succeeded()
+
     async def close(self) -> None:
         pass
-
-
-async def _until(instant: datetime, attempt: Attempt) -> Outcome:
-    """By the database's clock, as the attempt has it; what is past is over."""
-    left = (instant - attempt.started_at).total_seconds()
-    if left > WAIT_IN_SLOT_SECONDS_MAX:
-        return Snoozed(min(left, DURATION_SECONDS_MAX))
-    await asyncio.sleep(max(0.0, left))
-    return Succeeded()

@@ -17,6 +17,7 @@ from windlass.api.schemas.shape import (
     nullable,
     record,
 )
+from windlass.model.note import LEVELS
 
 # Whom events are of.
 NOUNS: Final = ("job", "execution", "workflow", "queue", "node", "target", "secret")
@@ -42,6 +43,13 @@ SCHEMAS: Final[Named] = {
         execution_id=nullable(id_schema("execution")),
         queue=nullable(TEXT),
         data=ANY_OBJECT,
+    ),
+    "LogLine": record(
+        attempt=COUNT,
+        at=INSTANT,
+        level={"type": "string", "enum": list(LEVELS)},
+        message=TEXT,
+        fields=ANY_OBJECT,
     ),
     "Why": record(
         job_id=id_schema("job"),

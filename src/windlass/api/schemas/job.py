@@ -7,9 +7,21 @@ from typing import Final
 import msgspec
 
 from windlass.api.query import id_schema
-from windlass.api.schemas.shape import ANY_OBJECT, STATE, TEXT, Named, Schema, listed, nullable
+from windlass.api.schemas.shape import (
+    ANY_OBJECT,
+    INSTANT,
+    STATE,
+    TEXT,
+    Named,
+    Schema,
+    listed,
+    nullable,
+    record,
+)
 from windlass.api.view import JobView
 from windlass.model.priority import NAMES
+
+NUMBER: Final[Schema] = {"type": "number"}
 
 
 def _job() -> Schema:
@@ -28,6 +40,9 @@ def _job() -> Schema:
         "retry": nullable(ANY_OBJECT),
         "execution_id": nullable(id_schema("execution")),
         "node_id": nullable(id_schema("node")),
+        "progress": nullable(
+            record(done=NUMBER, total=nullable(NUMBER), message=nullable(TEXT), at=INSTANT)
+        ),
     }
     shown = {
         name: told.get(name, {k: v for k, v in found.items() if k != "default"})

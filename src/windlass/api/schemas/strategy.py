@@ -13,6 +13,7 @@ _TASK: Final = record(
     parameters=nullable(ANY_OBJECT),
     positional=listed(TEXT),
     takes_more={"type": "boolean"},
+    result=nullable(ANY_OBJECT),
 )
 
 SCHEMAS: Final[Named] = {

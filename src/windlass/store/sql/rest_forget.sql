@@ -11,6 +11,10 @@ WITH old AS MATERIALIZED (
     DELETE FROM windlass.job_key k USING gone WHERE k.job_id = gone.id
 ), attempts AS (
     DELETE FROM windlass.attempt_rest WHERE ended_at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
+), progress AS (
+    DELETE FROM windlass.job_progress p USING gone WHERE p.job_id = gone.id
+), lines AS (
+    DELETE FROM windlass.job_log_rest WHERE begun_at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
 ), events AS (
     DELETE FROM windlass.event_rest WHERE at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
 )

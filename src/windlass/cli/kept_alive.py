@@ -1,0 +1,45 @@
+"""Embedded servers that come back: whichever ends by itself is started again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+import structlog
+
+from windlass.embedded.errors import EmbeddedError
+from windlass.embedded.postgres import EmbeddedPostgres
+from windlass.embedded.servers import EmbeddedServers
+from windlass.embedded.valkey import EmbeddedValkey
+
+log = structlog.get_logger()
+
+RESTART_REST_SECONDS: Final = 0.5
+
+
+@contextlib.asynccontextmanager
+async def kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
+    """While inside, an embedded server that ends by itself is started again."""
+    keepers = [
+        asyncio.create_task(_keep_alive(server)) for server in (servers.postgres, servers.valkey)
+    ]
+    try:
+        yield
+    finally:
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.gather(*keepers, return_exceptions=True)
+
+
+async def _keep_alive(server: EmbeddedPostgres | EmbeddedValkey) -> None:
+    while True:
+        log.error("server_ended", reason=str(await server.wait()))
+        while True:
+            await asyncio.sleep(RESTART_REST_SECONDS)
+            try:
+                await server.start()
+                break
+            except EmbeddedError as trouble:
+                log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400

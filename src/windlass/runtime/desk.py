@@ -1,0 +1,31 @@
+"""What this node does for its tasks: their notes, their transactions, their checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+
+from windlass.model.attempt import Attempt
+from windlass.model.checkpoint import Checkpoints as Kept
+from windlass.model.running import Own
+from windlass.runtime.checkpoints import Checkpoints
+from windlass.runtime.notes import Notes
+from windlass.runtime.own_transaction import OwnTransaction
+from windlass.store.database import Database
+
+
+class NodeDesk:
+    """Belongs to the loop that makes it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._loop = asyncio.get_running_loop()
+        self._checkpoints = Checkpoints(database)
+        notes = Notes(database)
+        self.note_line, self.note_progress = notes.note_line, notes.note_progress
+        self.written = notes.written
+
+    def open(self, attempt: Attempt) -> Own:
+        return OwnTransaction(self._database, self._loop)
+
+    def checkpoints(self, attempt: Attempt) -> Kept:
+        return self._checkpoints.of(attempt)

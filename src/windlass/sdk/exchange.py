@@ -1,0 +1,144 @@
+"""One call of the API, made again until it is answered.
+
+Promises: a call whose answer got lost, or that the server was too busy for, is repeated with pauses
+that double, within the client's patience. That is safe because every POST carries an
+Idempotency-Key, the same in each repetition. What is refused raises the error's own class.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from windlass.clock import monotonic
+from windlass.errors import WindlassError
+from windlass.sdk.limits import (
+    PATIENCE_FIRST_SECONDS,
+    PATIENCE_SECONDS,
+    PAUSE_SECONDS,
+    PAUSE_SECONDS_MAX,
+    TRY_SECONDS,
+)
+from windlass.sdk.problems import Unreachable, error_of, retry_after_seconds
+from windlass.sdk.transport import Request, Response, Transport
+from windlass.sdk.wire import Query, decode, encode, path_with
+
+Headers = Callable[[], Mapping[str, str]]
+
+# The server, or a proxy before it, says that it cannot now and has done nothing.
+_BUSY: Final = frozenset({429, 502, 503, 504})
+# A PATCH whose answer got lost may find its own traces and be refused; its caller decides.
+_ONCE: Final = frozenset({"PATCH"})
+
+
+class Exchange:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        timeout_seconds: float = TRY_SECONDS,  # for one try
+        patience_seconds: float = PATIENCE_SECONDS,  # no try begins after so long
+        headers: Headers | None = None,  # asked before each call: a trace context, for example
+    ) -> None:
+        self.transport = transport
+        self._timeout_seconds, self._patience_seconds = timeout_seconds, patience_seconds
+        self._headers = headers
+        self._was_answered = False  # ever
+
+    async def get(self, path: str, query: Query | None = None, wait_seconds: float = 0.0) -> Any:
+        """`wait_seconds`: how long the server was asked to take."""
+        return await self.call("GET", path_with(path, query), wait_seconds=wait_seconds)
+
+    async def post(self, path: str, body: object = None, *, key: str | None = None) -> Any:
+        return await self.call("POST", path, body, key=key)
+
+    async def put(self, path: str, body: object) -> Any:
+        return await self.call("PUT", path, body)
+
+    async def patch(self, path: str, body: object) -> Any:
+        return await self.call("PATCH", path, body)
+
+    async def text(self, path: str) -> str:
+        """The answer as it came."""
+        request = self._request("GET", path, timeout_seconds=self._timeout_seconds)
+        answer = await self._until_answered(request, self._patience_seconds)
+        return answer.body.decode(errors="replace")
+
+    async def delete(self, path: str, query: Query | None = None) -> None:
+        await self.call("DELETE", path_with(path, query))
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        key: str | None = None,  # None: POST makes one up
+        wait_seconds: float = 0.0,
+        timeout_seconds: float | None = None,  # None: the client's
+    ) -> Any:
+        """The JSON of the answer; None when it has no body."""
+        timeout = max(timeout_seconds or 0.0, self._timeout_seconds)
+        request = self._request(method, path, body, key, timeout_seconds=timeout + wait_seconds)
+        return decode(await self._until_answered(request, self._patience_seconds + wait_seconds))
+
+    def stream(
+        self, path: str, headers: dict[str, str], silence_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """The lines of an answer as they come. One try."""
+        request = self._request("GET", path, timeout_seconds=silence_seconds)
+        request.headers.update(headers)
+        return self.transport.stream(request)
+
+    async def _until_answered(self, request: Request, patience_seconds: float) -> Response:
+        begun = monotonic()
+        pause = PAUSE_SECONDS
+        while True:
+            try:
+                response = await self.transport.send(request)
+            except Unreachable as trouble:
+                if trouble.is_final or request.method in _ONCE:
+                    raise
+                error: WindlassError = trouble
+                rest = pause
+            else:
+                self._was_answered = True
+                if 200 <= response.status < 300:
+                    return response
+                error = error_of(response.status, response.headers, response.body)
+                if response.status not in _BUSY:
+                    raise error
+                rest = max(pause, retry_after_seconds(response.headers) or 0.0)
+            rest *= 1 + random.random() / 4  # callers that were refused together come back apart
+            if not self._was_answered:
+                patience_seconds = min(patience_seconds, PATIENCE_FIRST_SECONDS)
+            if monotonic() + rest > begun + patience_seconds:
+                raise error
+            await asyncio.sleep(rest)
+            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        key: str | None = None,
+        *,
+        timeout_seconds: float,
+    ) -> Request:
+        headers = dict(self._headers()) if self._headers is not None else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if method == "POST":
+            headers["Idempotency-Key"] = key or os.urandom(16).hex()
+        return Request(
+            method=method,
+            path=path,
+            body=None if body is None else encode(body),
+            headers=headers,
+            timeout_seconds=timeout_seconds,
+        )

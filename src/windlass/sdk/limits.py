@@ -1,0 +1,46 @@
+"""The SDK's own bounds; those of the product are in windlass.limits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from windlass.limits import PAGE_MAX, WAIT_SECONDS_MAX
+
+# One try, from connecting to the last byte of the answer.
+TRY_SECONDS: Final = 30.0
+# A batch of ten thousand jobs may take the server longer to store.
+TRY_BATCH_SECONDS: Final = 120.0
+CONNECT_SECONDS: Final = 5.0
+assert CONNECT_SECONDS < TRY_SECONDS < TRY_BATCH_SECONDS
+
+# A call is not made again after this time.
+PATIENCE_SECONDS: Final = 30.0
+# A server that has never answered this client is probably not there at all; its user hears so soon.
+PATIENCE_FIRST_SECONDS: Final = 3.0
+assert PATIENCE_FIRST_SECONDS < PATIENCE_SECONDS
+
+# Between two tries; doubled each time.
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 5.0
+assert PAUSE_SECONDS < PAUSE_SECONDS_MAX < PATIENCE_SECONDS
+
+# One long poll.
+POLL_SECONDS: Final = 20.0
+assert POLL_SECONDS <= WAIT_SECONDS_MAX
+# Polls at once for one `wait`; when more handles stand in line, each poll is short.
+POLLS_MAX, POLL_SHORT_SECONDS = 50, 1.0
+assert POLL_SHORT_SECONDS < POLL_SECONDS
+
+# How many things a page has that a list fetches by itself.
+PAGE_THINGS: Final = 200
+assert PAGE_THINGS <= PAGE_MAX
+
+# What is read into memory.
+ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+LINE_BYTES_MAX: Final = 8 * 1024 * 1024
+# A stream that says nothing this long, not even a heartbeat, is taken for dead.
+SILENCE_SECONDS: Final = 60.0
+# Connections to one server that one event loop keeps open at most.
+CONNECTIONS_MAX: Final = 100
+assert POLLS_MAX < CONNECTIONS_MAX, "who waits for many leaves room for others"
+# The thread behind blocking clients gets so long to close its connections when the process ends.
+CLOSE_SECONDS: Final = 2.0

@@ -1,0 +1,1 @@
+"""What a client can talk about, one noun a file."""

@@ -1,0 +1,54 @@
+"""Dead letters: jobs that were given up; look, replay, discard."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import ClassVar, TypedDict, Unpack
+
+from windlass.sdk.nouns.noun import Instant, Many, Noun
+from windlass.sdk.paging import Pages, Thing
+
+
+class DeadFilter(TypedDict, total=False):
+    queue: str
+    kind: str
+    tag: Many
+    target: str
+    cause: str
+    since: Instant
+
+
+class DeadListFilter(DeadFilter, total=False):
+    limit: int
+
+
+class DeadLetters(Noun):
+    path: ClassVar[str] = "/v1/dead-letters"
+
+    def list(self, **filters: Unpack[DeadListFilter]) -> Pages:
+        """Newest first."""
+        return self._pages(filters)
+
+    async def groups(self) -> builtins.list[Thing]:
+        """By queue, kind and cause."""
+        return await self._all(f"{self.path}/groups")
+
+    async def replay(
+        self, ids: Sequence[str] | None = None, **filters: Unpack[DeadFilter]
+    ) -> Thing:
+        """Queue these again: by id, or else by filter. `more` says that some are left."""
+        return await self._do("replay", ids, filters)
+
+    async def discard(
+        self, ids: Sequence[str] | None = None, **filters: Unpack[DeadFilter]
+    ) -> Thing:
+        """Forget these: by id, or else by filter. `more` says that some are left."""
+        return await self._do("discard", ids, filters)
+
+    async def _do(self, verb: str, ids: Sequence[str] | None, filters: DeadFilter) -> Thing:
+        if ids is not None and filters:
+            raise ValueError("say which by ids or by a filter, not by both")
+        which: Thing = {"filter": filters} if ids is None else {"ids": ids}
+        done: Thing = await self._exchange.post(f"{self.path}/{verb}", which)
+        return done

@@ -1,0 +1,139 @@
+"""Jobs: submit, read, wait for, cancel, retry."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
+
+from windlass.model.states import is_terminal
+from windlass.sdk.limits import TRY_BATCH_SECONDS
+from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
+from windlass.sdk.paging import Pages, Thing
+from windlass.sdk.waits import until_so
+
+
+class JobOptions(TypedDict, total=False):
+    """What a submission says beside its kind and its input."""
+
+    queue: str
+    priority: Literal["low", "normal", "high", "critical"]
+    run_at: Instant
+    delay: Duration
+    deadline: Instant
+    timeout: Duration
+    retry: Mapping[str, Any]
+    depends_on: Sequence[str]
+    on_parent_failure: Literal["skip", "fail", "run"]
+    key: str  # unique while kept
+    tags: Sequence[str]
+    correlation_id: str
+    locks: Sequence[Any]
+
+
+class Completion(TypedDict, total=False):
+    """How it ended, or how much more time it needs."""
+
+    state: Literal["succeeded", "failed"]
+    result: Any
+    error: Any
+    is_final: bool
+    extend: Duration
+
+
+class JobFilter(TypedDict, total=False):
+    state: Many
+    queue: str
+    kind: str
+    tag: Many
+    target: str
+    execution_id: str
+    correlation_id: str
+    key: str
+    created_after: Instant
+    created_before: Instant
+    limit: int
+
+
+class Jobs(Noun):
+    path: ClassVar[str] = "/v1/jobs"
+
+    async def submit(
+        self,
+        kind: str,
+        input: object = None,  # noqa: A002 (as the API calls it)
+        *,
+        idempotency_key: str | None = None,  # None: this call is told from all others
+        **options: Unpack[JobOptions],
+    ) -> Thing:
+        """The job that was made; or the one that has its `key`, or this idempotency key."""
+        body = {"kind": kind, **given(input=input), **options}
+        job: Thing = await self._exchange.post(self.path, body, key=idempotency_key)
+        return job
+
+    async def submit_many(
+        self, jobs: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> builtins.list[Thing]:
+        """All of them or none, in one request; each is answered with its id, in the same order."""
+        if not jobs:
+            return []
+        answer = await self._exchange.call(
+            "POST",
+            f"{self.path}/batch",
+            {"jobs": jobs},
+            key=idempotency_key,
+            timeout_seconds=TRY_BATCH_SECONDS,
+        )
+        return [{"id": job_id} for job_id in answer["ids"]]
+
+    async def get(self, job_id: str, *, at: Instant | None = None) -> Thing:
+        """As it is, or as it was then."""
+        return await self._read(self._one(job_id), {"at": at})
+
+    async def wait(self, job_id: str, seconds: float | None = None) -> Thing:
+        """The job once it has ended, or as it is after so many seconds. None: however long."""
+        return await until_so(
+            self._exchange, self._one(job_id), seconds, lambda job: is_terminal(job["state"])
+        )
+
+    def list(self, **filters: Unpack[JobFilter]) -> Pages:
+        """Newest first."""
+        return self._pages(filters)
+
+    async def why(self, job_id: str) -> Thing:
+        """What holds it back, since when, and when it is expected to start."""
+        return await self._read(self._one(job_id, "why"))
+
+    async def attempts(self, job_id: str) -> builtins.list[Thing]:
+        """Oldest first."""
+        return await self._all(self._one(job_id, "attempts"))
+
+    async def events(self, job_id: str) -> builtins.list[Thing]:
+        """Oldest first."""
+        return await self._all(self._one(job_id, "events"))
+
+    def logs(self, job_id: str) -> Pages:
+        """What its task logged, oldest first."""
+        return self._pages({}, path=self._one(job_id, "logs"))
+
+    async def webhook_status(self, job_id: str) -> Thing:
+        return await self._read(self._one(job_id, "webhook-status"))
+
+    async def cancel(self, job_id: str) -> Thing:
+        return await self._verb(job_id, "cancel")
+
+    async def retry(self, job_id: str) -> Thing:
+        """Again, after it has ended; at once, if it waits for its next try."""
+        return await self._verb(job_id, "retry")
+
+    async def promote(self, job_id: str) -> Thing:
+        """Due now, whatever it waited for the time of."""
+        return await self._verb(job_id, "promote")
+
+    async def complete(self, job_id: str, token: str, **said: Unpack[Completion]) -> Thing:
+        """What its receiver says that took it over, with the token of its delivery."""
+        return await self._verb(job_id, "complete", {"token": token, **said})
+
+    async def delete(self, job_id: str) -> None:
+        """Only what has ended."""
+        await self._exchange.delete(self._one(job_id))

@@ -1,0 +1,35 @@
+"""Secrets: written, named, never read."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from windlass.sdk.nouns.noun import Duration, Noun, given
+from windlass.sdk.paging import Pages, Thing
+
+
+class Secrets(Noun):
+    path: ClassVar[str] = "/v1/secrets"
+
+    async def put(
+        self,
+        name: str,
+        value: Any = None,
+        *,
+        generate: str | None = None,  # the kind to make one of, instead of a value
+        overlap: Duration | None = None,  # how long the value before is good as well
+    ) -> Thing:
+        body = given(value=value, generate=generate, overlap=overlap)
+        kept: Thing = await self._exchange.put(self._one(name), body)
+        return kept
+
+    async def get(self, name: str) -> Thing:
+        """What is known of it, without its value."""
+        return await self._read(self._one(name))
+
+    def list(self, *, limit: int | None = None) -> Pages:
+        """By name, without their values."""
+        return self._pages({"limit": limit})
+
+    async def delete(self, name: str) -> None:
+        await self._exchange.delete(self._one(name))

@@ -1,0 +1,59 @@
+"""The stream of events (SSE), followed across lost connections.
+
+Promises: after a reconnect it goes on behind the last event that was given out; nothing is given
+twice and nothing is left out that the server still has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from windlass.errors import Unavailable
+from windlass.sdk.exchange import Exchange
+from windlass.sdk.limits import PAUSE_SECONDS, PAUSE_SECONDS_MAX, SILENCE_SECONDS
+from windlass.sdk.problems import Unreachable
+from windlass.sdk.wire import path_with
+
+PATH: Final = "/v1/events/stream"
+Event = dict[str, Any]
+
+
+async def follow(
+    exchange: Exchange, query: Mapping[str, object], after: str | None
+) -> AsyncGenerator[Event]:
+    """Events for ever. A server that is away is fatal only before the first connection."""
+    last, pause = after, PAUSE_SECONDS
+    was_connected = False
+    while True:
+        try:
+            headers = {"Accept": "text/event-stream"}
+            if last is not None:
+                headers["Last-Event-ID"] = last
+            path = path_with(PATH, query)
+            async with exchange.stream(path, headers, SILENCE_SECONDS) as lines:
+                was_connected, pause = True, PAUSE_SECONDS
+                async for event in events_in(lines):
+                    last = event["id"]
+                    yield event
+        except Unavailable as trouble:
+            is_final = isinstance(trouble, Unreachable) and trouble.is_final
+            if is_final or not was_connected:
+                raise
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+
+async def events_in(lines: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    """What the stream holds, event by event; heartbeats are comments and left out."""
+    data: list[bytes] = []
+    async for line in lines:
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            data.append(value.removeprefix(b" "))
+        elif not line and data:
+            yield msgspec.json.decode(b"\n".join(data))
+            data = []

@@ -1,0 +1,69 @@
+"""A node is killed in the middle of durable functions: another goes on where they were."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from tests.faults.cluster import Cluster
+from tests.faults.durable_app import relay
+from tests.faults.until import until
+from windlass.engine.start import Start, start_many
+from windlass.engine.workflows import publish
+from windlass.model.definition_read import trust_definition
+
+RUNNERS, LEGS = 24, 30
+
+
+async def test_what_was_kept_is_never_done_again_although_its_node_was_killed(
+    cluster: Cluster,
+) -> None:
+    nodes = [
+        await cluster.nodes.start(
+            cluster.database.url, cluster.redis_url, app="tests.faults.durable_app:app"
+        )
+        for _ in range(2)
+    ]
+    await publish(cluster.database, trust_definition(relay.definition()), by=None)
+    starts = [
+        Start(workflow="relay", input={"runner": f"r{n}", "legs": LEGS}) for n in range(RUNNERS)
+    ]
+    await start_many(cluster.database, starts)
+
+    in_the_middle: list[UUID] = []
+
+    async def is_in_the_middle() -> bool:
+        rows = await cluster.fetch(
+            "SELECT j.node_id FROM windlass.checkpoint c JOIN windlass.job j ON j.id = c.job_id"
+            " WHERE j.node_id IS NOT NULL GROUP BY 1 HAVING count(*) > $1",
+            LEGS,
+        )
+        in_the_middle[:] = [row["node_id"] for row in rows]
+        return bool(rows)
+
+    await until(is_in_the_middle, what="a node has kept some steps of functions that it runs")
+    [killed] = [node for node in nodes if node.node_id == in_the_middle[0]]
+    await killed.kill()
+
+    async def have_all_ended() -> bool:
+        return await cluster.count("FROM windlass.job_history") == RUNNERS
+
+    await until(have_all_ended, what="all functions have ended")
+    rows = await cluster.fetch(
+        "SELECT state, attempt, result::text AS result, input::text AS input"
+        " FROM windlass.job_history"
+    )
+    for row in rows:
+        runner = msgspec.json.decode(row["input"])["kwargs"]["runner"]
+        wanted = [f"{runner}-{n}" for n in range(LEGS)]
+        assert (row["state"], msgspec.json.decode(row["result"])) == ("succeeded", wanted)
+    lost = sum(row["attempt"] > 1 for row in rows)
+    assert lost > 0
+    # Of each function that was lost one step may have been under way; nothing else is done twice.
+    ends = cluster.witness.by_marker("end")
+    assert len(ends) == RUNNERS * LEGS
+    twice = {marker for marker, lines in cluster.witness.by_marker("start").items() if lines[1:]}
+    assert len(twice) <= lost
+    kept = await cluster.fetch("SELECT name FROM windlass.checkpoint WHERE attempt = 1")
+    assert twice.isdisjoint({row["name"] for row in kept})

@@ -1,0 +1,42 @@
+"""An App with schedules, a workflow and a durable function, for tests of testing."""
+
+from __future__ import annotations
+
+import windlass
+
+app = windlass.App("club")
+greeted: list[str] = []  # by plain calls, as steps of a durable function are
+
+
+@app.cron("0 9 * * 1", timezone="Europe/Berlin")
+@app.task
+def digest() -> None: ...
+
+
+@app.task
+def collect(member: str) -> int:
+    return len(member)
+
+
+@app.workflow("renew")
+def renew(member: str) -> object:
+    paid = collect.step(member)
+    agreed = windlass.approval("Renew?", timeout="48h", after=paid)
+    return collect.step("yes", after=agreed)
+
+
+def greet(word: str) -> str:
+    greeted.append(word)
+    return word
+
+
+@app.durable
+async def trial(member: str) -> str:
+    await windlass.step(greet, f"hello {member}")
+    await windlass.sleep("14d")
+    await windlass.step(greet, f"your trial ends, {member}")
+    try:
+        await windlass.wait_for("paid", timeout="3d")
+    except TimeoutError:
+        return "gone"
+    return "member"

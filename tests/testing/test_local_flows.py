@@ -1,0 +1,61 @@
+"""Schedules, workflows and durable functions of an App, over days of virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.testing.club import app, collect, digest, greeted, renew, trial
+from windlass.testing.local import Local, LocalMaker
+
+
+@pytest.fixture
+def local(windlass_local: LocalMaker) -> Local:
+    greeted.clear()
+    return windlass_local(app, at="2030-03-28T12:00:00Z")  # a Thursday, before the clocks change
+
+
+def test_a_cron_of_the_app_runs_by_the_clock_of_its_zone(local: Local) -> None:
+    local.advance("14d")
+    ran = [f"{job.started_at:%a %H:%M}" for job in local.jobs(task=digest)]
+    assert ran == ["Mon 07:00", "Mon 07:00"]  # in UTC: summer has begun
+    assert len(local.calls(digest)) == 2
+
+
+def test_a_workflow_of_the_app_waits_for_its_approval(local: Local) -> None:
+    handle = renew.start("ada")
+    local.drain()
+    assert handle.state() == "running"
+    [asked] = list(app.blocking.approvals.list())
+    app.blocking.approvals.approve(asked["id"])
+    assert handle.result() == 3
+    assert local.calls(collect) == [(("ada",), {}), (("yes",), {})]
+
+
+def test_a_workflow_that_nobody_approves_fails_in_time(local: Local) -> None:
+    handle = renew.start("bob")
+    local.advance("47h")
+    assert handle.state() == "running"
+    local.advance("2h")
+    assert handle.state() == "failed"
+
+
+def test_a_durable_function_sleeps_for_two_weeks_at_once(local: Local) -> None:
+    handle = trial.start("ada")
+    local.drain()
+    assert greeted == ["hello ada"]
+    local.advance("13d")
+    assert greeted == ["hello ada"]
+    local.advance("1d")
+    assert greeted == ["hello ada", "your trial ends, ada"]
+    app.blocking.executions.signal(handle.id, "paid", {"cents": 900})
+    assert handle.result() == "member"
+    assert local.executions("trial")[0].output == "member"
+
+
+async def test_a_durable_function_gives_up_waiting_when_its_time_is_over(local: Local) -> None:
+    handle = await trial.astart("bob")
+    await local.aadvance("16d")
+    assert (await local.aexecutions("trial"))[0].state == "running"
+    await local.aadvance("2d")
+    assert await handle.aresult() == "gone"
+    assert greeted == ["hello bob", "your trial ends, bob"]
