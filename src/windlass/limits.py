@@ -71,6 +71,8 @@ FINISH_BATCH_MAX = 1_000
 FINISH_GATHER, FINISH_GATHER_SECONDS = 200, 0.004
 assert FINISH_GATHER <= FINISH_BATCH_MAX
 ENQUEUE_BATCH_MAX = 500
+# Executions started by one transaction.
+START_BATCH_MAX = 200
 # One claim in this many looks at the lowest priority first, so that nothing starves.
 AGING_EVERY = 8
 # Claimed jobs that a slot did not take within this time go back to the queue.

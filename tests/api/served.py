@@ -28,6 +28,7 @@ from windlass.engine.follow import Follower
 from windlass.engine.refresh_tally import Tally
 from windlass.engine.seal import sealer_of
 from windlass.engine.signal import Signaller
+from windlass.engine.starts import Starts
 from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
@@ -96,15 +97,17 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
     await lane.open()
     facts = Facts()
     signaller = Signaller(database, Signals(lane), lambda: ids.show("node", facts.node_id))
+    follower = Follower(database, announcer)
     parts = ApiParts(
         database=database,
+        starts=Starts(database, follower.follow),
         enqueuer=Enqueuer(
             database,
             limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
             on_accepted=announcer.lines,
         ),
         announcer=announcer,
-        follower=Follower(database, announcer),
+        follower=follower,
         caches=caches,
         definitions=Definitions(database, caches),
         waiters=Waiters(database, announcer),

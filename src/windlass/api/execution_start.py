@@ -19,8 +19,7 @@ from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.execution import START, VERSION_MAX
 from windlass.api.workflows import ITS_NAME, PATH, name_of
-from windlass.engine.read_executions import read_execution
-from windlass.engine.start import Start, start_many
+from windlass.engine.start import Start
 from windlass.limits import INPUT_BYTES_MAX, KEY_CHARS_MAX
 from windlass.model import strict_json
 from windlass.model.priority import NAMES, NUMBERS
@@ -44,13 +43,11 @@ class Starts:
             idempotency=idempotency_of(caller, "POST", request.scope["path"], body),
             **fields_of(await bodies.parse(body) if body else {}, _READERS),
         )
-        started = await start_many(self._parts.database, [start])
-        self._parts.follower.follow(started.finished)
-        row = await read_execution(self._parts.database, started.execution_ids[0])
-        if started.is_replayed:
-            return json_reply(execution_view(row), 200, REPLAYED)
+        begun = await self._parts.starts.start(start)
+        if begun.is_replayed:
+            return json_reply(execution_view(begun.row), 200, REPLAYED)
         self._parts.announcer.happened()
-        return json_reply(execution_view(row), 201)
+        return json_reply(execution_view(begun.row), 201)
 
 
 def _input(value: object) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from windlass.engine.follow import Follower
 from windlass.engine.refresh_tally import Tally
 from windlass.engine.seal import Sealer
 from windlass.engine.signal import Signaller
+from windlass.engine.starts import Starts
 from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
@@ -52,6 +53,7 @@ def _uncounted(_queue: str, _reason: str) -> None:
 class ApiParts:
     database: Database
     enqueuer: Enqueuer
+    starts: Starts
     announcer: Announcer
     follower: Follower
     caches: Caches

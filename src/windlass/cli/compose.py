@@ -32,6 +32,7 @@ from windlass.engine.seal import sealer_of
 from windlass.engine.secret_store import SecretStore
 from windlass.engine.secrets import ensure_default_secret
 from windlass.engine.signal import Signaller
+from windlass.engine.starts import Starts
 from windlass.engine.stop import Stopper
 from windlass.engine.sweep import Sweeper
 from windlass.engine.waiters import Waiters
@@ -232,6 +233,7 @@ async def start(
     api_parts = ApiParts(
         database=database,
         enqueuer=enqueuer,
+        starts=Starts(database, follower.follow),
         announcer=announcer,
         follower=follower,
         caches=caches,

@@ -6,6 +6,7 @@ last refresh, `refreshed_at`; that it has ended is never shown before all of its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, get_args
@@ -54,6 +55,16 @@ async def read_execution(database: Database, execution_id: UUID) -> Record:
     if not found:
         raise NotFound("execution", ids.show("execution", execution_id))
     return found[0]
+
+
+async def read_many(database: Database, execution_ids: Sequence[UUID]) -> dict[UUID, Record]:
+    """Those that are there."""
+    if not execution_ids:
+        return {}
+    sql = statement("execution_list").replace("{where}", "e.id = ANY ($2::uuid[])")
+    async with database.side() as connection:
+        found = await connection.fetch(sql, len(execution_ids), list(execution_ids))
+    return {row["id"]: row for row in found}
 
 
 async def list_executions(

@@ -6,9 +6,38 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.engine.request import Idempotency
-from windlass.errors import IdempotencyMismatch
+from windlass.errors import IdempotencyMismatch, WindlassError
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
+
+
+async def recall_many(
+    connection: Connection[Record], asked: Sequence[tuple[Idempotency | None, UUID]]
+) -> list[UUID | WindlassError]:
+    """For each the id of before, or the one it brings, which is its own from now on; or that the
+    key was used for something else. No key may be there twice.
+    """
+    marked = [(mark, mine) for mark, mine in asked if mark is not None]
+    if not marked:
+        return [mine for _, mine in asked]
+    owners, keys = [mark.owner for mark, _ in marked], [mark.key for mark, _ in marked]
+    hashes = [mark.body_hash for mark, _ in marked]
+    made = [str(mine) for _, mine in marked]
+    taken = await connection.fetch(statement("idempotency_take_many"), owners, keys, hashes, made)
+    fresh = {(row["owner"], row["key"]) for row in taken}
+    before: dict[tuple[str, str], Record] = {}
+    if len(fresh) < len(marked):
+        rows = await connection.fetch(statement("idempotency_get_many"), owners, keys)
+        before = {(row["owner"], row["key"]): row for row in rows}
+    answers: list[UUID | WindlassError] = []
+    for mark, mine in asked:
+        if mark is None or (mark.owner, mark.key) in fresh:
+            answers.append(mine)
+            continue
+        known = before[mark.owner, mark.key]
+        is_same = known["body_hash"] == mark.body_hash
+        answers.append(known["job_ids"][0] if is_same else IdempotencyMismatch(mark.key))
+    return answers
 
 
 async def recall(

@@ -105,8 +105,13 @@ async def start_many(database: Database, starts: Sequence[Start]) -> Started:
     return await database.together(work)
 
 
-async def prepare(fetch: Fetch, starts: Sequence[Start]) -> list[Prepared | WindlassError]:
-    """Each with its definition, or why it cannot be started: NotFound, InvalidInput."""
+async def prepare(
+    fetch: Fetch, starts: Sequence[Start], *, is_batch: bool = True
+) -> list[Prepared | WindlassError]:
+    """Each with its definition, or why it cannot be started: NotFound, InvalidInput.
+
+    `is_batch`: a problem names the place of its start among them.
+    """
     named = sorted({(start.workflow, start.version or 0) for start in starts})
     rows = await fetch(
         "workflow_version_find", [name for name, _ in named], [version for _, version in named]
@@ -126,7 +131,7 @@ async def prepare(fetch: Fetch, starts: Sequence[Start]) -> list[Prepared | Wind
             drafts.append(NotFound("workflow", said))
             continue
         row = found[asked]
-        at = f"/{place}" if len(starts) > 1 else ""
+        at = f"/{place}" if is_batch and len(starts) > 1 else ""
         try:
             drafts.append(_drafted(start, row, plans[row["hash"]], at))
         except InvalidInput as trouble:

@@ -53,7 +53,7 @@ class Slots:
         return any(r.attempt.crashes >= CRASHES_SOLO for r in self._running.values())
 
     def begin(self, attempt: Attempt) -> None:
-        task = asyncio.create_task(self._run(attempt))
+        task = asyncio.get_running_loop().create_task(self._run(attempt))  # the cheaper way
         self._running[attempt.job_id] = Running(attempt=attempt, task=task)
 
     def cancel(self, job_id: UUID) -> None:

@@ -45,6 +45,7 @@ class Arguments:
         self._others = _only(slots, parameters, Parameter.VAR_KEYWORD)
         plain = [p for p in parameters if p.kind not in _REST]
         self._required = frozenset(p.name for p in plain if p.default is p.empty)
+        self._is_whole_by_place = self._required <= {slot.name for slot in self._placed}
         self._returned = Slot("return", hints["return"])
         self._head = b'{"task":' + msgspec.json.encode(task) + b',"args":['
         first = self._placed[0].codec.hint if self._placed else None
@@ -126,6 +127,8 @@ class Arguments:
 
     def _check(self, count: int, kwargs: Mapping[str, Any]) -> None:
         """That a call with so many values by place and these by name is one."""
+        if not kwargs and count == len(self._placed) and self._is_whole_by_place:
+            return  # nothing by name, nothing missing: most calls, and a node makes many
         if count > len(self._placed) and self._rest is None:
             most = f"takes {len(self._placed)} by place, and {count} were given"
             raise InvalidArguments(task=self._task, parameter=None, detail=most)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -35,8 +36,23 @@ def task_span(running: Running) -> AbstractContextManager[Any]:
             "windlass.task": facts.task,
             "windlass.attempt": facts.attempt,
         },
+        # What a user's exception says is the user's code, which may raise in its turn.
+        record_exception=False,
+        set_status_on_exception=False,
     )
-    return span
+    return _recorded(trace, span)
+
+
+@contextlib.contextmanager
+def _recorded(trace: Any, opened: AbstractContextManager[Any]) -> Iterator[None]:
+    with opened as span:
+        try:
+            yield
+        except BaseException as raised:
+            with contextlib.suppress(Exception):
+                span.set_status(trace.Status(trace.StatusCode.ERROR, type(raised).__name__))
+                span.record_exception(raised)
+            raise
 
 
 def _context(trace: Any, traceparent: str | None) -> Any:

@@ -51,7 +51,8 @@ class _Call(Call):
 class _Running:
     """One loop in its thread, and what is handed over to it."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, node_loop: asyncio.AbstractEventLoop, ends: Ends) -> None:
+        self._node_loop = node_loop
         self._ends = ends
         self._waiting: deque[_Call] = deque()
         self._is_told = False  # the loop knows that something waits
@@ -64,6 +65,12 @@ class _Running:
         self._waiting.append(call)
         if not self._is_told:  # in this order, as in Ends
             self._is_told = True
+            # When the node's loop has done its turn, and lets go of the interpreter: woken before
+            # that, the other thread would only wait for it, and have to be woken again.
+            self._node_loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # it has been closed
             self.loop.call_soon_threadsafe(self._begin)
 
     def give_up(self) -> list[_Call]:
@@ -158,7 +165,7 @@ class UserLoop:
     def _start(self, loop: asyncio.AbstractEventLoop) -> _Running:
         if self._ends is None:
             self._ends = Ends(loop)
-        self._running = _Running(self._ends)
+        self._running = _Running(loop, self._ends)
         return self._running
 
     def _stop(self, loop: asyncio.AbstractEventLoop, call: _Call) -> None:

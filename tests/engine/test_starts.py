@@ -1,0 +1,98 @@
+"""The door of executions: those who come together share commits, and none answers for another."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.engine.hands import sql
+from tests.model.definitions import document, step
+from windlass.engine.finished import Finished
+from windlass.engine.request import Idempotency
+from windlass.engine.start import Start
+from windlass.engine.starts import Begun, Starts
+from windlass.engine.workflows import publish
+from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound, WindlassError
+from windlass.model.definition_read import trust_definition
+from windlass.store.database import Database
+
+INPUTS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.fixture
+async def starts(database: Database) -> Starts:
+    plain = document(step("a", "noop"), inputs=INPUTS, name="plain")
+    alone = document(step("a", "noop"), name="alone", concurrency={"key": "x", "policy": "fail"})
+    for one in (plain, alone):
+        await publish(database, trust_definition(one), by=None)
+    return Starts(database, lambda _: None)
+
+
+def mark(key: str, body: bytes = b"1") -> Idempotency:
+    return Idempotency(owner="me", key=key, body_hash=body)
+
+
+async def together(starts: Starts, *asked: Start) -> list[Begun | BaseException]:
+    return await asyncio.gather(*(starts.start(one) for one in asked), return_exceptions=True)
+
+
+async def executions(database: Database) -> int:
+    [row] = await sql(database, "SELECT count(*) AS n FROM windlass.execution")
+    found: int = row["n"]
+    return found
+
+
+async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> None:
+    await publish(database, trust_definition(document(step("a", "noop"), name="w")), by=None)
+    told: list[Finished] = []
+    starts = Starts(database, told.append)
+    found = await together(starts, *(Start(workflow="w") for _ in range(300)))
+    rows = [one.row["id"] for one in found if isinstance(one, Begun)]
+    assert len(set(rows)) == 300 == await executions(database)
+    [row] = await sql(database, "SELECT count(*) AS n FROM windlass.job")
+    assert row["n"] == 300
+    assert len(told) < 30
+    assert sum(len(finished.ready) for finished in told) == 300
+
+
+async def test_one_that_is_refused_fails_alone(database: Database, starts: Starts) -> None:
+    asked: list[tuple[Start, Any]] = [
+        (Start(workflow="plain", input={"n": 1}), Begun),
+        (Start(workflow="plain", input={"n": "one"}), InvalidInput),
+        (Start(workflow="nobody"), NotFound),
+        (Start(workflow="alone"), Begun),
+        (Start(workflow="alone"), WindlassError),  # the first of its key still goes
+        (Start(workflow="plain", input={"n": 2}), Begun),
+    ]
+    found = await together(starts, *(start for start, _ in asked))
+    for one, (_, wanted) in zip(found, asked, strict=True):
+        assert isinstance(one, wanted)
+    assert isinstance(found[1], InvalidInput)
+    assert found[1].problems[0].pointer == "/input/n", "no place in a batch that nobody sent"
+    assert await executions(database) == 3
+
+
+async def test_a_repetition_in_the_same_breath_finds_the_first(
+    database: Database, starts: Starts
+) -> None:
+    def asked(n: int, body: bytes) -> Start:
+        return Start(workflow="plain", input={"n": n}, idempotency=mark("k", body))
+
+    first, again, other, different = await together(
+        starts,
+        asked(1, b"1"),
+        asked(1, b"1"),
+        Start(workflow="plain", input={"n": 1}, idempotency=mark("another")),
+        asked(2, b"2"),
+    )
+    assert isinstance(first, Begun)
+    assert isinstance(again, Begun)
+    assert isinstance(other, Begun)
+    assert (first.is_replayed, again.is_replayed, other.is_replayed) == (False, True, False)
+    assert first.row["id"] == again.row["id"] != other.row["id"]
+    assert isinstance(different, IdempotencyMismatch)
+    later = await starts.start(asked(1, b"1"))
+    assert (later.is_replayed, later.row["id"]) == (True, first.row["id"])
+    assert await executions(database) == 2
