@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
+
+# Folders whose files take long, mostly waiting for processes. They go first, so that no worker is
+# left with one of them at the end while the others have nothing to do.
+SLOW: Final = ("faults", "engines", "cli", "sdk", "testing", "api", "embedded", "runtime")
+ROOT: Final = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.relative_to(ROOT).parts[0]
+        return SLOW.index(folder) if folder in SLOW else len(SLOW)
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

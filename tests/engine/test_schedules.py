@@ -159,7 +159,7 @@ async def test_a_paused_schedule_does_not_fire_and_goes_on_where_it_is_resumed(
     database: Database,
 ) -> None:
     await put(database, "a", misfire="fire_all")
-    await put(database, "b")
+    await put(database, "b", {"cron": "0 0 1 1 *"})
     assert await pause_many(database, ScheduleFilter(prefix="a"), note="moving house") == ["a"]
     assert await pause_many(database, ScheduleFilter(prefix="a")) == []
     paused = await read_schedule(database, "a")

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "windlass"
 
 # Level 0: each may import those that stand before it.
-GROUND = ("limits", "duration", "errors", "clock", "ids", "config")
+GROUND = ("limits", "duration", "errors", "clock", "chance", "ids", "config")
 LEVELS: dict[str, int] = {
     **dict.fromkeys(GROUND, 0),
     "model": 1,
@@ -103,7 +103,7 @@ def _broken(
 def _may_import(room: str, target: str) -> bool:
     if room in BESIDE:
         return target in BESIDE[room]
-    if room == "model" and target == "clock":
+    if room == "model" and target in ("clock", "chance"):
         return False
     if target not in LEVELS:
         return room == "cli" and target in CLI_EXTRA

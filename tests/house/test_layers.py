@@ -23,7 +23,7 @@ def house(folder: Path, files: dict[str, str]) -> Path:
     for name in rooms.split():
         (package / name).mkdir(parents=True)
         (package / name / "__init__.py").touch()
-    for name in ("errors", "limits", "clock", "ids", "config", "__init__"):
+    for name in ("errors", "limits", "clock", "chance", "ids", "config", "__init__"):
         (package / f"{name}.py").touch()
     for name, text in files.items():
         (package / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +69,7 @@ def test_a_house_in_order_has_no_violations(tmp_path: Path) -> None:
         ("config.py", "from windlass.model import m", "config may not import model"),
         ("model/a.py", "from windlass.telemetry import t", "model may not import telemetry"),
         ("model/a.py", "from windlass import clock", "model may not import clock"),
+        ("model/a.py", "from windlass.chance import chance", "model may not import chance"),
         ("model/a.py", "import time", "model is pure and may not import time"),
         ("model/a.py", "from random import random", "model is pure and may not import random"),
         ("model/a.py", "async def f(): ...", "model never waits"),

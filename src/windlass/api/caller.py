@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from random import getrandbits
 from typing import Any, Final
 
+from windlass.chance import random_bits
 from windlass.errors import InvalidInput
 from windlass.model.trace_context import kept_of
 
@@ -19,7 +19,7 @@ _PRINTABLE: Final = re.compile(rb"[!-~]([ -~]*[!-~])?")
 
 def random_hex() -> str:
     """32 digits to tell requests and traces apart; no secret, so no system call."""
-    return f"{getrandbits(128):032x}"
+    return f"{random_bits(128):032x}"
 
 
 class Caller:

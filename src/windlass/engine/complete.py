@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
-from random import random
 from typing import Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.finish import finish
 from windlass.engine.finished import Finished
@@ -49,7 +49,7 @@ async def complete(
         if _is_said_again(row, outcome):
             return Finished()
         raise _not_awaiting(row)
-    settlement = settle(attempt_of(row), outcome, random())
+    settlement = settle(attempt_of(row), outcome, chance())
     finished = await finish(database, row["node_id"], [settlement])
     if job_id in finished.refused:
         # Somebody was quicker: another completion, a cancel, or the end of our patience.

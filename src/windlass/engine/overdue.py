@@ -6,8 +6,7 @@ again or dead, as its policy says, and the token of that attempt is good for not
 
 from __future__ import annotations
 
-from random import random
-
+from windlass.chance import chance
 from windlass.engine.finished import Finished
 from windlass.engine.held import attempt_of, settle_in
 from windlass.limits import FINISH_BATCH_MAX
@@ -34,4 +33,4 @@ async def give_up(connection: Connection[Record], most: int) -> Finished:
 def _settle(row: Record) -> Settlement:
     waited = (row["callback_until"] - row["started_at"]).total_seconds()
     outcome = TimedOut(round(waited, 3), "the receiver's completion")
-    return settle(attempt_of(row), outcome, random())
+    return settle(attempt_of(row), outcome, chance())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from windlass.chance import chance
 from windlass.engine.follow import Follower
 from windlass.engine.rescue import BATCH, recover
 from windlass.engine.retain import fold_counters, retain
@@ -47,7 +47,7 @@ class Duties:
         # A full batch means there is more.
         if len(finished.ended) + len(finished.requeued) >= BATCH:
             return 0.0
-        return RESCUE_INTERVAL_SECONDS * (0.9 + random.random() / 5)
+        return RESCUE_INTERVAL_SECONDS * (0.9 + chance() / 5)
 
     async def fold(self) -> float:
         folded = await fold_counters(self.database)

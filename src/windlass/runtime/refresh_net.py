@@ -10,10 +10,10 @@ Two looks, because neither is enough:
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Collection
 from uuid import UUID
 
+from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.refresh import missed_executions, stale_executions
 from windlass.engine.refresh_tally import Tally
@@ -48,7 +48,7 @@ class Net:
     async def _tick(self) -> float:
         if self._is_first:
             self._is_first = False  # nodes that start together need not look together
-            return self._interval_seconds * random.random()
+            return self._interval_seconds * chance()
         stale = await stale_executions(self._database, self._shards.own, self._interval_seconds)
         self._tally.stale += len(stale)
         self._on_stale(stale)

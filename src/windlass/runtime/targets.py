@@ -13,13 +13,13 @@ by `let_go`, which any node may call at any time.
 
 from __future__ import annotations
 
-import random
 from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine import let_go
 from windlass.engine.announce import Announcer
@@ -249,7 +249,7 @@ class Targets:
                     pass
         for host, (count, reason) in failed.items():
             if await self._should_open(host, count):
-                opened = await let_go.open_breaker(self._database, host, reason, random.random())
+                opened = await let_go.open_breaker(self._database, host, reason, chance())
                 self._failures.pop(host, None)
                 self._shared_failures.forget(host)
                 await self._change(opened)

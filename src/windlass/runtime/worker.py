@@ -9,13 +9,13 @@ How far ahead is claimed, and what waited too long, the buffer knows.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import structlog
 
+from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine import claim as claims
 from windlass.engine.announce import Line
@@ -377,14 +377,14 @@ class Worker:
             # Given up, perhaps before its first turn, it still holds a connection.
             self._finisher.apart(work).add_done_callback(lambda _: own.abort())
             return
-        settlement = settle(attempt, outcome, random.random())
+        settlement = settle(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - begun
         self._finisher.put(settlement)
 
     async def _settle_own(self, attempt: Attempt, own: Own, outcome: Outcome, begun: float) -> None:
         """It wrote in a transaction that is to be committed with its end, or not at all."""
         if isinstance(outcome, Succeeded):
-            settlement = settle(attempt, outcome, random.random())
+            settlement = settle(attempt, outcome, chance())
             settlement.duration_seconds = monotonic() - begun
             ended = await end_with(own, self._database, settlement)
             if isinstance(ended, Finished):

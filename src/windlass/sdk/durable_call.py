@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.chance import chance
 from windlass.errors import InvalidArguments
 from windlass.limits import CHECKPOINT_NAME_CHARS_MAX, RESULT_BYTES_MAX
 from windlass.model.retry import DEFAULT, read_retry, rest_seconds
@@ -77,7 +77,7 @@ class Call:
             try:
                 return await self._call()
             except Exception:
-                rest = rest_seconds(policy, tries, random.random())
+                rest = rest_seconds(policy, tries, chance())
                 if rest is None:
                     raise
             await asyncio.sleep(rest)

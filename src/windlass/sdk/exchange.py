@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
+from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.errors import WindlassError
 from windlass.sdk.limits import (
@@ -113,7 +113,7 @@ class Exchange:
                 if response.status not in _BUSY:
                     raise error
                 rest = max(pause, retry_after_seconds(response.headers) or 0.0)
-            rest *= 1 + random.random() / 4  # callers that were refused together come back apart
+            rest *= 1 + chance() / 4  # callers that were refused together come back apart
             if not self._was_answered:
                 patience_seconds = min(patience_seconds, PATIENCE_FIRST_SECONDS)
             if monotonic() + rest > begun + patience_seconds:
