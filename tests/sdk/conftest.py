@@ -39,7 +39,7 @@ async def server(
     async with Nodes(folder, witness_path=folder / "witness") as nodes:
         node = await nodes.start(
             database_url,
-            # It lives on beside the tests of other folders, some of which count whose keys there are.
+            # It lives on beside the tests of other folders, some of which count keys.
             f"{servers.redis_url}?db=1",
             roles="api,worker,leader",
             app="tests.sdk.sample_app:app",
