@@ -23,12 +23,15 @@ class Submitter(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
-    async def submit(self, path: str, body: bytes) -> tuple[float, Any]:
-        """When the request was written, by the clock that all processes share; and the answer."""
+    async def submit(self, path: str, body: bytes, more: str = "") -> tuple[float, Any]:
+        """When the request was written, by the clock that all processes share; and the answer.
+
+        `more`: further lines of its head.
+        """
         while self._answered is not None:
             await self._answered
         self._answered = asyncio.get_running_loop().create_future()
-        request = f"POST {path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n\r\n"
+        request = f"POST {path} HTTP/1.1\r\n{self._head}{more}Content-Length: {len(body)}\r\n\r\n"
         sent_at = time.time()
         self.transport.write(request.encode() + body)
         return sent_at, await self._answered

@@ -5,8 +5,8 @@ to the last end. A step is answered when its checkpoint is committed; of ours, a
 run side by side share commits.
 
 Ours are measured in two ways. Started one by one through the SDK, as DBOS's are: that is what a
-caller of `.astart()` sees, and what is wanted is wanted of it. Started many at a time, nearly all of
-the time goes into steps; shown beside it so that nobody takes the one for the other.
+caller of `.astart()` sees, and what is wanted is wanted of it. Started many at a time, nearly all
+of the time goes into steps; shown beside it so that nobody takes the one for the other.
 """
 
 from __future__ import annotations

@@ -254,6 +254,7 @@ async def start(
         tally=node_parts.refresher.tally,
     )
     resident = Resident(app, api_parts)
+    await resident.prepare()
     await lane.open()
     # Before the first job runs: a task may submit others from its first line on.
     resident.enter()
