@@ -60,7 +60,7 @@ async def test_every_answer_to_generated_requests_is_as_documented(
     config.write_text(CONFIG)
     run = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("schemathesis")),
-        *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "3"),
+        *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "2"),
         *("-H", f"Authorization: Bearer {api.key}"),
         cwd=tmp_path,
         stdout=asyncio.subprocess.PIPE,

@@ -65,7 +65,7 @@ def litestar(app: App, live: Any) -> Litestar:
         return {"got": await (await app.tasks["double"].aenqueue(number))}
 
     mounted = asgi("/windlass", is_mount=True, copy_scope=True)(mount(app))
-    return Litestar([double, mounted], lifespan=[live])
+    return Litestar([double, mounted], lifespan=[live], logging_config=None)
 
 
 @pytest.mark.parametrize("build", [fastapi, starlette, litestar])

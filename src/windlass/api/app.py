@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 from litestar import Litestar
@@ -94,6 +96,7 @@ def build_app(parts: ApiParts) -> Litestar:
         *health.routes(parts, counters),
     ]
     routes += _documentation(routes, parts)
+    _leave_out_telemetry()
     app = Litestar(
         [handler_of(found) for found in _by_path(routes)],
         openapi_config=None,
@@ -105,6 +108,22 @@ def build_app(parts: ApiParts) -> Litestar:
     keys = Keys(parts.database) if parts.settings.auth == "on" else None
     app.asgi_handler = Door(app.asgi_handler, keys, routes)
     return app
+
+
+def _leave_out_telemetry() -> None:
+    """Say once that Litestar's plugin for OpenTelemetry cannot be imported, where it cannot.
+
+    Litestar tries to for every application that is made. Half of what that needs may be installed:
+    then a module is run until it fails, each time, under the import locks that all threads share.
+    """
+    name = "litestar.plugins.opentelemetry"
+    if name not in sys.modules:
+        try:
+            found = find_spec("opentelemetry.instrumentation.asgi")
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            sys.modules[name] = None  # type: ignore[assignment]  # as importlib says "there is none"
 
 
 def _by_path(routes: list[Route]) -> list[list[Route]]:
