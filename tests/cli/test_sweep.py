@@ -47,6 +47,7 @@ async def redis(servers: PrivateServers) -> Any:
     async with Redis.from_url(servers.redis_url) as client:
         await client.flushall()
         yield client
+        await client.flushall()  # others sweep too, and one of these left what nobody can sweep
 
 
 @pytest.fixture
