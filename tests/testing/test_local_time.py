@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.testing.shop import app, charge, receipt
@@ -79,6 +81,19 @@ def test_a_schedule_fires_at_each_of_its_instants(windlass_local: LocalMaker) ->
         "2030-02-02T08:00:00Z fired",
         "2030-02-03T08:00:00Z fired",
     ]
+
+
+def test_time_waits_for_a_schedule_that_somebody_has_in_hand(windlass_local: LocalMaker) -> None:
+    local = windlass_local(app, at="2030-01-31T12:00:00Z")
+    schedule("daily", cron="0 8 * * *", timezone="UTC")
+    with psycopg.connect(local.database_url) as other, ThreadPoolExecutor() as beside:
+        other.execute("SELECT FROM windlass.schedule FOR UPDATE")
+        advancing = beside.submit(local.advance, "3d")
+        with pytest.raises(TimeoutError):
+            advancing.result(timeout=0.3)  # as a leader's round does that takes its time
+        other.commit()
+        ran = advancing.result()
+    assert [job.state for job in ran] == ["succeeded"] * 3
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@
 
 A round that changes nothing is the last: the facts hold a mark that changes with everything that
 moves. Whatever a node would do within seconds because a loop comes round is done at once here, by
-the same verbs, which any node may use at any time.
+the same verbs, which any node may use at any time. The node's loops may be at it at that very
+moment, and then these verbs find it locked and leave it: so what always ends is waited for.
 """
 
 from __future__ import annotations
@@ -59,16 +60,14 @@ class Facts:
     mark: str  # changes with everything that moves
 
     @property
+    def is_in_hand(self) -> bool:
+        """Is there something that always ends, whoever does it?"""
+        return bool(self.held or self.has_due_schedule or self.has_overdue)
+
+    @property
     def is_nothing_left(self) -> bool:
         """Then nobody has to look whether anything moves."""
-        return not (
-            self.held
-            or self.has_due_job
-            or self.has_due_schedule
-            or self.has_overdue
-            or self.has_webhook
-            or self.executions
-        )
+        return not (self.is_in_hand or self.has_due_job or self.has_webhook or self.executions)
 
 
 class Quiet:
@@ -86,7 +85,7 @@ class Quiet:
             mark = None
             while True:
                 facts = await self.facts()
-                if facts.is_nothing_left or (facts.mark == mark and not facts.held):
+                if facts.is_nothing_left or (facts.mark == mark and not facts.is_in_hand):
                     return facts
                 mark = facts.mark
                 await self._bring_about(facts)

@@ -29,7 +29,8 @@ SELECT clock.now,
        (SELECT count(*) FROM windlass.job j WHERE j.state = 'running' AND j.node_id IS NOT NULL AND j.callback_until IS NULL) AS held,
        EXISTS (SELECT FROM windlass.job j WHERE j.state = 'queued' AND j.parked_at IS NULL AND j.run_at <= clock.now) AS has_due_job,
        EXISTS (SELECT FROM windlass.schedule s WHERE s.paused_at IS NULL AND s.fire_at <= clock.now) AS has_due_schedule,
-       EXISTS (SELECT FROM windlass.job j WHERE j.deadline <= clock.now OR j.callback_until <= clock.now)
+       EXISTS (SELECT FROM windlass.job j WHERE j.state IN ('queued', 'blocked') AND j.deadline <= clock.now)
+           OR EXISTS (SELECT FROM windlass.job j WHERE j.callback_until <= clock.now)
            OR EXISTS (SELECT FROM windlass.lock_hold h WHERE h.expires_at <= clock.now)
            OR EXISTS (SELECT FROM windlass.lock_wait w WHERE least(w.look_at, w.until) <= clock.now) AS has_overdue,
        EXISTS (SELECT FROM windlass.job j WHERE j.target IS NOT NULL) AS has_webhook,
