@@ -42,9 +42,13 @@ async def template_url(servers: PrivateServers) -> str:
 
 
 @pytest.fixture
-async def database_url(servers: PrivateServers, template_url: str) -> str:
-    """A migrated database that no other test sees."""
-    return await servers.create_database(template_url)
+async def database_url(servers: PrivateServers, template_url: str) -> AsyncIterator[str]:
+    """A migrated database that no other test sees, and that is gone afterwards: with hundreds of
+    databases everything takes longer.
+    """
+    url = await servers.create_database(template_url)
+    yield url
+    await servers.drop_database(url)
 
 
 @pytest.fixture
