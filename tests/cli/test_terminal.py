@@ -17,6 +17,15 @@ from tests.cli.peer import Call, Peer, Says
 from tests.cli.things import JOB_ID, job, numbered, page
 
 COMMAND = [sys.executable, "-m", "windlass"]
+# The same, hearing Ctrl-C although whoever runs these tests may not: what a shell starts with `&`,
+# and all that it starts in turn, is made deaf to it.
+HEARING = [
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+    "os.execv(sys.argv[1], sys.argv[1:])",
+    *COMMAND,
+]
 
 
 def environment(peer: Peer, columns: int = 120) -> dict[str, str]:
@@ -139,17 +148,20 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(peer: Peer) -> None:
         return Says(json=job(state="running"))
 
     peer.answer_by(hold)
-    process = subprocess.Popen(
-        [*COMMAND, "job", "watch", JOB_ID],
+    with subprocess.Popen(
+        [*HEARING, "job", "watch", JOB_ID],
         env=environment(peer),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert asked.wait(30)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    let_go.set()
+    ) as process:
+        try:
+            assert asked.wait(30)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            let_go.set()
+            process.kill()
     assert process.returncode == 130
     assert (out, err) == ("", f"{JOB_ID} running\n")
 
