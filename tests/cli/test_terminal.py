@@ -22,8 +22,10 @@ COMMAND = [sys.executable, "-m", "windlass"]
 HEARING = [
     sys.executable,
     "-c",
-    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
-    "os.execv(sys.argv[1], sys.argv[1:])",
+    (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    ),
     *COMMAND,
 ]
 
