@@ -24,7 +24,7 @@ up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port
 	@exec $(BIN)/windlass up $(ARGS)
 
 test: check  ## run every check and every test; ARGS go to pytest
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile \
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile \
 		--no-loadscope-reorder --durations=10 $(ARGS)
 
 setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command

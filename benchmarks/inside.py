@@ -89,7 +89,7 @@ async def fill(dsn: str, waiting: Sequence[Draft]) -> None:
 
 
 class Ends:
-    """Counts jobs whose end was committed; a node hears its own word twice, hence the set.
+    """Counts jobs whose end was committed, each once.
 
     It runs on the loop that is being measured: adding to a set and looking now and then costs it
     less than a function of ours for every job would.

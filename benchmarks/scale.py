@@ -54,6 +54,8 @@ class Scale:
     steady_schedules: int = 10_000
     steady_minutes: int = 3
     schedule_kills: int = 200
+    # Tasks that do nothing, beside as many noop jobs.
+    task_jobs: int = 60_000
     # Durable functions of ten steps: started at once, one by one, and those of the peer.
     durable_functions: int = 3_000
     durable_single_functions: int = 1_000
@@ -65,6 +67,7 @@ FULL = Scale()
 QUICK = Scale(
     rounds=1,
     drain_jobs=10_000,
+    task_jobs=10_000,
     batches=2,
     requests=5_000,
     paced_jobs=250,

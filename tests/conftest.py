@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
@@ -16,6 +17,13 @@ from windlass.testing.servers import PrivateServers
 # left with one of them at the end while the others have nothing to do.
 SLOW: Final = ("faults", "engines", "cli", "sdk", "testing", "api", "embedded", "runtime")
 ROOT: Final = Path(__file__).parent
+
+# The same examples in every run, however slow the machine: a run says something of the change it
+# was made for. `make test ARGS='--hypothesis-profile=default'` looks further.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

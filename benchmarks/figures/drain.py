@@ -31,7 +31,7 @@ async def figures(stage: Stage) -> list[Figure]:
     jobs = stage.scale.drain_jobs
     series = await stage.interleave(
         [
-            Run(name=OURS, once=lambda: measure(stage)),
+            Run(name=OURS, once=lambda: measure(stage, jobs)),
             Run(name=BARE, once=lambda: bare.measure(stage.bare_dsn, jobs=jobs)),
             *peer_runs(stage.bare_dsn, jobs=jobs, tell=stage.tell),
         ]
@@ -43,11 +43,11 @@ async def figures(stage: Stage) -> list[Figure]:
     ]
 
 
-async def measure(stage: Stage) -> Sample:
+async def measure(stage: Stage, jobs: int) -> Sample:
     async with stage.database() as dsn:
         return await child.call(
             child.python("benchmarks.figures.drain"),
-            Request(dsn=dsn, redis_url=stage.redis_url, jobs=stage.scale.drain_jobs),
+            Request(dsn=dsn, redis_url=stage.redis_url, jobs=jobs),
             Sample,
         )
 

@@ -66,9 +66,9 @@ assert 1 <= CRASHES_SOLO < CRASHES_MAX
 # Batches of the hot path.
 CLAIM_BATCH_MAX = 500
 FINISH_BATCH_MAX = 1_000
-# While claimed jobs wait for slots nobody waits for a single end: fewer than so many gather for so
-# long, since a commit of twenty costs PostgreSQL nearly what one of two hundred does.
-FINISH_GATHER, FINISH_GATHER_SECONDS = 200, 0.004
+# While claimed jobs wait for slots nobody waits for a single end: fewer than so many gather, for so
+# many looks of so long: a commit of twenty costs PostgreSQL nearly what one of two hundred does.
+FINISH_GATHER, FINISH_LOOKS, FINISH_LOOK_SECONDS = 400, 4, 0.003
 assert FINISH_GATHER <= FINISH_BATCH_MAX
 ENQUEUE_BATCH_MAX = 500
 # Executions started by one transaction.

@@ -6,6 +6,7 @@ Everything said here is a hint. Whoever misses it finds out from PostgreSQL at i
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -27,6 +28,7 @@ class Announcer:
 
     def __init__(self, lane: FastLane) -> None:
         self._lane = lane
+        self._me = os.urandom(16)  # as long as an id: to who knows no senders it is nobody's
         self._line_listeners: list[Callable[[Line, datetime], None]] = []
         self._end_listeners: list[Callable[[UUID], None]] = []
         self._cancel_listeners: list[Callable[[UUID], None]] = []
@@ -41,7 +43,8 @@ class Announcer:
         }
         self._lock_due_listeners: list[Callable[[float], None]] = []
         self._events_due = False
-        # One process hears its own messages back; they do no harm, they only say it again.
+        # One process hears its own messages back; they do no harm, they only say it again. Of ends
+        # there are so many that they name their sender.
         lane.on_message(keys.WAKE, self._hear_lines)
         lane.on_message(keys.RESULTS, self._hear_ends)
         lane.on_message(keys.INVALIDATE, self._hear_invalid)
@@ -126,7 +129,7 @@ class Announcer:
         for listener in self._end_listeners:
             for job_id in told:
                 listener(job_id)
-        self._lane.publish(keys.RESULTS, b"".join(job_id.bytes for job_id in told))
+        self._lane.publish(keys.RESULTS, self._me + b"".join(job_id.bytes for job_id in told))
         if is_event:
             self.happened()
 
@@ -199,9 +202,10 @@ class Announcer:
                 listener((queue, priority), datetime.fromtimestamp(at, UTC))
 
     def _hear_ends(self, message: bytes) -> None:
-        if not self._end_listeners:
-            return  # nobody waits here: thousands a second are not worth reading
-        for start in range(0, len(message), 16):
+        # Nobody waits here, or they were told: thousands a second are not worth reading.
+        if not self._end_listeners or message.startswith(self._me):
+            return
+        for start in range(16, len(message), 16):
             job_id = UUID(bytes=message[start : start + 16])
             for listener in self._end_listeners:
                 listener(job_id)

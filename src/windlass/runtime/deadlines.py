@@ -14,6 +14,10 @@ from collections.abc import Callable
 from windlass.limits import DEADLINE_LOOK_SECONDS
 
 
+def _nothing() -> None:
+    pass
+
+
 class Deadline:
     __slots__ = ("at", "is_over", "stop", "timer")
 
@@ -25,6 +29,7 @@ class Deadline:
 
     def cancel(self) -> None:
         self.is_over = True
+        self.stop = _nothing  # it stays in the list for a while, and holds nobody there
         if self.timer is not None:
             self.timer.cancel()
 

@@ -22,7 +22,7 @@ from windlass.engine.finished import Finished
 from windlass.engine.follow import Follower
 from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
-from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_GATHER_SECONDS
+from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_LOOK_SECONDS, FINISH_LOOKS
 from windlass.model.settle import Settlement
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
@@ -98,8 +98,7 @@ class Finisher:
             # Let everything that ends in this turn of the loop gather before the first commit.
             await asyncio.sleep(0)
             while self._waiting:
-                if len(self._waiting) < FINISH_GATHER and self.is_flooded():
-                    await asyncio.sleep(FINISH_GATHER_SECONDS)
+                await self._gather()
                 batch = self._waiting[:FINISH_BATCH_MAX]
                 del self._waiting[: len(batch)]
                 self._committing = len(batch)
@@ -113,6 +112,12 @@ class Finisher:
                 self.put(self._waiting.pop())
             elif not self._apart:
                 self._quiet.set()
+
+    async def _gather(self) -> None:
+        for _ in range(FINISH_LOOKS):
+            if len(self._waiting) >= FINISH_GATHER or not self.is_flooded():
+                return
+            await asyncio.sleep(FINISH_LOOK_SECONDS)
 
     async def _commit(self, batch: list[Settlement]) -> None:
         steps = {s.execution_id for s in batch if s.execution_id is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import structlog
 
@@ -12,12 +13,13 @@ from windlass import __version__
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, TimedOut
 from windlass.model.submission import InputCheck
+from windlass.runtime.begun import Begun
 from windlass.runtime.deadlines import Deadlines
 from windlass.runtime.replaced import Replaced, replace
 from windlass.strategies.described import Described, describe_builtin, describe_plugin
 from windlass.strategies.plugged import Plugged
 from windlass.strategies.plugins import Plugin
-from windlass.strategies.strategy import Instant, Resizable, Strategy
+from windlass.strategies.strategy import Beginning, Instant, Resizable, Strategy
 from windlass.strategies.task import Task
 
 log = structlog.get_logger()
@@ -41,6 +43,7 @@ class Kinds:
     _workers: int | None = None
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _deadlines: Deadlines = field(default_factory=Deadlines)
+    _begins: dict[type, bool] = field(default_factory=dict)  # looked up, as asking takes long
 
     @property
     def names(self) -> list[str]:
@@ -78,6 +81,30 @@ class Kinds:
             return instant.perform_now(attempt)
         except Exception as trouble:
             return _broken(attempt, trouble)
+
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Begun | None:
+        """Without a task, if its strategy can. None: it is to be performed."""
+        strategy = self._beginning(attempt.kind)
+        if strategy is None:
+            return None
+        begun = Begun(on_end)
+        try:
+            work = strategy.begin(attempt, begun.end)
+        except Exception as trouble:
+            log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
+            return None  # performing it will say what is wrong
+        if work is None:
+            return None
+        seconds = self._deadline_seconds(attempt)
+        begun.go_on(work, seconds, self._deadlines)
+        return begun
+
+    def _beginning(self, kind: str) -> Beginning | None:
+        strategy = self.slotted.get(kind)
+        known = self._begins.get(type(strategy))
+        if known is None:
+            known = self._begins[type(strategy)] = isinstance(strategy, Beginning)
+        return cast("Beginning", strategy) if known else None
 
     async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
         strategy = self.slotted.get(attempt.kind)

@@ -1,10 +1,14 @@
-"""Slots: the places in which attempts run, each in a task that can be stopped."""
+"""Slots: the places in which attempts run until they end or are stopped.
+
+An attempt whose work is done elsewhere is only waited for (`begun`); any other has a task of the
+node's loop that performs it. Either way it leaves its place once, and its end is told once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -12,20 +16,26 @@ from windlass.clock import monotonic
 from windlass.limits import CRASHES_SOLO
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Cancelled, Failed, Outcome, Snoozed
+from windlass.runtime.begun import Begun
 from windlass.runtime.kinds import Kinds
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).
 OnEnd = Callable[[Attempt, Outcome, float], None]
+Stop = Literal["cancelled", "handed_back", "abandoned"]
 
 
-@dataclass(slots=True)
 class Running:
-    """An attempt in its slot. `stop` says why its task was cancelled; None: it was not."""
+    """An attempt in its slot."""
 
-    attempt: Attempt
-    task: asyncio.Task[None]
-    stop: Literal["cancelled", "handed_back", "abandoned"] | None = None
-    has_begun: bool = False  # False: its task has not had its first turn
+    __slots__ = ("attempt", "began_at", "begun", "has_begun", "stop", "task")
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.began_at = monotonic()
+        self.begun: Begun | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.has_begun = False  # False: its task has not had its first turn
+        self.stop: Stop | None = None  # why it was stopped; None: it was not
 
 
 class Slots:
@@ -33,6 +43,7 @@ class Slots:
         self._kinds = kinds
         self._on_end = on_end
         self._running: dict[UUID, Running] = {}
+        self._left = asyncio.Event()  # a place has become free
         self.count = count
 
     @property
@@ -53,20 +64,17 @@ class Slots:
         return any(r.attempt.crashes >= CRASHES_SOLO for r in self._running.values())
 
     def begin(self, attempt: Attempt) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(attempt))  # the cheaper way
-        self._running[attempt.job_id] = Running(attempt=attempt, task=task)
+        running = self._running[attempt.job_id] = Running(attempt)
+        running.begun = self._kinds.begin(attempt, partial(self._leave, running))
+        if running.begun is None:
+            # The cheaper way.
+            running.task = asyncio.get_running_loop().create_task(self._perform(running))
 
     def cancel(self, job_id: UUID) -> None:
         """Stop an attempt because somebody asked for it."""
         running = self._running.get(job_id)
-        if running is None or running.stop is not None:
-            return
-        running.stop = "cancelled"
-        running.task.cancel()
-        if not running.has_begun:
-            # A task cancelled before its first turn never runs: nobody else would settle this.
-            del self._running[job_id]
-            self._on_end(running.attempt, Cancelled(), monotonic())
+        if running is not None and running.stop is None:
+            self._stop(running, "cancelled")
 
     def resize(self, count: int) -> None:
         """From now on so many places; what runs beyond them goes on to its end."""
@@ -79,52 +87,69 @@ class Slots:
         """
         stopped = [r for r in list(self._running.values())[keep:] if r.stop is None]
         for running in stopped:
-            running.stop = "handed_back"
-            running.task.cancel()
-            if not running.has_begun:  # as in `cancel`
-                del self._running[running.attempt.job_id]
-                self._on_end(running.attempt, Snoozed(0.0), monotonic())
+            self._stop(running, "handed_back")
         return len(stopped)
 
     def abandon(self) -> None:
         """Stop everything at once and say nothing: this node's word counts no more."""
-        for running in self._running.values():
-            running.stop = "abandoned"
-            running.task.cancel()
+        for running in list(self._running.values()):
+            self._stop(running, "abandoned")
 
     async def empty(self, seconds: float) -> int:
         """Let what runs end, for so long; returns how many still run."""
-        tasks = [running.task for running in self._running.values()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=seconds)
-        return len(self._running)
+        return await self.fall_to(0, seconds)
 
     async def fall_to(self, count: int, seconds: float) -> int:
         """Let what runs end until no more than `count` run, for so long; returns how many run."""
-        until = monotonic() + seconds
-        while len(self._running) > count and (left := until - monotonic()) > 0:
-            tasks = [running.task for running in self._running.values()]
-            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            async with asyncio.timeout(seconds):
+                while len(self._running) > count:
+                    self._left.clear()
+                    await self._left.wait()
+        except TimeoutError:
+            pass
         return len(self._running)
 
-    async def _run(self, attempt: Attempt) -> None:
-        begun = monotonic()
-        running = self._running[attempt.job_id]
+    # -- one attempt -----------------------------------------------------------------------------
+
+    def _stop(self, running: Running, why: Stop) -> None:
+        running.stop = why
+        if running.begun is not None:
+            is_stopped = running.begun.stop()
+        else:
+            assert running.task is not None
+            running.task.cancel()
+            # A task cancelled before its first turn never runs: nobody else would settle this.
+            is_stopped = not running.has_begun
+        if is_stopped:
+            self._leave(running, _outcome_of(why))
+
+    async def _perform(self, running: Running) -> None:
         running.has_begun = True
         try:
-            outcome: Outcome = await self._kinds.perform_until_deadline(attempt)
+            outcome: Outcome = await self._kinds.perform_until_deadline(running.attempt)
         except asyncio.CancelledError:
-            if running.stop == "cancelled":
-                outcome = Cancelled()
-            elif running.stop == "handed_back":
-                outcome = Snoozed(0.0)
-            elif running.stop == "abandoned":
-                return
-            else:
-                outcome = Failed("CancelledError", "the work was cancelled from inside")
-        finally:
-            self._running.pop(attempt.job_id, None)
-            if running.stop == "abandoned" and attempt.own is not None:
-                attempt.own.abort()  # nobody settles it
+            outcome = _outcome_of(running.stop)
+        self._leave(running, outcome)
+
+    def _leave(self, running: Running, outcome: Outcome) -> None:
+        attempt = running.attempt
+        if self._running.get(attempt.job_id) is running:
+            del self._running[attempt.job_id]
+        running.begun = None  # which knows us: nothing is to wait for the collector
+        self._left.set()
         if running.stop != "abandoned":
-            self._on_end(attempt, outcome, begun)
+            self._on_end(attempt, outcome, running.began_at)
+        elif attempt.own is not None:
+            attempt.own.abort()  # nobody settles it
+
+
+def _outcome_of(stop: Stop | None) -> Outcome:
+    """What became of an attempt that was stopped, or that stopped itself."""
+    match stop:
+        case "cancelled":
+            return Cancelled()
+        case "handed_back" | "abandoned":
+            return Snoozed(0.0)
+        case None:
+            return Failed("CancelledError", "the work was cancelled from inside")

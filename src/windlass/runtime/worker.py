@@ -83,6 +83,7 @@ class Worker:
         self._pauses: set[str] = set()  # why nothing is claimed
         self._is_spared, self._spared_until = False, 0.0  # when it claims again
         self._claiming = asyncio.Lock()  # held while a claim may bring something
+        self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
         # Hears executions of which a step begins that takes its time.
         self.on_steps: Callable[[set[UUID]], None] = lambda _: None
@@ -230,6 +231,12 @@ class Worker:
     def _ended(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
         self._targets.ended(attempt, outcome)
         self._settle(attempt, outcome, begun)
+        if not self._is_asked_to_go_on:  # once for all that end in this turn of the loop
+            self._is_asked_to_go_on = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_asked_to_go_on = False
         self._begin()
         if self._places() > 0:
             self._loop.wake()
@@ -356,13 +363,18 @@ class Worker:
         self._buffer.learn(now, was_too_little=is_too_little)
 
     def _begin(self) -> None:
-        while self._buffer and self._slots.free and self._is_claiming and self._lease.is_trusted:
+        free = self._slots.free
+        if not free or not self._is_claiming or not self._lease.is_trusted:
+            return
+        while self._buffer and free > 0:
             attempt = self._buffer.popleft()[1]
-            if attempt.target is not None and (reason := self._targets.why_not(attempt)):
-                self._park([attempt], [reason])
-                continue
-            self._targets.began(attempt)
+            if attempt.target is not None:
+                if reason := self._targets.why_not(attempt):
+                    self._park([attempt], [reason])
+                    continue
+                self._targets.began(attempt)
             self._slots.begin(attempt)
+            free -= 1
 
     def _places_now(self) -> dict[str, int]:
         return {

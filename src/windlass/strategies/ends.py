@@ -12,21 +12,47 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, Protocol
+
+# Hears, on the node's loop, what a call returned or raised.
+OnEnd = Callable[[Any, BaseException | None], None]
+
+
+def _unheard(_value: Any, _raised: BaseException | None) -> None:
+    pass
 
 
 class Call:
     """What somebody waits for on the node's loop, and somebody else does."""
 
-    __slots__ = ("future",)
+    __slots__ = ("_on_end", "is_over")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[Any] = loop.create_future()
+    def __init__(self, on_end: OnEnd) -> None:
+        self._on_end = on_end
+        self.is_over = False  # it has been told, or nobody wants to know any more
+
+    def tell(self, value: Any, raised: BaseException | None) -> None:
+        on_end = self._on_end
+        self.forget()
+        on_end(value, raised)
+
+    def forget(self) -> None:
+        """From now on nobody hears of its end."""
+        self.is_over = True
+        self._on_end = _unheard  # whoever it was knows us: nothing is to wait for the collector
+
+
+class Stoppable(Protocol):
+    def stop(self) -> None: ...
 
 
 class Ends:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        # What is told runs in the node's context, not in that of the task that happened to end.
+        self._context = copy_context()
         self._ended: deque[tuple[Call, Any, BaseException | None]] = deque()
         self._is_told = False  # the loop knows that there is something
 
@@ -38,20 +64,41 @@ class Ends:
         if not self._is_told:
             self._is_told = True
             try:
-                self._loop.call_soon_threadsafe(self._take)
+                self._loop.call_soon_threadsafe(self._take, context=self._context)
             except RuntimeError:
                 pass  # the node's loop is closed; nobody waits any more
 
     def _take(self) -> None:
         self._is_told = False
-        while self._ended:
-            call, value, raised = self._ended.popleft()
-            if call.future.done():
-                continue  # stopped meanwhile
-            if raised is None:
-                call.future.set_result(value)
-            else:
-                call.future.set_exception(raised)
+        try:
+            # No more than there are now: who hears of an end may begin what ends while we are here.
+            for _ in range(len(self._ended)):
+                call, value, raised = self._ended.popleft()
+                call.tell(value, raised)
+        finally:
+            if self._ended and not self._is_told:
+                self._is_told = True
+                self._loop.call_soon(self._take, context=self._context)
+
+
+async def end_of(start: Callable[[OnEnd], Stoppable]) -> Any:
+    """Start a call and wait for it; whoever cancels that stops the call."""
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def end(value: Any, raised: BaseException | None) -> None:
+        if future.done():
+            return  # its waiter has just been cancelled
+        if raised is None:
+            future.set_result(value)
+        else:
+            future.set_exception(raised)
+
+    call = start(end)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        call.stop()
+        raise
 
 
 def harmless(raised: BaseException) -> Exception:

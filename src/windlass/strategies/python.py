@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from windlass.model.outcome import Crashed, Failed, Outcome
 from windlass.model.pointer import step
 from windlass.strategies.answer import failed, perform, perform_async, perform_begun
 from windlass.strategies.desk import Desk, EmptyDesk
+from windlass.strategies.ends import Stoppable
 from windlass.strategies.processes import ProcessDied, Processes
 from windlass.strategies.running import RunningTask
 from windlass.strategies.strategy import refused_input
@@ -29,6 +30,17 @@ from windlass.strategies.threads import Threads
 from windlass.strategies.user_loop import UserLoop
 
 _FIELDS: Final = ("task", "args", "kwargs")
+
+
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    """An input that is as `check_input` wants it; an odd name of a task is nobody's name."""
+
+    task: str
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+
+
+_GIVEN: Final = msgspec.json.Decoder(_Given)
 
 
 def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
@@ -47,11 +59,65 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
     return problems
 
 
-def _read(text: str) -> Any:
+class _Refused(Exception):
+    def __init__(self, problems: list[tuple[str, str]]) -> None:
+        super().__init__()
+        self.problems = problems
+
+
+def _read(text: str) -> _Given:
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return json.loads(text)  # slower, and not as strict about what SQL has let in
+        return _GIVEN.decode(text)
+    except msgspec.MsgspecError:
+        # Slower, not as strict about what SQL has let in, and able to say all that is wrong.
+        given = json.loads(text)
+    if problems := check_input(given):
+        raise _Refused(problems)
+    return _Given(**given)
+
+
+class _Work:
+    """A task that was begun: it has ended when its notes are written, too."""
+
+    __slots__ = ("_desk", "_on_end", "_users_loop", "_writing", "call", "running", "task")
+    call: Stoppable
+
+    def __init__(
+        self,
+        task: Task,
+        running: RunningTask,
+        users_loop: UserLoop,
+        desk: Desk,
+        on_end: Callable[[Outcome], None],
+    ) -> None:
+        self.task, self.running = task, running
+        self._users_loop, self._desk, self._on_end = users_loop, desk, on_end
+        self._writing: asyncio.Task[None] | None = None  # its notes; None: it has not ended
+
+    def stop(self) -> bool:
+        if self._writing is not None:
+            return False
+        self.running.stop()
+        self.call.stop()
+        return True
+
+    def ended(self, value: Any, raised: BaseException | None) -> None:
+        if inspect.iscoroutine(value):
+            given = [self.task, self.running, value]
+            self.call = self._users_loop.start(perform_begun, given, {}, self.ended)
+            return
+        outcome: Outcome = value if raised is None else failed(raised)
+        self.running.end()
+        if self.running.has_notes:
+            self._writing = asyncio.ensure_future(self._write(outcome))
+        else:
+            self._on_end(outcome)
+
+    async def _write(self, outcome: Outcome) -> None:
+        try:
+            await self._desk.written()
+        finally:
+            self._on_end(outcome)
 
 
 class Python:
@@ -64,24 +130,53 @@ class Python:
         self._loop = UserLoop()
         self._processes = Processes(app)
 
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> _Work | None:
+        try:
+            given = _read(attempt.input)
+        except _Refused:
+            return None  # performing it says what is wrong
+        task = self._tasks.get(given.task)
+        if task is None or task.is_isolated:
+            return None
+        running = RunningTask(attempt, task.name, self._desk)
+        work = _Work(task, running, self._loop, self._desk, on_end)
+        args = [task, running, given.args, given.kwargs]
+        if task.is_async:
+            work.call = self._loop.start(perform_async, args, {}, work.ended)
+        else:
+            work.call = self._threads.start(perform, args, {}, work.ended)
+        return work
+
     async def perform(self, attempt: Attempt) -> Outcome:
-        given = _read(attempt.input)
-        if problems := check_input(given):
-            return refused_input(problems)
-        task = self._tasks.get(given["task"])
+        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        work = self.begin(attempt, ended.set_result)
+        if work is None:
+            return await self._perform_apart(attempt)
+        try:
+            await asyncio.wait([ended])  # which leaves it as it is when we are cancelled
+        except asyncio.CancelledError:
+            if work.stop():
+                raise
+            await asyncio.wait([ended])
+        return ended.result()
+
+    async def _perform_apart(self, attempt: Attempt) -> Outcome:
+        """In a process of its own; or not at all, and then say why."""
+        try:
+            given = _read(attempt.input)
+        except _Refused as refused:
+            return refused_input(refused.problems)
+        task = self._tasks.get(given.task)
         if task is None:
             known = ", ".join(sorted(self._tasks)[:20]) or "none: start the node with --app"
-            return Failed(
-                "unknown_task", f"this node has no task {given['task']!r}; it has: {known}"
-            )
+            return Failed("unknown_task", f"this node has no task {given.task!r}; it has: {known}")
         running = RunningTask(attempt, task.name, self._desk)
+        outcome: Outcome
         try:
-            outcome = await self._call(
-                task, running, given.get("args", []), given.get("kwargs", {})
-            )
+            outcome = await self._processes.call(running, given.args, given.kwargs)
         except ProcessDied as trouble:
             outcome = Crashed(str(trouble))
-        except Exception as raised:  # SystemExit and its like, made harmless
+        except Exception as raised:
             outcome = failed(raised)
         except asyncio.CancelledError:
             running.stop()
@@ -91,21 +186,6 @@ class Python:
             # It has ended: whoever stops it now does not change how.
             with contextlib.suppress(asyncio.CancelledError):
                 await self._desk.written()
-        return outcome
-
-    async def _call(
-        self, task: Task, running: RunningTask, args: list[Any], kwargs: dict[str, Any]
-    ) -> Outcome:
-        outcome: Outcome
-        if task.is_isolated:
-            return await self._processes.call(running, args, kwargs)
-        if task.is_async:
-            outcome = await self._loop.call(perform_async, [task, running, args, kwargs], {})
-            return outcome
-        answer: Any = await self._threads.call(perform, [task, running, args, kwargs], {})
-        if inspect.iscoroutine(answer):
-            answer = await self._loop.call(perform_begun, [task, running, answer], {})
-        outcome = answer
         return outcome
 
     def resize(self, workers: int) -> None:

@@ -5,7 +5,6 @@ Made for every attempt, so it holds nothing that nobody has asked for.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,12 +20,11 @@ from windlass.strategies.desk import Desk
 
 
 class RunningTask:
-    __slots__ = ("_attempt", "_desk", "_facts", "_is_over", "_lines", "_slot", "has_notes", "task")
+    __slots__ = ("_attempt", "_desk", "_facts", "_is_over", "_lines", "has_notes", "task")
 
     def __init__(self, attempt: Attempt, task: str, desk: Desk) -> None:
         self._attempt = attempt
         self._desk = desk
-        self._slot = asyncio.current_task()
         self._is_over = False  # nobody waits for it any more
         self._lines = 0
         self._facts: Facts | None = None
@@ -41,8 +39,7 @@ class RunningTask:
 
     @property
     def is_cancelled(self) -> bool:
-        slot = self._slot
-        return self._is_over or (slot is not None and slot.cancelling() > 0)
+        return self._is_over
 
     def note_progress(self, done: float, total: float | None, message: str | None) -> None:
         self.has_notes = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from windlass.model.attempt import Attempt
@@ -24,6 +25,25 @@ class Strategy(Protocol):
     async def perform(self, attempt: Attempt) -> Outcome: ...
 
     async def close(self) -> None: ...
+
+
+class Work(Protocol):
+    """What an attempt does that was begun without a task of the node's loop."""
+
+    def stop(self) -> bool:
+        """Nobody wants to know its end any more. False: it has ended, and its outcome comes."""
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A strategy whose work is done elsewhere, so that waiting for it needs no task: one for each
+    attempt costs as much as a short attempt does.
+    """
+
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Work | None:
+        """`on_end` hears the outcome in a later turn of the loop, unless the work is stopped
+        before. None: this one is not to be begun but performed.
+        """
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from windlass.strategies.ends import Call, Ends, harmless
+from windlass.strategies.ends import Call, Ends, OnEnd, end_of, harmless
 
 IDLE_SECONDS: Final = 30.0
 # Calls that take less are short. The average forgets by eighths, and one long call counts no more
@@ -46,13 +46,13 @@ class _Call(Call):
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
         ends: Ends,
         function: Callable[..., Any],
         args: list[Any],
         kwargs: dict[str, Any],
+        on_end: OnEnd,
     ) -> None:
-        super().__init__(loop)
+        super().__init__(on_end)
         self._ends = ends
         self._function, self._args, self._kwargs = function, args, kwargs
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ class _Call(Call):
 
     def run(self) -> None:
         with self._lock:
-            if self.future.cancelled():
+            if self.is_over:
                 return
             self._thread_id = threading.get_ident()
         value: Any = None
@@ -80,6 +80,7 @@ class _Call(Call):
 
     def stop(self) -> None:
         """Raise TaskStopped inside the thread, if it is still in this call."""
+        self.forget()
         with self._lock:
             if self._thread_id is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -123,10 +124,20 @@ class Threads:
     async def call(
         self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
+        return await end_of(lambda on_end: self.start(function, args, kwargs, on_end))
+
+    def start(
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+        on_end: OnEnd,
+    ) -> _Call:
+        """Without waiting for its end, which `on_end` hears, unless the call is stopped before."""
         loop = asyncio.get_running_loop()
         if self._ends is None:
             self._ends = Ends(loop)
-        call = _Call(loop, self._ends, function, args, kwargs)
+        call = _Call(self._ends, function, args, kwargs, on_end)
         self._waiting.append(call)
         with self._lock:
             is_awaited = self._coming > 0 and self._call_seconds < SHORT_SECONDS
@@ -134,11 +145,7 @@ class Threads:
             self._watch_over(loop)
         else:
             self._wake_one_for(call)
-        try:
-            return await call.future
-        except asyncio.CancelledError:
-            call.stop()
-            raise
+        return call
 
     def keep(self, count: int) -> None:
         """Let idle threads beyond so many go."""

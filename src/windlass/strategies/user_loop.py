@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import uvloop
 
-from windlass.strategies.ends import Call, Ends, harmless
+from windlass.strategies.ends import Call, Ends, OnEnd, end_of, harmless
 
 PATIENCE_SECONDS: Final = 1.0
 
@@ -26,24 +26,30 @@ PATIENCE_SECONDS: Final = 1.0
 class _Call(Call):
     """A call and, once it has begun, its task on the users' loop."""
 
-    __slots__ = ("args", "function", "has_begun", "kwargs", "running", "task")
+    __slots__ = ("_owner", "args", "function", "has_begun", "kwargs", "running", "task")
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        owner: UserLoop,
         function: Callable[..., Any],
         args: list[Any],
         kwargs: dict[str, Any],
+        on_end: OnEnd,
     ) -> None:
-        super().__init__(loop)
+        super().__init__(on_end)
+        self._owner = owner
         self.function, self.args, self.kwargs = function, args, kwargs
         # None: it is not on a loop yet.
         self.running: _Running | None = None
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False  # its task has had a turn
 
+    def stop(self) -> None:
+        self.forget()
+        self._owner.stop(self)
+
     def cancel(self) -> None:
-        """On the users' loop. One that has not begun never will: its future is cancelled."""
+        """On the users' loop. One that has not begun never will: it is over."""
         if self.task is not None:
             self.task.cancel()
 
@@ -96,7 +102,7 @@ class _Running:
         begun = []
         while self._waiting:
             call = self._waiting.popleft()
-            if not call.future.cancelled():
+            if not call.is_over:
                 call.running = self
                 call.task = self.loop.create_task(self._perform(call))
                 begun.append(call)
@@ -147,15 +153,20 @@ class UserLoop:
     async def call(
         self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
-        loop = asyncio.get_running_loop()
-        call = _Call(loop, function, args, kwargs)
-        running = self._running or self._start(loop)
+        return await end_of(lambda on_end: self.start(function, args, kwargs, on_end))
+
+    def start(
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+        on_end: OnEnd,
+    ) -> _Call:
+        """Without waiting for its end, which `on_end` hears, unless the call is stopped before."""
+        call = _Call(self, function, args, kwargs, on_end)
+        running = self._running or self._start(asyncio.get_running_loop())
         running.hand_over(call)
-        try:
-            return await call.future
-        except asyncio.CancelledError:
-            self._stop(loop, call)
-            raise
+        return call
 
     def close(self) -> None:
         if self._running is not None:
@@ -168,11 +179,12 @@ class UserLoop:
         self._running = _Running(loop, self._ends)
         return self._running
 
-    def _stop(self, loop: asyncio.AbstractEventLoop, call: _Call) -> None:
+    def stop(self, call: _Call) -> None:
         """Cancel it, and look after a while whether its loop has heard that."""
         running = call.running or self._running
         if running is None:
             return  # closed: there is nothing left to cancel
+        loop = asyncio.get_running_loop()
         answered = threading.Event()
 
         def cancel() -> None:
