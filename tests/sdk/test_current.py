@@ -82,13 +82,12 @@ def test_a_step_that_writes_in_its_own_transaction_brings_the_next_one_along(
 
 def test_a_job_whose_task_nobody_has_says_so(client: Client) -> None:
     # Later: a node would take it at once, to find that it has no such task, and nothing held it.
-    later = {"delay": "1h"}
-    job = client.jobs.submit(kind="python", input={"task": "nowhere"}, **later)
+    job = client.jobs.submit(kind="python", input={"task": "nowhere"}, delay="1h")
     why = client.jobs.why(job["id"])
     (gate,) = [gate for gate in why["gates"] if gate["gate"] == "unknown_task"]
     assert gate["reason"].startswith("no live node has the task 'nowhere'; nodes know: add, ")
     client.jobs.cancel(job["id"])
-    job = client.jobs.submit(kind="python", input={"task": "add", "args": [1, 2]}, **later)
+    job = client.jobs.submit(kind="python", input={"task": "add", "args": [1, 2]}, delay="1h")
     gates = [gate["gate"] for gate in client.jobs.why(job["id"])["gates"]]
     assert "unknown_task" not in gates
 
