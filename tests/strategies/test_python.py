@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.model.attempts import attempt
-from windlass.limits import RESULT_BYTES_MAX
-from windlass.model.outcome import Crashed, Failed, Outcome, Succeeded
+from windlass.limits import RESULT_BYTES_MAX, UNKNOWN_TASK_RESTS_MAX
+from windlass.model.outcome import Crashed, Failed, Outcome, Snoozed, Succeeded
 from windlass.strategies.python import Python
 from windlass.strategies.task import Task
 
@@ -45,8 +45,22 @@ async def test_an_async_function_in_disguise_is_awaited_all_the_same(python: Pyt
     assert await perform(python, "in_disguise", "me") == Succeeded(b'"me"')
 
 
-async def test_a_task_that_is_not_known_here_may_be_known_elsewhere(python: Python) -> None:
-    outcome = await perform(python, "nowhere")
+async def test_a_task_that_is_not_known_here_is_left_for_who_may_know_it(python: Python) -> None:
+    rests = []
+    for snoozes in (0, 1, 2, 11, UNKNOWN_TASK_RESTS_MAX - 1):
+        one = attempt(kind="python", input='{"task":"nowhere"}', snoozes=snoozes)
+        outcome = await python.perform(one)
+        assert isinstance(outcome, Snoozed)
+        rests.append(outcome.rest_seconds)
+        assert one.detail is not None
+        assert "this node has no task 'nowhere'; it has: add, apart" in one.detail["unknown_task"]
+    assert rests == [1, 1.5, 2.25, 60, 60]
+
+
+async def test_a_task_that_nobody_knew_for_an_hour_has_failed(python: Python) -> None:
+    snoozes = UNKNOWN_TASK_RESTS_MAX
+    one = attempt(kind="python", input='{"task":"nowhere"}', snoozes=snoozes, number=snoozes + 1)
+    outcome = await python.perform(one)
     assert isinstance(outcome, Failed)
     assert (outcome.cause, outcome.is_final) == ("unknown_task", False)
     assert "it has: add, apart" in outcome.message

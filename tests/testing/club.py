@@ -40,3 +40,13 @@ async def trial(member: str) -> str:
     except TimeoutError:
         return "gone"
     return "member"
+
+
+@app.durable
+async def season(member: str) -> list[int]:
+    """Collects twice; a collection that fails is made again."""
+    again = windlass.Retry(max_attempts=3, initial="1ms", jitter=False)
+    return [
+        await windlass.step(collect, member, retry=again),
+        await windlass.step(collect, f"{member} again", retry=again),
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.testing.club import app, collect, digest, greeted, renew, trial
+from tests.testing.club import app, collect, digest, greeted, renew, season, trial
 from windlass.testing.local import Local, LocalMaker
 
 
@@ -59,3 +59,17 @@ async def test_a_durable_function_gives_up_waiting_when_its_time_is_over(local: 
     await local.aadvance("2d")
     assert await handle.aresult() == "gone"
     assert greeted == ["hello bob", "your trial ends, bob"]
+
+
+def test_a_fake_answers_for_a_task_that_is_a_step_of_a_durable_function(local: Local) -> None:
+    with local.fake(collect, returns=7, raises=[OSError("away")]) as fake:
+        assert season.start("ada").result() == [7, 7]
+    assert fake.calls == [(("ada",), {}), (("ada",), {}), (("ada again",), {})]
+    assert season.start("bob").result() == [3, 9]
+    assert local.calls(collect)[-2:] == [(("bob",), {}), (("bob again",), {})]
+    assert collect("a plain call") == 12
+    assert len(local.calls(collect)) == 5
+
+
+def test_nothing_stands_in_for_a_task_after_its_test() -> None:
+    assert collect.stand_in is None

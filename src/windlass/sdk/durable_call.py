@@ -46,7 +46,8 @@ class Call:
         """`function` may be a task: it is called here and now, and makes no job."""
         plain: Callable[..., Any] = getattr(function, "function", function)
         self.name = _checked(name or _name_of(function))
-        self._function, self._args, self._kwargs = plain, args, kwargs
+        self._function = getattr(function, "stand_in", None) or plain
+        self._args, self._kwargs = args, kwargs
         self._retry = retry
         self._codec = _codec_of(plain)
 

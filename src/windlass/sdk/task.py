@@ -137,6 +137,8 @@ class Task(Generic[P, R]):
         self.home, self.name, self.function = home, name, function
         self.isolate: Isolate | None = isolate
         self.options: dict[str, Any] = dict(options or {})
+        # What a test has called in place of the function when this is a step of a durable function.
+        self.stand_in: Callable[..., Any] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if tracing.is_tracing():

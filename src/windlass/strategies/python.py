@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.limits import UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX
 from windlass.model.attempt import Attempt
-from windlass.model.outcome import Crashed, Failed, Outcome
+from windlass.model.outcome import Crashed, Failed, Outcome, Snoozed
 from windlass.model.pointer import step
 from windlass.strategies.answer import failed, perform, perform_async, perform_begun
 from windlass.strategies.desk import Desk, EmptyDesk
@@ -168,8 +169,7 @@ class Python:
             return refused_input(refused.problems)
         task = self._tasks.get(given.task)
         if task is None:
-            known = ", ".join(sorted(self._tasks)[:20]) or "none: start the node with --app"
-            return Failed("unknown_task", f"this node has no task {given.task!r}; it has: {known}")
+            return self._unknown(attempt, given.task)
         running = RunningTask(attempt, task.name, self._desk)
         outcome: Outcome
         try:
@@ -187,6 +187,15 @@ class Python:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._desk.written()
         return outcome
+
+    def _unknown(self, attempt: Attempt, task: str) -> Outcome:
+        """Another node may have it: one with another app, or with the code of tomorrow."""
+        known = ", ".join(sorted(self._tasks)[:20]) or "none: start the node with --app"
+        said = f"this node has no task {task!r}; it has: {known}"
+        if attempt.snoozes >= UNKNOWN_TASK_RESTS_MAX:
+            return Failed("unknown_task", said)
+        attempt.detail = {"unknown_task": said}
+        return Snoozed(min(1.5**attempt.snoozes, UNKNOWN_TASK_REST_SECONDS_MAX))
 
     def resize(self, workers: int) -> None:
         self._threads.keep(workers + 1)

@@ -60,6 +60,8 @@ def one_test() -> Iterator[LocalMaker]:
             # Not before: what still ran would have gone wherever the App goes otherwise.
             for app in apps:
                 app.connect(None)
+                for task in app.tasks.values():
+                    task.stand_in = None
             if not is_clear:
                 _PLACE.close()  # something runs that cannot be stopped; the next test starts anew
 

@@ -146,7 +146,10 @@ class Stage:
 
     async def set_out(self, app: App, calls: Calls, at: datetime | None) -> None:
         """Let the node perform the App's tasks, and the App reach the node."""
-        self.tasks |= {name: calls.wired(task) for name, task in tasks_of(app).items()}
+        wired = {name: calls.wired(task) for name, task in tasks_of(app).items()}
+        self.tasks |= wired
+        for name, task in app.tasks.items():
+            task.stand_in = wired[name].function
         kinds = self.running.kinds
         await self.running.database.run(
             "node_set_kinds", self.running.node.node_id, kinds.names, sorted(self.tasks)
