@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windlass.sdk.app import App
     from windlass.sdk.async_client import AsyncClient
     from windlass.sdk.client import Client
+    from windlass.sdk.cron import INSTANT
     from windlass.sdk.current import Current, current
     from windlass.sdk.durable import Durable
     from windlass.sdk.durable_errors import DurableMisuse
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "INSTANT",
     "ApiError",
     "App",
     "AsyncClient",
@@ -104,6 +106,7 @@ _ROOMS = {
     "windlass.sdk.app": "App",
     "windlass.sdk.async_client": "AsyncClient",
     "windlass.sdk.client": "Client",
+    "windlass.sdk.cron": "INSTANT",
     "windlass.sdk.current": "Current current",
     "windlass.sdk.durable": "Durable",
     "windlass.sdk.durable_errors": "DurableMisuse",

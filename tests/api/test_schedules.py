@@ -103,6 +103,7 @@ async def test_every_problem_is_told_with_its_place_and_the_fix(api: Served) -> 
         ({"workflow": "greet"}, "/workflow", "not both"),
         ({"job": {"kind": "python", "input": {}}}, "/job/input/task", "must name a task"),
         ({"job": {**NOOP, "depends_on": []}}, "/job/depends_on", "overlap"),
+        ({"job": {**NOOP, "key": "k-${schedule.day}"}}, "/job", "there is ${schedule.instant}"),
         ({"job": [1]}, "/job", "JSON object"),
         ({"job": None, "workflow": "nobody"}, "/workflow/name", "publish it first"),
         ({"job": None, "workflow": {"input": {}}}, "/workflow/name", "say which"),

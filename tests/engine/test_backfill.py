@@ -12,6 +12,7 @@ from windlass.engine.backfill import BackfillTooLarge, backfill, count_backfill
 from windlass.engine.queues import QueueLimits, put_queue
 from windlass.errors import InvalidInput, NotFound
 from windlass.limits import BACKFILL_MAX
+from windlass.model import strict_json
 from windlass.store.database import Database
 
 SINCE = datetime(2024, 1, 1, tzinfo=UTC)
@@ -97,3 +98,20 @@ async def test_a_stretch_that_runs_backwards_and_a_schedule_that_is_not_there_ar
         await backfill(database, "nobody", SINCE, UNTIL)
     with pytest.raises(NotFound, match="there is no schedule 'nobody'"):
         await count_backfill(database, "nobody", SINCE, UNTIL)
+
+
+async def test_what_is_made_up_for_knows_for_which_instant(database: Database) -> None:
+    job = {
+        "kind": "noop",
+        "input": {"day": "${schedule.instant}", "said": ["for ${schedule.instant}"]},
+        "correlation_id": "books of ${schedule.instant}",
+    }
+    await put(database, rule=HOURLY, job=job)
+    await backfill(database, "minutely", SINCE, SINCE + timedelta(hours=2))
+    found = await sql(
+        database, "SELECT input::text, correlation_id FROM windlass.job ORDER BY input::text"
+    )
+    assert [(strict_json.parse(row["input"].encode()), row["correlation_id"]) for row in found] == [
+        ({"day": at, "said": [f"for {at}"]}, f"books of {at}")
+        for at in ("2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z")
+    ]

@@ -100,6 +100,7 @@ async def test_alike_are_those_of_one_rule_job_owner_and_priority(database: Data
         {"rule": {**HOURLY, "jitter": "5s"}},
         {"overlap": "skip"},
         {"workflow": {"name": "w"}},
+        {"job": {"kind": "noop", "input": {"at": "${schedule.instant}"}}},
     ],
 )
 def test_whoever_depends_on_more_goes_its_own_way(fields: dict[str, Any]) -> None:

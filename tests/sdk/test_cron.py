@@ -113,3 +113,18 @@ def test_names_are_told_apart_and_arguments_must_fit(app: windlass.App) -> None:
     app.cron("@hourly", name="typed", args=[3])(digest)
     with pytest.raises(windlass.InvalidArguments, match="'to'"):
         app.schedules["typed"].body("shop")
+
+
+def test_a_schedule_tells_what_it_runs_for_which_instant(app: windlass.App) -> None:
+    @app.cron("@daily", kwargs={"day": windlass.INSTANT, "title": "on ${schedule.instant}"})
+    @app.task
+    def close_books(day: datetime, title: str) -> None: ...
+
+    @app.durable
+    async def audit(since: datetime) -> None: ...
+
+    app.cron("@monthly", args=[windlass.INSTANT])(audit)
+    word = "${schedule.instant}"
+    job = app.schedules["close_books"].body("shop")["job"]
+    assert job["input"]["kwargs"] == {"day": word, "title": f"on {word}"}
+    assert app.schedules["audit"].body("shop")["workflow"]["input"] == {"since": word}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import windlass
 
 app = windlass.App("club")
@@ -11,6 +13,12 @@ greeted: list[str] = []  # by plain calls, as steps of a durable function are
 @app.cron("0 9 * * 1", timezone="Europe/Berlin")
 @app.task
 def digest() -> None: ...
+
+
+@app.cron("0 6 1 * *", kwargs={"month": windlass.INSTANT})
+@app.task
+def close_books(month: datetime) -> str:
+    return f"{month:%B}"
 
 
 @app.task

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from tests.testing.club import app, collect, digest, greeted, renew, season, trial
+from tests.testing.club import app, close_books, collect, digest, greeted, renew, season, trial
 from windlass.testing.local import Local, LocalMaker
 
 
@@ -19,6 +21,13 @@ def test_a_cron_of_the_app_runs_by_the_clock_of_its_zone(local: Local) -> None:
     ran = [f"{job.started_at:%a %H:%M}" for job in local.jobs(task=digest)]
     assert ran == ["Mon 07:00", "Mon 07:00"]  # in UTC: summer has begun
     assert len(local.calls(digest)) == 2
+
+
+def test_a_cron_knows_for_which_instant_it_runs(local: Local) -> None:
+    local.advance("40d")
+    assert [job.result for job in local.jobs(task=close_books)] == ["April", "May"]
+    instants = [kwargs["month"] for _, kwargs in local.calls(close_books)]
+    assert instants == [datetime(2030, month, 1, 6, tzinfo=UTC) for month in (4, 5)]
 
 
 def test_a_workflow_of_the_app_waits_for_its_approval(local: Local) -> None:

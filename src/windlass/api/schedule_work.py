@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from windlass.api.fields import fields_of
+from windlass.clock import wall
 from windlass.engine.schedule import ScheduleDraft
 from windlass.engine.start import Start, prepare
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.limits import INPUT_BYTES_MAX
 from windlass.model import strict_json
+from windlass.model.schedule_instant import INSTANT, fill, strange_word
 from windlass.model.submission import Rules, read_job, read_name
 from windlass.store.database import Database
 
@@ -37,6 +39,7 @@ def check_job(value: object, rules: Rules, now: datetime) -> None:
         value = {field: found for field, found in value.items() if field not in _ONCE}
     try:
         read_job(value, rules, now)
+        wrong += _strange_words(strict_json.write(value), "")
     except InvalidInput as trouble:
         wrong += trouble.problems
     if wrong:
@@ -60,7 +63,9 @@ async def check_workflow(database: Database, draft: ScheduleDraft) -> None:
     """It is there and takes the input. Raises InvalidInput."""
     if draft.workflow is None:
         return
-    asked = strict_json.parse(draft.workflow.encode())
+    if wrong := _strange_words(draft.workflow, "/workflow"):
+        raise InvalidInput(*wrong)
+    asked = strict_json.parse(fill(draft.workflow, wall()).encode())
     start = Start(workflow=asked["name"], version=asked["version"], input=asked["input"])
     [found] = await prepare(database.run, [start])
     if isinstance(found, NotFound):
@@ -73,6 +78,13 @@ async def check_workflow(database: Database, draft: ScheduleDraft) -> None:
                 for inner in found.problems
             )
         )
+
+
+def _strange_words(text: str, pointer: str) -> list[FieldProblem]:
+    word = strange_word(text)
+    if word is None:
+        return []
+    return [FieldProblem(pointer=pointer, detail=f"{word} is unknown; there is {INSTANT}")]
 
 
 def _version(value: object) -> int:

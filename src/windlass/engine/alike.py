@@ -17,6 +17,7 @@ from windlass.errors import InvalidInput
 from windlass.limits import RULES_KEPT_MAX
 from windlass.model import strict_json
 from windlass.model.draft import Draft
+from windlass.model.schedule_instant import INSTANT
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -25,6 +26,7 @@ def alike_of(draft: ScheduleDraft) -> UUID | None:
     """The same for all that fire alike; None: what it does depends on more than rule and job."""
     rule = strict_json.parse(draft.rule_json.encode())
     is_own = draft.job is None or draft.overlap != "allow" or bool(rule.get("jitter"))
+    is_own = is_own or INSTANT in (draft.job or "")
     if is_own or any(needs_of(draft.rule_json)):
         return None
     said = strict_json.write([draft.rule_json, draft.job, draft.owner, draft.priority])

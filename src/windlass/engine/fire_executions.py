@@ -16,6 +16,7 @@ from windlass.engine.making import Making, Refusal
 from windlass.engine.start import Prepared, Start, begin, prepare
 from windlass.errors import WindlassError
 from windlass.model import strict_json
+from windlass.model.schedule_instant import fill
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -46,7 +47,7 @@ def line_of(schedule_id: UUID) -> str:
 
 def _start(one: Making) -> Start:
     row = one.row
-    asked = strict_json.parse(row["workflow"].encode())
+    asked = strict_json.parse(fill(row["workflow"], one.decision.instant).encode())
     return Start(
         workflow=asked["name"],
         version=asked.get("version"),

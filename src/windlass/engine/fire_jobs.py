@@ -16,6 +16,7 @@ from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import RULES_KEPT_MAX
 from windlass.model import strict_json
 from windlass.model.draft import Draft
+from windlass.model.schedule_instant import fill
 from windlass.model.schedule_rule import EPOCH
 from windlass.model.submission import Rules, read_job
 from windlass.store.database import Connection, Record
@@ -57,8 +58,9 @@ def _drafted(
     drafted = []
     for one in makings:
         row = one.row
+        text = fill(row["job"], one.decision.instant)
         try:
-            draft = draft_of(row["job"], row["owner"], row["priority"], rules.max_attempts)
+            draft = draft_of(text, row["owner"], row["priority"], rules.max_attempts)
         except InvalidInput as trouble:
             one.refusal = Refusal("skipped", f"{trouble.code}: {trouble}")
             continue

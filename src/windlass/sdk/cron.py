@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypedDict, TypeVar, overload
 
 import msgspec
 
 from windlass import clock
 from windlass.errors import InvalidInput
+from windlass.model import schedule_instant
 from windlass.model.fire_decision import Misfire, Overlap
 from windlass.model.priority import Priority
 from windlass.model.schedule_read import RULE_FIELDS, read_rule
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# In the arguments of a schedule: the instant for which it fires, typed as what it becomes. Within a
+# longer text it is written "${schedule.instant}".
+INSTANT: Final[datetime] = datetime.max.replace(tzinfo=UTC)
+_INSTANT_JSON: Final = msgspec.json.encode(INSTANT)
 
 _SETTINGS: Final = ("overlap", "misfire", "catchup", "priority")
 
@@ -88,6 +94,14 @@ class ScheduleCode:
         }
 
     def _work(self) -> dict[str, Any]:
+        """With the word that the server fills in, where the code has INSTANT."""
+        written = msgspec.json.encode(self._written())
+        found: dict[str, Any] = msgspec.json.decode(
+            written.replace(_INSTANT_JSON, b'"' + schedule_instant.INSTANT.encode() + b'"')
+        )
+        return found
+
+    def _written(self) -> dict[str, Any]:
         if isinstance(self.target, Task):
             whole = msgspec.json.decode(self.target.arguments.encode(self.args, self.kwargs))
             given = {name: value for name, value in whole.items() if value}
