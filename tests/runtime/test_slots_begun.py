@@ -15,7 +15,7 @@ import pytest
 from tests.model.attempts import attempt
 from windlass import current
 from windlass.model.attempt import Attempt
-from windlass.model.outcome import Outcome, Succeeded, TimedOut
+from windlass.model.outcome import Failed, Outcome, Succeeded, TimedOut
 from windlass.runtime.kinds import Kinds
 from windlass.runtime.slots import Slots
 from windlass.strategies.desk import EmptyDesk
@@ -166,7 +166,12 @@ async def test_an_input_that_cannot_be_begun_is_performed_and_says_what_is_wrong
     for text in ('{"task":"nowhere"}', '{"task":"quick","arg":[1]}', "[]", "nonsense"):
         stage.begin_with(text)
         await stage.slots.empty(10)
-    assert stage.names == ["failed"] * 4
+    assert stage.names == ["snoozed", "failed", "failed", "failed"]
+    problems = [outcome.message for outcome in stage.ends if isinstance(outcome, Failed)]
+    assert problems[:2] == [
+        "/input/arg: unknown field; known are task args kwargs",
+        "/input: must be an object",
+    ]
 
 
 async def test_an_input_only_lenient_readers_understand_is_still_that_of_its_task(

@@ -80,7 +80,8 @@ async def test_an_async_task_is_enqueued_from_async_code(shop: ModuleType) -> No
 
 def test_in_a_transaction_a_task_is_enqueued_if_that_commits(shop: ModuleType) -> None:
     from django.db import transaction
-    from django_tasks.exceptions import TaskResultDoesNotExist
+
+    from windlass.sdk.bridges.django_names import TaskResultDoesNotExist
 
     with transaction.atomic():
         kept = shop.reserve.enqueue("chair")
@@ -128,7 +129,7 @@ def test_a_task_enqueues_another_from_a_node(shop: ModuleType) -> None:
 
 
 def test_signals_tell_of_the_life_of_a_task(shop: ModuleType) -> None:
-    from django_tasks.signals import task_enqueued, task_finished, task_started
+    from windlass.sdk.bridges.django_names import task_enqueued, task_finished, task_started
 
     heard: list[tuple[str, str]] = []
 
@@ -156,7 +157,7 @@ def test_signals_tell_of_the_life_of_a_task(shop: ModuleType) -> None:
 
 @pytest.mark.parametrize("unknown", ["job_0190a1b2c3d4e5f60718293a4b5c6d7e", "nonsense", ""])
 def test_a_result_that_is_not_there_is_said_not_to_be(shop: ModuleType, unknown: str) -> None:
-    from django_tasks.exceptions import TaskResultDoesNotExist
+    from windlass.sdk.bridges.django_names import TaskResultDoesNotExist
 
     with pytest.raises(TaskResultDoesNotExist):
         shop.add.get_result(unknown)

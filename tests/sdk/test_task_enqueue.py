@@ -113,14 +113,6 @@ def test_a_result_that_is_not_what_the_task_promised_fails_it() -> None:
     assert failed.value.state == "dead"
 
 
-def test_a_task_that_no_node_has_is_explained(sample: App) -> None:
-    task = App("elsewhere").task(lambda: None)
-    task.home, task.name = sample, "unknown.to.all"
-    handle = task.using(max_attempts=1).enqueue()
-    with pytest.raises(windlass.JobFailed, match=r"unknown\.to\.all"):
-        handle.result(30)
-
-
 def test_why_says_that_no_node_has_the_task(sample: App) -> None:
     task = App("elsewhere").task(name="unknown.to.all")(lambda: None)
     task.home = sample

@@ -33,4 +33,6 @@ def test_the_workflows_that_the_page_shows_are_workflows() -> None:
 def test_the_schedules_that_the_page_shows_are_schedules() -> None:
     app = run("schedules.md", app=windlass.App("shop"))
     bodies = [schedule.body(app.name) for schedule in app.schedules.values()]
-    assert [body["job"]["input"]["task"] for body in bodies] == ["digest", "count_stock"]
+    assert [body["job"]["input"]["task"] for body in bodies] == [
+        *("digest", "count_stock", "close_books")
+    ]

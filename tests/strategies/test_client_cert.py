@@ -26,6 +26,17 @@ from windlass.strategies import client_cert
 from windlass.strategies.auth import AuthFailed, Credentials, Prepared
 
 MTLS = {"type": "mtls", "secret": "cert"}
+_MAY_SIGN = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +82,8 @@ def issue(name: str, by: Issued | None = None, *, is_authority: bool = False) ->
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(authority_key, critical=False)
     )
+    if is_authority:  # and says so: newer Pythons insist
+        builder = builder.add_extension(_MAY_SIGN, critical=True)
     return Issued(certificate=builder.sign(issuer_key, hashes.SHA256()), key=key)
 
 

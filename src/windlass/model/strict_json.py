@@ -70,10 +70,16 @@ def write(value: Any, depth_max: int = JSON_DEPTH_MAX) -> str:
         raise ValueError(_too_deep()) from None
     if _NUL_TEXT in text and _NUL.search(text):
         raise ValueError("holds the character U+0000, which cannot be stored")
-    # Counting brackets costs nothing and clears nearly every body; only the rest is walked.
-    if text.count(b"[") + text.count(b"{") > depth_max and _depth(value) > depth_max:
+    written = text.decode()
+    if is_too_deep(written, value, depth_max):
         raise ValueError(_too_deep())
-    return text.decode()
+    return written
+
+
+def is_too_deep(text: str, value: Any, depth_max: int = JSON_DEPTH_MAX) -> bool:
+    """Whether `value`, which was read from `text` or written to it, is nested too deeply."""
+    # Counting brackets costs nothing and clears nearly every body; only the rest is walked.
+    return text.count("[") + text.count("{") > depth_max and _depth(value) > depth_max
 
 
 def _too_deep() -> str:

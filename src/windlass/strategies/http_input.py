@@ -9,7 +9,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from windlass.duration import parse_seconds
-from windlass.limits import CALLBACK_SECONDS_MAX, REDIRECTS_MAX, TIMEOUT_SECONDS_MAX
+from windlass.limits import (
+    CALLBACK_SECONDS_MAX,
+    JSON_DEPTH_MAX,
+    REDIRECTS_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from windlass.model import strict_json
 from windlass.model.outcome import Failed
 from windlass.model.pointer import step
 from windlass.strategies.auth import check_auth
@@ -42,6 +48,8 @@ def read_input(text: str) -> dict[str, Any] | Failed:
         return refused_input([("", f"is not JSON that can be taken: {trouble}")])
     if not isinstance(given, dict):
         return refused_input([("", "must be an object")])
+    if strict_json.is_too_deep(text, given):
+        return refused_input([("", f"is nested deeper than {JSON_DEPTH_MAX} levels")])
     problems = check_input(given)
     return refused_input(problems) if problems else given
 

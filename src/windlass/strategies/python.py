@@ -72,6 +72,8 @@ def _read(text: str) -> _Given:
     except msgspec.MsgspecError:
         # Slower, not as strict about what SQL has let in, and able to say all that is wrong.
         given = json.loads(text)
+    if not isinstance(given, dict):
+        raise _Refused([("", "must be an object")])
     if problems := check_input(given):
         raise _Refused(problems)
     return _Given(**given)

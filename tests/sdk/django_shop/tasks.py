@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django_tasks import TaskContext, task
+if TYPE_CHECKING:
+    from django_tasks import TaskContext, task
+else:
+    try:
+        from django.tasks import TaskContext, task
+    except ImportError:  # before Django 6
+        from django_tasks import TaskContext, task
 
 
 class OutOfStamps(Exception):
