@@ -15,7 +15,7 @@ from windlass.limits import BODY_BYTES_MAX, INPUT_BYTES_MAX
 JSON = {"Content-Type": "application/json"}
 GHOST = "job_" + "0" * 32
 YEAR = 366 * 24 * 3600
-DEEP = "[" * 1000 + "]" * 1000
+DEEP = "[" * 100_000 + "]" * 100_000  # deeper than any Python reads
 
 # A field of POST /v1/jobs, what is wrong with it, and where the answer must point.
 FIELDS: list[tuple[dict[str, Any], str]] = [
