@@ -118,7 +118,8 @@ def test_one_job_is_shown_field_by_field_without_what_is_empty(
 ) -> None:
     finished = job(
         state="succeeded",
-        attempt=2,
+        attempt=3,
+        snoozes=1,  # an attempt that spent no try
         started_at="2026-01-31T12:00:00Z",
         finished_at="2026-01-31T12:00:01.500Z",
         input={"to": "a@b.c"},

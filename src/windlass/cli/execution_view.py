@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.cli.client import Answer
-from windlass.cli.job_view import error_text
+from windlass.cli.job_view import error_text, tries
 from windlass.cli.listing import show_one
 from windlass.cli.moment import length, parse, when
 from windlass.cli.options import Reading
@@ -70,7 +70,7 @@ def _place(job: Mapping[str, Any]) -> str:
 JOB: Final = (
     Column(title="step", take=_place),
     *columns("id", "kind", "state"),
-    Column(title="tries", take=lambda job: f"{job.get('attempt', 0)}/{job.get('max_attempts')}"),
+    Column(title="tries", take=tries),
     *columns("started_at"),
     Column(title="took", take=_took),
     Column(title="error", take=lambda job: error_text(job.get("error"))),

@@ -10,8 +10,13 @@ from windlass.cli.output import compact
 from windlass.cli.table import Column, columns, instant
 
 
-def _tries(job: Mapping[str, Any]) -> str:
-    return f"{job.get('attempt', 0)}/{job.get('max_attempts', '?')}"
+def tried(job: Mapping[str, Any]) -> int:
+    """How many tries are spent: what was put off was an attempt, and spent none."""
+    return (job.get("attempt") or 0) - (job.get("snoozes") or 0)
+
+
+def tries(job: Mapping[str, Any]) -> str:
+    return f"{tried(job)}/{job.get('max_attempts', '?')}"
 
 
 def _last_change(job: Mapping[str, Any]) -> str | None:
@@ -52,12 +57,12 @@ def attempt_took(attempt: Mapping[str, Any]) -> str:
 
 ROW: Final = (
     *columns("id", "kind", "state", "queue"),
-    Column(title="tries", take=_tries),
+    Column(title="tries", take=tries),
     instant("when", _last_change),
 )
 PAGE: Final = (
     *columns("id", "kind", "state", "queue", "priority"),
-    Column(title="tries", take=_tries),
+    Column(title="tries", take=tries),
     *columns("created_at"),
     instant("due", "run_at"),
     *columns("started_at", "finished_at"),
@@ -91,6 +96,6 @@ def sentence(job: Mapping[str, Any]) -> str:
         case "running" if job.get("cancel_requested_at"):
             return f"{text}, asked to stop"
         case "running":
-            return f"{text}, attempt {_tries(job)}"
+            return f"{text}, attempt {tries(job)}"
         case _:
             return text

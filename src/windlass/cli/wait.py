@@ -11,7 +11,7 @@ from typing import Any
 from windlass.cli.away import though_away
 from windlass.cli.client import Answer, Client, segment
 from windlass.cli.exits import Exit, Stopped
-from windlass.cli.job_view import error_text
+from windlass.cli.job_view import error_text, tried
 from windlass.cli.limits import (
     POLL_GRACE_SECONDS,
     POLL_SECONDS,
@@ -82,6 +82,6 @@ def _poll(client: Client, job_id: str, poll: float, tell: Teller) -> Answer:
 
 
 def _progress(job: dict[str, Any]) -> str:
-    tried = job.get("attempt") or 0
-    attempt = f", attempt {tried} of {job.get('max_attempts', '?')}" if tried else ""
+    spent = tried(job)
+    attempt = f", attempt {spent} of {job.get('max_attempts', '?')}" if spent else ""
     return f"{job['id']} {job['state']}{attempt}"
