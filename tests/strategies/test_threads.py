@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.strategies.calls import called
 from windlass.strategies.threads import SHORT_SECONDS, Threads
 
 
@@ -36,14 +37,14 @@ async def test_a_call_gives_its_value_from_another_thread(threads: Threads) -> N
     def where(a: int, *, b: int) -> tuple[int, int]:
         return a + b, threading.get_ident()
 
-    total, thread = await threads.call(where, [1], {"b": 2})
+    total, thread = await called(threads, where, [1], {"b": 2})
     assert total == 3
     assert thread != threading.get_ident()
 
 
 async def test_an_exception_comes_out_as_it_is(threads: Threads) -> None:
     with pytest.raises(ZeroDivisionError):
-        await threads.call(lambda: 1 / 0, [], {})
+        await called(threads, lambda: 1 / 0, [], {})
 
 
 @pytest.mark.parametrize(
@@ -56,34 +57,34 @@ async def test_what_would_end_a_program_ends_the_task_only(
         raise raised
 
     with pytest.raises(RuntimeError, match=f"the task raised {type(raised).__name__}"):
-        await threads.call(leave, [], {})
-    assert await threads.call(lambda: "still there", [], {}) == "still there"
+        await called(threads, leave, [], {})
+    assert await called(threads, lambda: "still there", [], {}) == "still there"
 
 
 async def test_a_stop_iteration_does_not_leave_its_caller_waiting(threads: Threads) -> None:
     async with asyncio.timeout(5):
         with pytest.raises(RuntimeError, match="the task raised StopIteration"):
-            await threads.call(lambda: next(iter([])), [], {})
+            await called(threads, lambda: next(iter([])), [], {})
 
 
 async def test_as_many_run_at_once_as_are_called(threads: Threads) -> None:
     all_are_here = threading.Barrier(20)
     async with asyncio.timeout(10):
-        calls = [threads.call(all_are_here.wait, [10], {}) for _ in range(20)]
+        calls = [called(threads, all_are_here.wait, [10], {}) for _ in range(20)]
         assert sorted(await asyncio.gather(*calls)) == list(range(20))
 
 
 async def test_a_thread_is_used_again(threads: Threads) -> None:
-    first = await threads.call(threading.get_ident, [], {})
+    first = await called(threads, threading.get_ident, [], {})
     await until(lambda: threads.idle == 1)
-    assert await threads.call(threading.get_ident, [], {}) == first
+    assert await called(threads, threading.get_ident, [], {}) == first
 
 
 async def stop_when_begun(
     threads: Threads, function: Callable[[], None], begun: Callable[[], bool]
 ) -> None:
     """Call it and let its time be up a moment after it has begun."""
-    call = asyncio.create_task(threads.call(function, [], {}))
+    call = asyncio.create_task(called(threads, function, [], {}))
     await until(begun)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
@@ -136,7 +137,7 @@ async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
         came_back.set()  # not reached: the stop takes effect at the next instruction
 
     await stop_when_begun(threads, stuck, begun.is_set)
-    assert await threads.call(lambda: 5, [], {}) == 5
+    assert await called(threads, lambda: 5, [], {}) == 5
     assert threads.idle < 2, "the first is still stuck, and held nobody up"
     await until(lambda: threads.idle == 2)
     assert not came_back.is_set()
@@ -145,19 +146,19 @@ async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
 async def test_a_stop_hits_no_later_call(threads: Threads) -> None:
     """Calls that end just when they are stopped; whatever comes after them must be untouched."""
     for n in range(100):
-        call = asyncio.create_task(threads.call(time.sleep, [0.0002 * (n % 5)], {}))
+        call = asyncio.create_task(called(threads, time.sleep, [0.0002 * (n % 5)], {}))
         await asyncio.sleep(0.0002 * (n % 7))
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        assert await threads.call(lambda n=n: n, [], {}) == n
+        assert await called(threads, lambda n=n: n, [], {}) == n
 
 
 async def test_a_call_cancelled_before_it_begins_is_never_made(threads: Threads) -> None:
     made: list[int] = []
-    call = asyncio.create_task(threads.call(made.append, [1], {}))
+    call = asyncio.create_task(called(threads, made.append, [1], {}))
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
-    await threads.call(lambda: None, [], {})
+    await called(threads, lambda: None, [], {})
     assert made == []
 
 
@@ -165,7 +166,7 @@ async def test_closing_lets_the_threads_go() -> None:
     before = set(task_threads())
     threads = Threads()
     all_are_here = threading.Barrier(5)
-    await asyncio.gather(*(threads.call(all_are_here.wait, [10], {}) for _ in range(5)))
+    await asyncio.gather(*(called(threads, all_are_here.wait, [10], {}) for _ in range(5)))
     await until(lambda: threads.idle == 5)
     threads.close()
     await until(lambda: set(task_threads()) <= before)
@@ -174,7 +175,7 @@ async def test_closing_lets_the_threads_go() -> None:
 async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
     before = len(task_threads())
     gate = threading.Event()
-    calls = [asyncio.create_task(threads.call(gate.wait, [], {})) for _ in range(4)]
+    calls = [asyncio.create_task(called(threads, gate.wait, [], {})) for _ in range(4)]
     await until(lambda: len(task_threads()) == before + 4)
     threads.keep(1)
     assert len(task_threads()) == before + 4, "they are in use"
@@ -187,7 +188,7 @@ async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
         return len(task_threads()) == before + 1
 
     await until(have_gone)
-    assert await threads.call(str, [7], {}) == "7"
+    assert await called(threads, str, [7], {}) == "7"
 
 
 async def learn_that_calls_are_short(threads: Threads) -> None:
@@ -196,7 +197,7 @@ async def learn_that_calls_are_short(threads: Threads) -> None:
 
     async with asyncio.timeout(10):
         while not is_known():
-            await asyncio.gather(*(threads.call(int, [], {}) for _ in range(50)))
+            await asyncio.gather(*(called(threads, int, [], {}) for _ in range(50)))
 
 
 async def test_after_many_short_calls_a_long_one_holds_up_none_of_its_neighbours(
@@ -207,8 +208,8 @@ async def test_after_many_short_calls_a_long_one_holds_up_none_of_its_neighbours
     async with asyncio.timeout(10):
         for _ in range(rounds):
             # Each but the last waits for one that was called after it.
-            waits = [threads.call(gate.wait, [10], {}) for gate in gates]
-            opens = [threads.call(gate.set, [], {}) for gate in reversed(gates)]
+            waits = [called(threads, gate.wait, [10], {}) for gate in gates]
+            opens = [called(threads, gate.set, [], {}) for gate in reversed(gates)]
             assert (await asyncio.gather(*waits, *opens))[: len(gates)] == [True] * len(gates)
             for gate in gates:
                 gate.clear()
@@ -222,7 +223,7 @@ async def test_short_calls_by_the_thousand_all_end_as_they_should(threads: Threa
 
     async with asyncio.timeout(20):
         for _ in range(5):
-            calls = [threads.call(odd_ones_fail, [n], {}) for n in range(1_000)]
+            calls = [called(threads, odd_ones_fail, [n], {}) for n in range(1_000)]
             ends = await asyncio.gather(*calls, return_exceptions=True)
             assert ends[::2] == list(range(0, 1_000, 2))
             assert [str(end) for end in ends[1::2]] == [str(n) for n in range(1, 1_000, 2)]
@@ -237,11 +238,11 @@ async def test_stopping_one_of_many_short_calls_stops_no_other(threads: Threads)
         while True:
             pass
 
-    spinning = asyncio.create_task(threads.call(spin, [], {}))
-    others = asyncio.gather(*(threads.call(str, [n], {}) for n in range(200)))
+    spinning = asyncio.create_task(called(threads, spin, [], {}))
+    others = asyncio.gather(*(called(threads, str, [n], {}) for n in range(200)))
     await until(begun.is_set)
     spinning.cancel()
     async with asyncio.timeout(10):
         assert await others == [str(n) for n in range(200)]
         await asyncio.gather(spinning, return_exceptions=True)
-        assert await threads.call(int, [], {}) == 0
+        assert await called(threads, int, [], {}) == 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.strategies.calls import called
 from windlass.strategies.user_loop import PATIENCE_SECONDS, UserLoop
 
 
@@ -23,7 +24,7 @@ async def test_a_call_gives_its_value_from_another_loop(loop: UserLoop) -> None:
         await asyncio.sleep(0)
         return a + b, threading.get_ident()
 
-    total, thread = await loop.call(where, [1], {"b": 2})
+    total, thread = await called(loop, where, [1], {"b": 2})
     assert total == 3
     assert thread != threading.get_ident()
 
@@ -33,7 +34,7 @@ async def test_an_exception_comes_out_as_it_is(loop: UserLoop) -> None:
         raise ZeroDivisionError("no")
 
     with pytest.raises(ZeroDivisionError, match="no"):
-        await loop.call(fail, [], {})
+        await called(loop, fail, [], {})
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
@@ -47,9 +48,9 @@ async def test_what_would_end_a_program_ends_the_task_only(
         await asyncio.sleep(0.02)
         return "still there"
 
-    staying = asyncio.create_task(loop.call(stay, [], {}))
+    staying = asyncio.create_task(called(loop, stay, [], {}))
     with pytest.raises(RuntimeError, match=f"the task raised {type(raised).__name__}"):
-        await loop.call(leave, [], {})
+        await called(loop, leave, [], {})
     assert await staying == "still there"
 
 
@@ -66,7 +67,7 @@ async def test_a_task_that_cancels_itself_has_failed_and_is_not_taken_for_stoppe
 
     for task in (give_up, wait_for_a_cancelled_one):
         with pytest.raises(RuntimeError, match="cancelled itself"):
-            await loop.call(task, [], {})
+            await called(loop, task, [], {})
 
 
 async def test_tasks_run_side_by_side(loop: UserLoop) -> None:
@@ -77,7 +78,7 @@ async def test_tasks_run_side_by_side(loop: UserLoop) -> None:
 
     shared: list[asyncio.Barrier] = []
     async with asyncio.timeout(5):
-        places = await asyncio.gather(*(loop.call(meet, [shared], {}) for _ in range(10)))
+        places = await asyncio.gather(*(called(loop, meet, [shared], {}) for _ in range(10)))
     assert sorted(places) == list(range(10))
 
 
@@ -95,7 +96,7 @@ async def test_a_stopped_task_is_cancelled_where_it_waits(loop: UserLoop) -> Non
         finally:
             over.set()
 
-    call = asyncio.create_task(loop.call(wait, [], {}))
+    call = asyncio.create_task(called(loop, wait, [], {}))
     assert await asyncio.to_thread(begun.wait, 5)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
@@ -116,7 +117,7 @@ async def test_a_coroutine_that_blocks_holds_up_neither_the_node_nor_the_tasks_a
     async def quick() -> str:
         return "done"
 
-    call = asyncio.create_task(loop.call(block, [], {}))
+    call = asyncio.create_task(called(loop, block, [], {}))
     assert await asyncio.to_thread(begun.wait, 5)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):  # the node's own loop goes on, or this would not end
@@ -126,7 +127,7 @@ async def test_a_coroutine_that_blocks_holds_up_neither_the_node_nor_the_tasks_a
         while True:
             try:
                 async with asyncio.timeout(0.1):
-                    assert await loop.call(quick, [], {}) == "done"
+                    assert await called(loop, quick, [], {}) == "done"
                 break
             except TimeoutError:
                 continue
@@ -139,7 +140,7 @@ async def test_a_closed_loop_ends_its_thread() -> None:
     async def who() -> threading.Thread:
         return threading.current_thread()
 
-    thread = await loop.call(who, [], {})
+    thread = await called(loop, who, [], {})
     loop.close()
     await asyncio.to_thread(thread.join, 5)
     assert not thread.is_alive()
@@ -156,10 +157,10 @@ async def test_what_has_not_begun_on_a_stuck_loop_begins_on_the_next(loop: UserL
     async def who() -> threading.Thread:
         return threading.current_thread()
 
-    held_up = await loop.call(who, [], {})
-    stuck = asyncio.create_task(loop.call(block, [], {}))
+    held_up = await called(loop, who, [], {})
+    stuck = asyncio.create_task(called(loop, block, [], {}))
     assert await asyncio.to_thread(begun.wait, 5)
-    behind = [asyncio.create_task(loop.call(who, [], {})) for _ in range(3)]
+    behind = [asyncio.create_task(called(loop, who, [], {})) for _ in range(3)]
     await asyncio.sleep(0)  # they are handed over
     stuck.cancel()
     async with asyncio.timeout(PATIENCE_SECONDS + 10):
@@ -185,9 +186,9 @@ async def test_a_task_that_others_cancel_before_it_begins_leaves_nobody_waiting(
     async def wait() -> None:
         await asyncio.sleep(60)
 
-    first = asyncio.create_task(loop.call(cancel_the_others, [], {}))
+    first = asyncio.create_task(called(loop, cancel_the_others, [], {}))
     assert await asyncio.to_thread(ready.wait, 5)
-    others = [asyncio.create_task(loop.call(wait, [], {})) for _ in range(3)]
+    others = [asyncio.create_task(called(loop, wait, [], {})) for _ in range(3)]
     for _ in range(3):  # a turn to call, and one in which the other loop is told of it
         await asyncio.sleep(0)
     all_are_here.set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 import structlog
 
@@ -19,7 +18,7 @@ from windlass.runtime.replaced import Replaced, replace
 from windlass.strategies.described import Described, describe_builtin, describe_plugin
 from windlass.strategies.plugged import Plugged
 from windlass.strategies.plugins import Plugin
-from windlass.strategies.strategy import Beginning, Instant, Resizable, Strategy
+from windlass.strategies.strategy import Begin, Instant, Resizable, Strategy
 from windlass.strategies.task import Task
 
 log = structlog.get_logger()
@@ -43,7 +42,6 @@ class Kinds:
     _workers: int | None = None
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _deadlines: Deadlines = field(default_factory=Deadlines)
-    _begins: dict[type, bool] = field(default_factory=dict)  # looked up, as asking takes long
 
     @property
     def names(self) -> list[str]:
@@ -84,12 +82,13 @@ class Kinds:
 
     def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Begun | None:
         """Without a task, if its strategy can. None: it is to be performed."""
-        strategy = self._beginning(attempt.kind)
-        if strategy is None:
+        strategy = self.slotted.get(attempt.kind)
+        begin: Begin | None = getattr(strategy, "begin", None)
+        if begin is None:
             return None
         begun = Begun(on_end)
         try:
-            work = strategy.begin(attempt, begun.end)
+            work = begin(attempt, begun.end)
         except Exception as trouble:
             log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
             return None  # performing it will say what is wrong
@@ -98,13 +97,6 @@ class Kinds:
         seconds = self._deadline_seconds(attempt)
         begun.go_on(work, seconds, self._deadlines)
         return begun
-
-    def _beginning(self, kind: str) -> Beginning | None:
-        strategy = self.slotted.get(kind)
-        known = self._begins.get(type(strategy))
-        if known is None:
-            known = self._begins[type(strategy)] = isinstance(strategy, Beginning)
-        return cast("Beginning", strategy) if known else None
 
     async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
         strategy = self.slotted.get(attempt.kind)

@@ -81,26 +81,6 @@ class Ends:
                 self._loop.call_soon(self._take, context=self._context)
 
 
-async def end_of(start: Callable[[OnEnd], Stoppable]) -> Any:
-    """Start a call and wait for it; whoever cancels that stops the call."""
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def end(value: Any, raised: BaseException | None) -> None:
-        if future.done():
-            return  # its waiter has just been cancelled
-        if raised is None:
-            future.set_result(value)
-        else:
-            future.set_exception(raised)
-
-    call = start(end)
-    try:
-        return await future
-    except asyncio.CancelledError:
-        call.stop()
-        raise
-
-
 def harmless(raised: BaseException) -> Exception:
     """SystemExit and the like end the task, not the node; a future takes no StopIteration."""
     if isinstance(raised, Exception) and not isinstance(raised, StopIteration):

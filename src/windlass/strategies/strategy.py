@@ -34,13 +34,12 @@ class Work(Protocol):
         """Nobody wants to know its end any more. False: it has ended, and its outcome comes."""
 
 
-@runtime_checkable
-class Beginning(Protocol):
-    """A strategy whose work is done elsewhere, so that waiting for it needs no task: one for each
-    attempt costs as much as a short attempt does.
+class Begin(Protocol):
+    """`begin` of a strategy whose work is done elsewhere, if it has one: waiting for that needs no
+    task, and one for each attempt costs as much as a short attempt does.
     """
 
-    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Work | None:
+    def __call__(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Work | None:
         """`on_end` hears the outcome in a later turn of the loop, unless the work is stopped
         before. None: this one is not to be begun but performed.
         """

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from windlass.strategies.ends import Call, Ends, OnEnd, end_of, harmless
+from windlass.strategies.ends import Call, Ends, OnEnd, harmless
 
 IDLE_SECONDS: Final = 30.0
 # Calls that take less are short. The average forgets by eighths, and one long call counts no more
@@ -121,11 +121,6 @@ class Threads:
     def idle(self) -> int:
         return len(self._resting)
 
-    async def call(
-        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        return await end_of(lambda on_end: self.start(function, args, kwargs, on_end))
-
     def start(
         self,
         function: Callable[..., Any],
@@ -133,7 +128,7 @@ class Threads:
         kwargs: dict[str, Any],
         on_end: OnEnd,
     ) -> _Call:
-        """Without waiting for its end, which `on_end` hears, unless the call is stopped before."""
+        """`on_end` hears its end in a later turn of the loop, unless the call is stopped before."""
         loop = asyncio.get_running_loop()
         if self._ends is None:
             self._ends = Ends(loop)

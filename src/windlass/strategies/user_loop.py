@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import uvloop
 
-from windlass.strategies.ends import Call, Ends, OnEnd, end_of, harmless
+from windlass.strategies.ends import Call, Ends, OnEnd, harmless
 
 PATIENCE_SECONDS: Final = 1.0
 
@@ -150,11 +150,6 @@ class UserLoop:
         self._ends: Ends | None = None  # None: not called yet
         self._running: _Running | None = None
 
-    async def call(
-        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        return await end_of(lambda on_end: self.start(function, args, kwargs, on_end))
-
     def start(
         self,
         function: Callable[..., Any],
@@ -162,7 +157,7 @@ class UserLoop:
         kwargs: dict[str, Any],
         on_end: OnEnd,
     ) -> _Call:
-        """Without waiting for its end, which `on_end` hears, unless the call is stopped before."""
+        """`on_end` hears its end in a later turn of the loop, unless the call is stopped before."""
         call = _Call(self, function, args, kwargs, on_end)
         running = self._running or self._start(asyncio.get_running_loop())
         running.hand_over(call)
