@@ -105,6 +105,11 @@ async def test_every_problem_is_told_with_its_place_and_the_fix(api: Served) -> 
         ({"job": {**NOOP, "depends_on": []}}, "/job/depends_on", "overlap"),
         ({"job": {**NOOP, "key": "k-${schedule.day}"}}, "/job", "there is ${schedule.instant}"),
         ({"job": [1]}, "/job", "JSON object"),
+        (
+            {"job": None, "workflow": {"name": "greet", "input": {"at": "${schedule.instnat}"}}},
+            "/workflow",
+            "there is ${schedule.instant}",
+        ),
         ({"job": None, "workflow": "nobody"}, "/workflow/name", "publish it first"),
         ({"job": None, "workflow": {"input": {}}}, "/workflow/name", "say which"),
         ({"job": None, "workflow": {"name": "x", "inptu": 1}}, "/workflow/inptu", "unknown"),
@@ -123,6 +128,15 @@ async def test_what_cannot_be_is_refused_with_the_reason(
     assert pointer in found, found
     assert said in found[pointer]
     assert len(found) == 1
+
+
+async def test_an_execution_is_told_for_which_instant_it_was_started(api: Served) -> None:
+    await api.post("/v1/workflows", {**document(step("a")), "name": "greet"}, 201)
+    work = {"name": "greet", "input": {"at": "${schedule.instant}"}}
+    await api.post(PATH, {"name": "weekly", "cron": "@weekly", "workflow": work}, 201)
+    triggered = await api.post(f"{PATH}/weekly/trigger", None, 201)
+    started = await api.get(f"/v1/executions/{triggered['execution_id']}")
+    assert started["input"] == {"at": triggered["instant"]}
 
 
 async def test_a_workflow_is_checked_with_its_input(api: Served) -> None:
