@@ -21,7 +21,9 @@ async def serve_with(servers: PrivateServers, database_url: str) -> AsyncIterato
     async with AsyncExitStack() as stack:
 
         async def start(settings: Settings) -> Served:
-            return await stack.enter_async_context(serve(database_url, servers.redis_url, settings))
+            return await stack.enter_async_context(
+                serve(database_url, servers.redis_of(database_url), settings)
+            )
 
         yield start
 
@@ -30,7 +32,7 @@ async def serve_with(servers: PrivateServers, database_url: str) -> AsyncIterato
 async def door(servers: PrivateServers, template_url: str) -> AsyncIterator[Served]:
     """One API for all tests that only knock and change nothing."""
     url = await servers.create_database(template_url)
-    async with serve(url, servers.redis_url, Settings()) as served:
+    async with serve(url, servers.redis_of(url), Settings()) as served:
         yield served
 
 

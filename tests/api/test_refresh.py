@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-from redis.asyncio import Redis
-
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, until
 from tests.engine.executions import job, put
 from windlass import ids
 from windlass.engine.refresh import Refreshed
 from windlass.model.placement import SHARDS, owner_of, shard_of
-from windlass.testing.servers import PrivateServers
-
-
-@pytest.fixture
-async def clean(servers: PrivateServers) -> None:
-    async with Redis.from_url(servers.redis_url) as client:
-        await client.flushall()
 
 
 async def test_every_shard_has_its_node_and_what_is_to_be_done(
-    clean: None, api: Served, node: ActingNode
+    api: Served, node: ActingNode
 ) -> None:
     other = await ActingNode(database=api.database).join()
     leaving = await ActingNode(database=api.database).join()

@@ -17,9 +17,8 @@ PATH = "/v1/system/sweep"
 
 
 @pytest.fixture
-async def redis(servers: PrivateServers) -> Any:
-    async with Redis.from_url(servers.redis_url) as client:
-        await client.flushall()
+async def redis(servers: PrivateServers, database_url: str) -> Any:
+    async with Redis.from_url(servers.redis_of(database_url)) as client:
         yield client
 
 

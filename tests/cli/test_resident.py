@@ -41,7 +41,11 @@ class Theirs:
 async def running(app: Any, servers: PrivateServers, database_url: str) -> compose.Windlass:
     settings = replace(Settings(), workers=1, roles=("worker",))
     return await compose.start(
-        settings, database_url=database_url, redis_url=servers.redis_url, taken=None, app=app
+        settings,
+        database_url=database_url,
+        redis_url=servers.redis_of(database_url),
+        taken=None,
+        app=app,
     )
 
 

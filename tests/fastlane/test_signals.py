@@ -10,7 +10,7 @@ import pytest
 
 from windlass.embedded.valkey import EmbeddedValkey
 from windlass.fastlane.coordinator import Coordinators
-from windlass.fastlane.keys import COORDINATORS, coordinator
+from windlass.fastlane.keys import COORDINATORS, INSTALLATION, coordinator
 from windlass.fastlane.lane import FastLane, LaneDown
 from windlass.fastlane.signals import Signals
 from windlass.limits import SIGNALS_PENDING_MAX
@@ -34,7 +34,7 @@ async def lane(valkey: EmbeddedValkey, redis: Any) -> AsyncIterator[FastLane]:
 async def test_a_beat_tells_the_newcomer_and_whom_a_flush_has_forgotten(
     lane: FastLane, redis: Any
 ) -> None:
-    coordinators = Coordinators(lane)
+    coordinators = Coordinators(lane, b"here")
     first_ms, is_new = await coordinators.beat(ME, is_renewal=False)
     assert is_new
     again_ms, is_new = await coordinators.beat(ME, is_renewal=False)
@@ -45,8 +45,27 @@ async def test_a_beat_tells_the_newcomer_and_whom_a_flush_has_forgotten(
     assert await redis.pttl(COORDINATORS) > 0
 
 
+async def test_who_comes_second_to_a_redis_of_another_database_knows_it(
+    lane: FastLane, redis: Any
+) -> None:
+    first, second = Coordinators(lane, b"first"), Coordinators(lane, b"second")
+    told = []
+    for whose in (first, first, second, first):
+        await whose.see_whose()
+        told.append(lane.is_shared)
+    assert told == [False, False, True, False]
+    assert await redis.pttl(INSTALLATION) > 0
+    await redis.delete(INSTALLATION)  # as if the first had left long ago
+    await second.see_whose()
+    assert not lane.is_shared
+    await redis.delete(INSTALLATION)
+    await redis.sadd(INSTALLATION, "what nobody of us wrote")
+    await first.see_whose()
+    assert lane.is_shared
+
+
 async def test_names_of_lapsed_keys_leave_the_index(lane: FastLane, redis: Any) -> None:
-    coordinators, index = Coordinators(lane), coordinator(ME, "keys")
+    coordinators, index = Coordinators(lane, b"here"), coordinator(ME, "keys")
     lapsed = [coordinator(ME, f"idem:sig_{n}") for n in range(1_000)]
     await redis.sadd(index, *lapsed)
     assert await coordinators.say(ME, 1, {"in_flight": 0}, lapsed) == 0
@@ -57,7 +76,7 @@ async def test_names_of_lapsed_keys_leave_the_index(lane: FastLane, redis: Any) 
 async def test_leaving_takes_thousands_of_keys_and_none_of_a_neighbour(
     lane: FastLane, redis: Any
 ) -> None:
-    coordinators = Coordinators(lane)
+    coordinators = Coordinators(lane, b"here")
     for owner in (ME, OTHER):
         await coordinators.say(owner, (await coordinators.beat(owner, is_renewal=True))[0], {})
     mine = [coordinator(ME, f"idem:sig_{n}") for n in range(1_200)]
@@ -122,6 +141,6 @@ async def test_acknowledgements_are_kept_while_somebody_waits_and_not_after(
 
 async def test_without_redis_leaving_is_quiet_and_the_rest_says_so() -> None:
     lane = FastLane(None)
-    assert not await Coordinators(lane).leave(ME)
+    assert not await Coordinators(lane, b"here").leave(ME)
     with pytest.raises(LaneDown):
         await Signals(lane).push(ME, SIGNAL)

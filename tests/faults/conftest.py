@@ -16,5 +16,5 @@ async def cluster(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
     """No node runs yet; the servers are the session's and must not be disturbed."""
-    async with open_cluster(database_url, servers.redis_url, tmp_path) as opened:
+    async with open_cluster(database_url, servers.redis_of(database_url), tmp_path) as opened:
         yield opened

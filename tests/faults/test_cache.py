@@ -77,7 +77,7 @@ async def kept_by_two(cluster: Cluster) -> AsyncIterator[Kept]:
 async def test_nothing_old_is_read_after_an_acknowledged_invalidation(
     servers: PrivateServers, database_url: str, tmp_path: Path, way: str
 ) -> None:
-    redis_url = servers.redis_url if way == "redis" else None
+    redis_url = servers.redis_of(database_url) if way == "redis" else None
     async with (
         open_cluster(database_url, redis_url, tmp_path) as cluster,
         kept_by_two(cluster) as kept,

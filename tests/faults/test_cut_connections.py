@@ -102,9 +102,9 @@ async def test_a_node_whose_connections_are_cut_ends_every_job_once(
     print(f"seed {seed}")
     async with (
         Proxy(database_url, random.Random(seed)) as proxy,
-        open_cluster(database_url, servers.redis_url, tmp_path) as cluster,
+        open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
-        await cluster.nodes.start(proxy.url, servers.redis_url)
+        await cluster.nodes.start(proxy.url, cluster.redis_url)
         proxy.cut_chance = 0.05
         for part in range(PARTS):
             await cluster.submit(jobs_of_every_end(f"p{part}"))

@@ -53,7 +53,7 @@ async def lags(door: Door, workflow: str) -> list[float]:
 async def test_with_redis_the_answer_comes_in_a_fraction_of_a_second(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:
-    async with two_nodes(database_url, servers.redis_url, tmp_path) as (_, door):
+    async with two_nodes(database_url, servers.redis_of(database_url), tmp_path) as (_, door):
         # The quickest of several: a busy machine delays some, and a poll none so little.
         assert min(await lags(door, "flow")) < 0.5
         assert min(await lags(door, "rich")) < 0.5

@@ -24,9 +24,11 @@ async def test_a_node_that_cannot_prove_its_lease_stops_before_others_take_over(
 ) -> None:
     async with (
         Proxy(database_url, random.Random(0)) as proxy,
-        open_cluster(database_url, servers.redis_url, tmp_path) as cluster,
+        open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
-        cut_off = await cluster.nodes.start(proxy.url, servers.redis_url, workers=WORKERS)
+        cut_off = await cluster.nodes.start(
+            proxy.url, servers.redis_of(database_url), workers=WORKERS
+        )
         long = list(await cluster.submit([task("note", f"l{n}", SECONDS) for n in range(WORKERS)]))
         await cluster.until_started(long)
         proxy.silence()

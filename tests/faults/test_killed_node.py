@@ -62,7 +62,7 @@ async def story(
     chance = random.Random(seed)
     url = await servers.create_database(template_url)
     folder = tmp_path_factory.mktemp("killed")
-    async with open_cluster(url, servers.redis_url, folder) as cluster:
+    async with open_cluster(url, servers.redis_of(url), folder) as cluster:
         killed = await cluster.start_node()
         await cluster.start_node()
         connected = graph(GRAPH_JOBS, chance)

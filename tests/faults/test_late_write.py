@@ -22,9 +22,9 @@ async def test_an_end_that_arrives_after_the_lease_changes_nothing(
 ) -> None:
     async with (
         Proxy(database_url, random.Random(0)) as proxy,
-        open_cluster(database_url, servers.redis_url, tmp_path) as cluster,
+        open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
-        late = await cluster.nodes.start(proxy.url, servers.redis_url)
+        late = await cluster.nodes.start(proxy.url, cluster.redis_url)
         await cluster.submit([task("note", f"n{n}", SECONDS) for n in range(JOBS)])
         await cluster.until_started(cluster.accepted)
         proxy.hold(*(job_id.bytes for job_id in cluster.accepted.values()))

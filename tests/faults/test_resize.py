@@ -74,6 +74,21 @@ async def test_resizing_8_0_8_1_4_every_two_seconds_under_load_cuts_nothing_off(
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
 
 
+async def test_what_waits_for_a_slot_begins_when_the_node_grows(cluster: Cluster) -> None:
+    async with open_door(cluster, roles="api,worker", workers=1) as door:
+        await cluster.submit([task("note", "long", LONG_SECONDS), task("note", "ahead")])
+
+        async def is_claimed() -> bool:
+            return await cluster.count("FROM windlass.job WHERE state = 'running'") == 2
+
+        await until(is_claimed, what="one runs and one waits for its slot")
+        await cluster.until_started(["long"])
+        await door.until_ended(await door.resize(door.node_id, 2))
+        await cluster.until_ended(["ahead"])
+        assert "long" not in cluster.witness.by_marker("end")
+        await cluster.until_ended()
+
+
 async def test_a_smaller_node_runs_no_more_at_once_than_its_new_size(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=6)

@@ -25,7 +25,7 @@ from windlass.testing.servers import PrivateServers
 async def any_cluster(
     request: pytest.FixtureRequest, servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
-    redis_url = servers.redis_url if request.param == "with Redis" else None
+    redis_url = servers.redis_of(database_url) if request.param == "with Redis" else None
     async with open_cluster(database_url, redis_url, tmp_path) as opened:
         yield opened
 

@@ -27,7 +27,7 @@ def installed(tmp_path: Path) -> Installed:
 async def cluster(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
-    async with open_cluster(database_url, servers.redis_url, tmp_path) as opened:
+    async with open_cluster(database_url, servers.redis_of(database_url), tmp_path) as opened:
         yield opened
 
 

@@ -39,8 +39,7 @@ async def server(
     async with Nodes(folder, witness_path=folder / "witness") as nodes:
         node = await nodes.start(
             database_url,
-            # It lives on beside the tests of other folders, some of which count keys.
-            f"{servers.redis_url}?db=1",
+            servers.redis_of(database_url),
             roles="api,worker,leader",
             app="tests.sdk.sample_app:app",
             settings={"WINDLASS_PORT": str(free_port())},

@@ -76,7 +76,9 @@ async def test_a_node_lives_in_the_web_application(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     app = shop()
-    live = lifespan(app, database_url=database_url, redis_url=servers.redis_url, workers=2)
+    live = lifespan(
+        app, database_url=database_url, redis_url=servers.redis_of(database_url), workers=2
+    )
     async with served(build(app, live)) as url, aiohttp.ClientSession(url) as caller:
         async with caller.get("/double/21") as answer:
             assert await answer.json() == {"got": 42}
@@ -95,7 +97,9 @@ async def test_a_task_enqueues_another_without_any_configuration(
     servers: PrivateServers, database_url: str
 ) -> None:
     app = shop()
-    live = lifespan(app, database_url=database_url, redis_url=servers.redis_url, workers=2)
+    live = lifespan(
+        app, database_url=database_url, redis_url=servers.redis_of(database_url), workers=2
+    )
     async with live(None):
         first = await app.tasks["double_later"].aenqueue(4)
         second = await app.client.jobs.wait(await first, 30)
@@ -106,7 +110,9 @@ async def test_with_a_url_the_application_is_a_client(
     servers: PrivateServers, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     node, elsewhere = shop(), shop()
-    live = lifespan(node, database_url=database_url, redis_url=servers.redis_url, workers=1)
+    live = lifespan(
+        node, database_url=database_url, redis_url=servers.redis_of(database_url), workers=1
+    )
     async with served(fastapi(node, live)) as url:
         shown = re.search(r"wlk_\S{43}", capsys.readouterr().err)
         assert shown is not None

@@ -19,7 +19,7 @@ from windlass.testing.servers import PrivateServers
 @pytest.fixture(scope="module", autouse=True)
 async def node(servers: PrivateServers, template_url: str) -> AsyncIterator[None]:
     url = await servers.create_database(template_url)
-    live = lifespan(shop.windlass, database_url=url, redis_url=servers.redis_url, workers=4)
+    live = lifespan(shop.windlass, database_url=url, redis_url=servers.redis_of(url), workers=4)
     async with live(None):
         yield
 

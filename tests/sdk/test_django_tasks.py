@@ -24,7 +24,7 @@ async def shop(servers: PrivateServers, template_url: str) -> AsyncIterator[Modu
 
     url = await servers.create_database(template_url)
     _tell_django(url)
-    live = lifespan(django_node.app, database_url=url, redis_url=servers.redis_url, workers=2)
+    live = lifespan(django_node.app, database_url=url, redis_url=servers.redis_of(url), workers=2)
     async with live(None):
         from tests.sdk.django_shop import tasks
 

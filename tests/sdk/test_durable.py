@@ -23,7 +23,9 @@ QUICK = Retry(3, initial=0.01, jitter=False)
 async def node(servers: PrivateServers, template_url: str) -> AsyncIterator[DurableNode]:
     """One for all: each test has functions of its own."""
     database_url = await servers.create_database(template_url)
-    async with durable_node(App("durables"), database_url, servers.redis_url) as started:
+    async with durable_node(
+        App("durables"), database_url, servers.redis_of(database_url)
+    ) as started:
         yield started
 
 

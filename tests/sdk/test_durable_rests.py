@@ -28,7 +28,7 @@ async def database_url(servers: PrivateServers, template_url: str) -> str:
 
 @pytest.fixture(scope="module")
 async def node(servers: PrivateServers, database_url: str) -> AsyncIterator[DurableNode]:
-    async with durable_node(App("rests"), database_url, servers.redis_url) as started:
+    async with durable_node(App("rests"), database_url, servers.redis_of(database_url)) as started:
         yield started
 
 
@@ -69,7 +69,7 @@ async def test_a_long_sleep_is_over_in_time_although_the_node_was_restarted(
             await windlass.step(act, "after", name="after")
         return "rested"
 
-    async with durable_node(app, database_url, servers.redis_url) as node:
+    async with durable_node(app, database_url, servers.redis_of(database_url)) as node:
         handle = await sleeper.astart()
         await resting(node, handle)
         assert woken == ["before"]
@@ -79,7 +79,7 @@ async def test_a_long_sleep_is_over_in_time_although_the_node_was_restarted(
     gone = DurableNode(app=app, database=database, tasks={})
     await gone.let_time_pass(handle, 3 * 24 * HOUR)
     await database.close()
-    async with durable_node(app, database_url, servers.redis_url) as node:
+    async with durable_node(app, database_url, servers.redis_of(database_url)) as node:
         assert await handle.aresult(20) == "rested"
         assert woken == ["before", "after"]
         job = await node.job_of(handle)

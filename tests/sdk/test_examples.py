@@ -118,7 +118,7 @@ async def installation(
     async with Nodes(tmp_path, witness_path=tmp_path / "witness") as nodes:
         yield Installation(
             database_url=database_url,
-            redis_url=servers.redis_url,
+            redis_url=servers.redis_of(database_url),
             token=await admin_key(database_url),
             nodes=nodes,
         )

@@ -24,7 +24,7 @@ from windlass.testing.servers import PrivateServers
 @pytest.fixture(scope="module")
 async def served(servers: PrivateServers, template_url: str) -> AsyncIterator[Served]:
     url = await servers.create_database(template_url)
-    async with serve(url, servers.redis_url, Settings()) as found:
+    async with serve(url, servers.redis_of(url), Settings()) as found:
         yield found
 
 

@@ -76,7 +76,7 @@ async def app(servers: PrivateServers, template_url: str) -> AsyncIterator[App]:
         raise ValueError("no")
 
     url = await servers.create_database(template_url)
-    live = lifespan(made, database_url=url, redis_url=servers.redis_url, workers=2)
+    live = lifespan(made, database_url=url, redis_url=servers.redis_of(url), workers=2)
     async with live(None):
         yield made
 

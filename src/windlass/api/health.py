@@ -49,6 +49,8 @@ class Health:
         node = self._parts.node
         database, redis = await asyncio.gather(self._database_ms(), self._redis_ms())
         degraded = [name for name, ms in (("database", database), ("redis", redis)) if ms is None]
+        if self._parts.lane.is_shared:
+            degraded.append("redis_shared")
         status = "down" if database is None else "degraded" if degraded else "ok"
         answer = {
             "status": status,

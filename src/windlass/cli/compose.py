@@ -180,7 +180,8 @@ async def start(
     metrics = Metrics()
     lane.on_change(metrics.lane_changed)
     lane.on_message(SWEPT, lambda _: metrics.sweep_heard())
-    caches = Caches(lane, announcer, await scope_of(database), metrics.cached)
+    scope = await scope_of(database)
+    caches = Caches(lane, announcer, scope, metrics.cached)
     definitions = Definitions(database, caches)
     enqueuer = Enqueuer(
         database,
@@ -221,7 +222,7 @@ async def start(
             conclude=conclude,
             follow=follower.follow,
         ),
-        coordinators=Coordinators(lane),
+        coordinators=Coordinators(lane, scope),
         signals=signals,
         sweep=sweeper.sweep if sweeper is not None else None,
     )

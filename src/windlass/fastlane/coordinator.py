@@ -16,15 +16,23 @@ import msgspec
 
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane, LaneDown
-from windlass.limits import COORDINATOR_KEPT_SECONDS
+from windlass.limits import COORDINATOR_KEPT_SECONDS, COORDINATOR_RENEW_SECONDS
 
 KEPT_MS: Final = round(COORDINATOR_KEPT_SECONDS * 1000)
+# So soon after an installation has left, another may have its Redis.
+_WORD_KEPT_MS: Final = round(3 * COORDINATOR_RENEW_SECONDS * 1000)
 _LEAVE_KEYS_MAX: Final = 500
 
 
 class Coordinators:
-    def __init__(self, lane: FastLane) -> None:
-        self._lane = lane
+    def __init__(self, lane: FastLane, scope: bytes) -> None:
+        """`scope` tells the database apart from any other."""
+        self._lane, self._scope = lane, scope
+
+    async def see_whose(self) -> None:
+        """Say of which database we are, and find out whether others are of another."""
+        is_ours = await self._lane.ask("whose", keys.INSTALLATION, self._scope, _WORD_KEPT_MS)
+        self._lane.set_shared(not is_ours)
 
     async def beat(self, owner: str, *, is_renewal: bool) -> tuple[int, bool]:
         """Enter the set of the living; returns Redis' time in ms, and whether it was not in."""

@@ -60,6 +60,7 @@ class FastLane:
         # A cancellation can get lost inside a library's call; the flag cannot.
         self._is_closing = False
         self.is_up = False
+        self.is_shared = False  # nodes of another database use it, too
         self.dropped = 0
 
     def on_message(self, channel: str, handler: Handler) -> None:
@@ -215,6 +216,11 @@ class FastLane:
                 handler(data)
             except Exception:  # a malformed message from outside must not end the loop
                 log.warning("fastlane_message_dropped", channel=channel)
+
+    def set_shared(self, is_shared: bool) -> None:
+        if is_shared and not self.is_shared:
+            log.warning("redis_is_shared", fix="give each database a Redis of its own, or a ?db=")
+        self.is_shared = is_shared
 
     def _set_up(self, is_up: bool) -> None:
         if is_up != self.is_up:

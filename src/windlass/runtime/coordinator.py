@@ -105,6 +105,8 @@ class Coordinator:
             is_renewal = monotonic() >= self._renew_at
             now_ms, is_new = await self._coordinators.beat(self.id, is_renewal=is_renewal)
             waiting = await self._say(now_ms, must=is_renewal or is_new)
+            if is_renewal:
+                await self._coordinators.see_whose()
         except LaneDown:
             self._lane_failed()
             return self._beat_seconds

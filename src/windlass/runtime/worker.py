@@ -259,6 +259,7 @@ class Worker:
             return await self._claim()
 
     async def _claim(self) -> float:
+        self._begin()  # what came while the lease was not trusted
         await self._returns.release(self._buffer.take_stale())
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:

@@ -82,11 +82,18 @@ class _Running:
     def give_up(self) -> list[_Call]:
         """What has begun goes on, should the loop ever move again; returns what has not."""
         left = []
-        while self._waiting:
-            left.append(self._waiting.popleft())
+        while (call := self._next()) is not None:
+            left.append(call)
         self._is_given_up = True
         self.loop.call_soon_threadsafe(self._stop_if_done)
         return left
+
+    def _next(self) -> _Call | None:
+        """From either thread: a loop that moves again while it is given up takes some, too."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
 
     # -- on its thread ---------------------------------------------------------------------------
 
@@ -100,8 +107,7 @@ class _Running:
     def _begin(self) -> None:
         self._is_told = False
         begun = []
-        while self._waiting:
-            call = self._waiting.popleft()
+        while (call := self._next()) is not None:
             if not call.is_over:
                 call.running = self
                 call.task = self.loop.create_task(self._perform(call))

@@ -35,6 +35,9 @@ _CAREFREE: Mapping[str, str] = {
     "full_page_writes": "off",
     "max_wal_size": "256MB",  # it may lie in memory
 }
+# As many keyspaces as a run may make databases: see `redis_of`.
+_ROOMY: Mapping[str, str] = {"databases": "16384"}
+_NAME: Final = "test_"
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 (a folder of our own is made in it)
 _MEMORY_FREE_MIN: Final = 4 << 30
 
@@ -53,7 +56,7 @@ class PrivateServers:
         self.postgres = EmbeddedPostgres(
             self._data, settings={**careful, **(postgres_settings or {})}, bin_dir=bin_dir
         )
-        self.valkey = EmbeddedValkey(self._data, settings=valkey_settings)
+        self.valkey = EmbeddedValkey(self._data, settings={**_ROOMY, **(valkey_settings or {})})
         self._numbers = itertools.count(1)
 
     @property
@@ -64,6 +67,13 @@ class PrivateServers:
     @property
     def redis_url(self) -> str:
         return self.valkey.url()
+
+    def redis_of(self, database_url: str) -> str:
+        """The URL of keys that belong to one database of `create_database`, and to no other.
+
+        Two installations do not share a Redis: each would see to what the other has marked.
+        """
+        return f"{self.redis_url}?db={_database_in(database_url).removeprefix(_NAME)}"
 
     async def start(self) -> Self:
         # The servers' account passes through when we are root.
@@ -91,7 +101,7 @@ class PrivateServers:
 
         Nobody may be connected to the template meanwhile. Set up a schema once, then copy it.
         """
-        name = f"test_{next(self._numbers)}"
+        name = f"{_NAME}{next(self._numbers)}"
         source = _database_in(template) if "://" in template else template
         connection = await asyncpg.connect(self.postgres.url("postgres"))
         try:
