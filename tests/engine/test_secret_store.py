@@ -20,6 +20,7 @@ from windlass.engine.secret_value import read_value
 from windlass.engine.secrets import put_secret
 from windlass.fastlane.lane import FastLane
 from windlass.limits import (
+    SECRET_ASK_SECONDS,
     SECRET_KEPT_AWAY_SECONDS,
     SECRET_KEPT_SECONDS,
     SECRETS_KEPT_MAX,
@@ -222,10 +223,10 @@ async def test_a_postgresql_that_does_not_answer_holds_up_nobody_for_long(
     async with locked(database):
         begun = monotonic()
         assert list(await store.open("token")) == ["one"]
-        assert monotonic() - begun < 3
+        assert SECRET_ASK_SECONDS <= monotonic() - begun < 10
         begun = monotonic()
         assert list(await store.open("token")) == ["one"]
-        assert monotonic() - begun < 0.5
+        assert monotonic() - begun < SECRET_ASK_SECONDS
 
 
 async def test_a_secret_that_changed_is_not_served_from_memory_while_postgresql_is_away(

@@ -61,7 +61,7 @@ async def test_a_replica_that_goes_away_is_missed_by_nobody(database: Database, 
     started_at = monotonic()
     assert not await asks_a_replica(database)
     assert await list_jobs(database, JobFilter(), 10) == []
-    assert monotonic() - started_at < 3
+    assert monotonic() - started_at < 10
     await pair.replica.start()
 
     async def is_asked_again() -> bool:

@@ -16,7 +16,7 @@ async def test_one_node_finishes_what_all_the_dead_ones_left(cluster: Cluster) -
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     first, second = await cluster.start_node(), await cluster.start_node()
-    slow = [task("note", f"s{n}", 0.3) for n in range(40)]
+    slow = [task("note", f"s{n}", 1.0) for n in range(40)]
     await cluster.submit([*slow, *mixed(JOBS, random.Random(seed))])
 
     async def both_are_busy() -> bool:

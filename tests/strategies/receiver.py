@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ssl import SSLContext
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
@@ -18,6 +18,8 @@ from windlass.runtime.kinds import Kinds
 from windlass.strategies.http import Http
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+# A deadline of a fraction of a second has ended it by then, however busy the machine is.
+SOON_SECONDS: Final = 4.0
 
 
 class Receiver:
