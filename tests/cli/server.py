@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.ports import free_port
 
 STOP_SECONDS = 30
 
@@ -24,13 +25,6 @@ class Server:
 def clean_environment(**added: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
     return {**kept, **added}
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Windlass
-from tests.cli.server import Server, clean_environment, free_port, running_server
+from tests.cli.server import Server, clean_environment, running_server
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,8 @@ from yarl import URL
 from tests.cli.conftest import Windlass
 from tests.cli.deliveries import BODY, OTHER, SHARED, signed_by, told
 from tests.cli.peer import Peer, Says
-from tests.cli.server import clean_environment, free_port
+from tests.cli.server import clean_environment
+from tests.ports import free_port
 from windlass.cli.limits import LISTEN_BODY_BYTES_MAX, LISTEN_IDS_MAX
 from windlass.cli.listen_forward import always
 from windlass.cli.listen_receive import Delivery, Receiver

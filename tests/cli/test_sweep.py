@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from tests.cli.server import free_port
 from tests.fastlane.coordinators import put
+from tests.ports import free_port
 from windlass.testing.servers import PrivateServers
 
 FIELDS = "checked stale removed_keys kept skipped ms per_second stale_ids dry_run mode"

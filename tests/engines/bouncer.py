@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from tests.engines.ports import free_ports
 from tests.engines.scratch import scratch_folder
 from tests.faults.until import until
+from tests.ports import free_ports
 from windlass.embedded.account import preferred_account
 
 # Debian keeps it where a normal user's PATH does not look.

@@ -12,9 +12,9 @@ from typing import Any
 
 import asyncpg
 
-from tests.engines.ports import free_ports
 from tests.engines.scratch import scratch_folder
 from tests.faults.until import until
+from tests.ports import free_ports
 from windlass.embedded.account import make_folder
 from windlass.embedded.child import Child, Order
 from windlass.embedded.postgres import EmbeddedPostgres

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.engines.ports import free_ports
 from tests.faults.cluster import Cluster
 from tests.faults.until import until
+from tests.ports import free_ports
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "haproxy.cfg"
 # Debian keeps it where a normal user's PATH does not look.

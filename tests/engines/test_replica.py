@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from tests.engines.ports import free_ports
 from tests.engines.replica import Pair, open_pair
 from tests.faults.until import until
+from tests.ports import free_ports
 from windlass.clock import monotonic
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_jobs
 from windlass.engine.stats import read_counters

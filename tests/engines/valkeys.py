@@ -13,9 +13,9 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tests.engines.ports import free_ports
 from tests.engines.scratch import scratch_folder
 from tests.faults.until import until
+from tests.ports import free_ports
 from windlass.embedded.child import Order
 from windlass.embedded.valkey import EmbeddedValkey
 

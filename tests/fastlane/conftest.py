@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,10 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis, RedisCluster
 
+from tests.ports import free_port
 from windlass.embedded.valkey import EmbeddedValkey
 
 SCRIPTLESS, PASSWORD = "scriptless", "pw"
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="session")

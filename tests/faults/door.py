@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import aiohttp
 from tests.faults.cluster import Cluster
 from tests.faults.nodes import APP, NodeProcess
 from tests.faults.until import until
+from tests.ports import free_port
 from windlass import ids
 
 
@@ -84,10 +84,3 @@ async def open_door(
         async with session.get(f"{node.url}/health") as answer:
             node_id = ids.parse("node", (await answer.json())["node_id"])
         yield Door(node=node, node_id=node_id, session=session)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

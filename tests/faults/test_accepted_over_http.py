@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import Counter
 
 import aiohttp
@@ -12,6 +11,7 @@ from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import task
 from tests.faults.until import until
+from tests.ports import free_port
 from windlass import ids
 
 CALLERS = 6
@@ -60,10 +60,3 @@ async def test_what_was_answered_with_201_ends_although_the_node_that_answered_i
     assert await cluster.states(cluster.accepted) == {"succeeded": len(cluster.accepted)}
     assert await cluster.count("FROM windlass.attempt WHERE outcome = 'lost'") > 0
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -25,6 +24,7 @@ from tests.faults.signalling import (
 )
 from tests.faults.slow import slow
 from tests.faults.until import until
+from tests.ports import free_port
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.fastlane.keys import COORDINATORS, coordinator
@@ -282,10 +282,3 @@ async def test_over_http_a_node_reaches_itself_and_the_others(sender: Sender, re
         said = await answer.json()
     assert (answer.status, len(said["acknowledged"]), said["missing"]) == (200, 2, [])
     assert shown(node)[0] in said["acknowledged"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

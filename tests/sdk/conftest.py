@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.peer import Peer, running_peer
-from tests.cli.server import free_port
 from tests.faults.nodes import Nodes
+from tests.ports import free_port
 from tests.sdk import sample_app
 from windlass.api.keys import ensure_admin_key
 from windlass.sdk.app import App

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.cli.peer import Call, Peer, Says, problem
-from tests.cli.server import free_port
+from tests.ports import free_port
 from tests.sdk.conftest import Server
 from tests.sdk.cutting import cutting
 from windlass.errors import QueueFull, Unavailable

@@ -14,9 +14,9 @@ from typing import Final
 import aiohttp
 import pytest
 
-from tests.cli.server import free_port
 from tests.faults.nodes import ROOT, Nodes
 from tests.faults.until import until
+from tests.ports import free_port
 from tests.sdk.conftest import admin_key
 from windlass.testing.servers import PrivateServers
 
