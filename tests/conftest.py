@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from windlass.fastlane import lane, marks
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
@@ -32,6 +33,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return SLOW.index(folder) if folder in SLOW else len(SLOW)
 
     items.sort(key=rank)
+
+
+@pytest.fixture
+def patient_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what Redis is asked, in which a pause of the machine is not to be an outage."""
+    monkeypatch.setattr(lane, "FASTLANE_CALL_SECONDS", 10.0)
+    monkeypatch.setattr(lane, "FASTLANE_CONNECT_SECONDS", 10.0)
+    monkeypatch.setattr(marks, "REFRESH_CALL_SECONDS", 10.0)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
 
-async def test_a_node_that_is_well_says_so(api: Served) -> None:
+async def test_a_node_that_is_well_says_so(patient_lane: None, api: Served) -> None:
     await api.submit()
     health = await api.get("/health")
     assert health["status"] == "ok"

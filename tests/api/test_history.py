@@ -8,6 +8,7 @@ from uuid import UUID
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+from tests.engine.hands import lapse
 from windlass import ids
 from windlass.engine.claim import release
 from windlass.engine.read_events import database_now
@@ -58,9 +59,10 @@ async def test_a_job_is_shown_as_it_was_at_every_instant_of_a_long_life(
         await release(api.database, await node.claim())
 
     async def died() -> None:
-        lost = await ActingNode(database=api.database).join(lease_seconds=0.3)
+        lost = await ActingNode(database=api.database).join()
         assert len(await lost.claim()) == 1
         await lived.look()
+        await lapse(api.database, lost.node_id)
         await _until_rescued(api, job_id)
 
     steps: list[Callable[[], Awaitable[Any]]] = [

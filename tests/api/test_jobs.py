@@ -142,7 +142,7 @@ async def test_a_caller_that_waits_is_answered_as_soon_as_the_job_ends(
     finished = await node.settle(attempt, Failed("x", "y", is_final=True))
     assert not waiting.done()
     api.parts.announcer.ends(finished.ended)
-    ended = await asyncio.wait_for(waiting, 2)
+    ended = await asyncio.wait_for(waiting, 10)
     assert ended["state"] == "dead"
     assert ended["error"] == {"cause": "x", "message": "y"}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.api.conftest import Serve
 from tests.api.served import Served
@@ -50,6 +51,7 @@ expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
 """
 
 
+@pytest.mark.timeout(600)  # some thousand requests: by far the longest of all
 async def test_every_answer_to_generated_requests_is_as_documented(
     serve_with: Serve, tmp_path: Path
 ) -> None:

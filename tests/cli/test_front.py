@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from importlib import import_module
@@ -14,19 +15,23 @@ from tests.cli.conftest import Windlass
 from windlass import __version__
 from windlass.cli.app import build
 from windlass.cli.commands import COMMANDS
-from windlass.clock import monotonic
 
 HEAVY = ("aiohttp", "asyncpg", "cyclopts", "http.client", "litestar", "msgspec", "redis", "rich")
 
 
-def test_the_front_page_answers_in_under_150_ms() -> None:
+def test_the_front_page_takes_less_than_150_ms() -> None:
+    """Of a processor: how long that is by the clock depends on who else wants it."""
+
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     def seconds() -> float:
-        begun = monotonic()
+        before = spent()
         command = [sys.executable, "-m", "windlass", "--help"]
         subprocess.run(command, check=True, capture_output=True)
-        return monotonic() - begun
+        return spent() - before
 
-    # The machine may be busy with other tests; the code is as fast as its best run.
     assert min(seconds() for _ in range(7)) < 0.150
 
 

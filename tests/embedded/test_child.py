@@ -20,7 +20,11 @@ from windlass.embedded.child import Child, Order
 # Says so when it listens to signals, counts SIGTERM, and ends by SIGINT with code 3.
 STUBBORN = """
 import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: print("no", flush=True))
+def no(*_):
+    print("no", flush=True)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of two that wait it would be the first
+signal.signal(signal.SIGTERM, no)
 signal.signal(signal.SIGINT, lambda *_: sys.exit(3))
 print("ready", flush=True)
 while True: signal.pause()

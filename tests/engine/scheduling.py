@@ -49,9 +49,10 @@ async def put(
 async def rewind(database: Database, name: str = "minutely", *, instants: int = 1) -> datetime:
     """As if nobody had fired it for so many minutes; returns the first instant that is due.
 
-    The rule is one of whole minutes. An instant that comes in a moment would be one more.
+    `name` may stand for several (LIKE). The rule is one of whole minutes. An instant that comes in
+    a moment would be one more.
     """
-    [row] = await sql(
+    row, *_ = await sql(
         database,
         """
         WITH chosen AS (
@@ -62,7 +63,7 @@ async def rewind(database: Database, name: str = "minutely", *, instants: int = 
         SET next_at = date_trunc('minute', clock_timestamp()) - ($2 - 1) * interval '1 minute',
             fire_at = date_trunc('minute', clock_timestamp()) - ($2 - 1) * interval '1 minute',
             changed_at = created_at - interval '1 year', created_at = created_at - interval '1 year'
-        FROM chosen WHERE name = $1
+        FROM chosen WHERE name LIKE $1
         RETURNING next_at
         """,
         name,

@@ -35,13 +35,17 @@ async def things(database_url: str) -> AsyncIterator[Things]:
 
 
 @pytest.fixture
-async def here(servers: PrivateServers, redis: Any, things: Things) -> AsyncIterator[Node]:
+async def here(
+    servers: PrivateServers, redis: Any, things: Things, patient_lane: None
+) -> AsyncIterator[Node]:
     async with node(servers.redis_url, things) as opened:
         yield opened
 
 
 @pytest.fixture
-async def there(servers: PrivateServers, redis: Any, things: Things) -> AsyncIterator[Node]:
+async def there(
+    servers: PrivateServers, redis: Any, things: Things, patient_lane: None
+) -> AsyncIterator[Node]:
     async with node(servers.redis_url, things) as opened:
         yield opened
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.engine.cached import NAME, Node, Thing, Things, node
 from tests.engine.test_cache import here, key_of, redis, shelved, there, things
 from tests.faults.until import until
+from windlass.fastlane import lane
 from windlass.fastlane.keys import CACHE_EPOCH
 from windlass.testing.servers import PrivateServers
 
@@ -105,9 +108,14 @@ async def test_names_that_nobody_knows_are_nobodys_business(here: Node) -> None:
 
 
 async def test_an_invalidation_without_redis_is_made_good_before_redis_is_believed(
-    servers: PrivateServers, here: Node, things: Things, redis: Any
+    servers: PrivateServers,
+    here: Node,
+    things: Things,
+    redis: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What lies in Redis was older already when this node could not say so."""
+    monkeypatch.setattr(lane, "BREAK_SECONDS", 4.0)  # what is old is there before the node is
     cache = here.make()
     await cache.get(1)
     await shelved(redis, 1)

@@ -24,6 +24,7 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
+from windlass.clock import monotonic
 from windlass.engine.cancel import Cancelled, cancel, cancelling
 from windlass.engine.rescue import rescue
 from windlass.model.outcome import Failed, Outcome, Snoozed, Succeeded
@@ -101,14 +102,18 @@ async def race(database: Database, url: str, rounds: int, outcomes: list[Outcome
     retry = '{"max_attempts": 5, "initial": 0}'
     async with several(url, 3) as (canceller, runner, other):
         node = await register(runner)
+        took = 0.005  # of a run, the last time
 
         async def run(one: Database) -> None:
+            nonlocal took
+            begun = monotonic()
             for _ in range(chance.randint(1, 2)):
                 attempts = await take(one, node, 2)
                 await end(one, node, attempts, chance.choice(outcomes))
+            took = monotonic() - begun
 
         async def cancel_at_some_moment(job_id: UUID) -> Cancelled:
-            await asyncio.sleep(chance.random() * 0.006)
+            await asyncio.sleep(chance.random() * min(2 * took, 0.1))
             return await cancel(canceller, [job_id])
 
         said: dict[UUID, Cancelled] = {}

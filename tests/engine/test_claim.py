@@ -104,7 +104,7 @@ async def test_several_nodes_never_get_the_same_job(database: Database, database
 
 
 async def test_a_job_is_not_begun_before_it_is_due(database: Database) -> None:
-    job_id = await submit_one(database, delay_seconds=0.4)
+    job_id = await submit_one(database, delay_seconds=3.0)
     node = await register(database)
     frontier = Frontier()
     await peek(database, frontier)

@@ -16,6 +16,11 @@ from windlass.embedded.valkey import EmbeddedValkey
 SCRIPTLESS, PASSWORD = "scriptless", "pw"
 
 
+@pytest.fixture(autouse=True)
+def patience(patient_lane: None) -> None:
+    """All of them are about what is asked."""
+
+
 @pytest.fixture(scope="session")
 async def valkey(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedValkey]:
     server = await started(tmp_path_factory.mktemp("valkey"))

@@ -13,17 +13,18 @@ from windlass.runtime.leadership import Leadership
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
-LEASE_SECONDS = 1.0
+LEASE_SECONDS = 5.0
+SHORT_SECONDS = 1.0
 CUTS = 8
 WATCH_SECONDS = 0.0005
 
 
 @asynccontextmanager
 async def candidates(
-    url: str, count: int, *, has_seat: bool = True
+    url: str, count: int, *, has_seat: bool = True, lease_seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[list[Leadership]]:
     standing = [
-        Leadership(url, uuid4(), lease_seconds=LEASE_SECONDS, has_seat=has_seat)
+        Leadership(url, uuid4(), lease_seconds=lease_seconds, has_seat=has_seat)
         for _ in range(count)
     ]
     for one in standing:
@@ -42,7 +43,7 @@ async def leader_of(standing: list[Leadership], but: Leadership | None = None) -
         found[:] = [one for one in standing if one.is_leader and one is not but]
         return bool(found)
 
-    await until(is_led, what="one of them leads", within_seconds=10)
+    await until(is_led, what="one of them leads", within_seconds=30)
     return found[0]
 
 
@@ -94,7 +95,7 @@ async def test_whoever_stops_hands_over_and_the_row_says_nobody_when_all_have(
 async def test_a_waiting_candidate_does_not_hold_vacuum_back_for_long(
     database: Database, database_url: str
 ) -> None:
-    async with candidates(database_url, 2) as standing:
+    async with candidates(database_url, 2, lease_seconds=SHORT_SECONDS) as standing:
         await leader_of(standing)
 
         async def starts() -> set[str]:
@@ -111,7 +112,7 @@ async def test_a_waiting_candidate_does_not_hold_vacuum_back_for_long(
             seen.update(await starts())
             return len(seen) >= 3
 
-        await until(waits_anew, what="a wait ends and begins again", within_seconds=10)
+        await until(waits_anew, what="a wait ends and begins again", within_seconds=30)
 
 
 async def test_without_sessions_the_lease_alone_decides(
@@ -153,14 +154,14 @@ async def test_a_duty_is_done_by_the_leader_and_not_after_its_term(
         async def has_acted() -> bool:
             return len(done) > 2
 
-        await until(has_acted, what="the duty is done", within_seconds=10)
+        await until(has_acted, what="the duty is done", within_seconds=30)
         assert metrics.registry.get_sample_value("windlass_leader_elections_total") == 1
         async with database.side() as connection:
             await connection.execute(
                 "UPDATE windlass.leader SET term = term + 1, node_id = gen_random_uuid()"
             )
         # One may have been on its way; after it there is none for many times its interval.
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1.5)
         count = len(done)
         await asyncio.sleep(0.3)
         assert leadership.is_leader
@@ -184,11 +185,11 @@ async def test_the_numbers_say_who_leads_and_in_which_term(
     ]
     try:
         standing[0].start()
-        await until(lambda: says(first, 1, term=1), what="the first leads", within_seconds=10)
+        await until(lambda: says(first, 1, term=1), what="the first leads", within_seconds=30)
         standing[1].start()
         assert await says(second, 0, term=0)
         await standing[0].stop()
-        await until(lambda: says(second, 1, term=2), what="the second leads", within_seconds=10)
+        await until(lambda: says(second, 1, term=2), what="the second leads", within_seconds=30)
         assert await says(first, 0, term=0)
         # What it hears with its heartbeat it knows as well.
         first.leader_seen(2, is_led=True)

@@ -130,7 +130,7 @@ async def test_the_other_nouns_answer(async_client: AsyncClient) -> None:
     assert await async_client.approvals.list(state="open") == []
     assert await async_client.targets.list() == []
     assert await async_client.secrets.list() == []
-    assert (await async_client.system.health())["status"] == "ok"
+    assert (await async_client.system.health())["status"] in ("ok", "degraded")
     assert "python" in [one["kind"] for one in await async_client.system.strategies()]
     assert await async_client.system.caches()
     assert (await async_client.system.sweep(dry_run=True))["dry_run"]

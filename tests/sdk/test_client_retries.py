@@ -88,7 +88,7 @@ async def test_it_gives_up_when_the_server_wants_more_patience_than_it_has(peer:
 
 async def test_it_gives_up_when_its_patience_is_over(peer: Peer) -> None:
     peer.answer(problem(503, code="unavailable", detail="PostgreSQL is away"))
-    async with AsyncClient(peer.url, patience_seconds=0.5) as client:
+    async with AsyncClient(peer.url, patience_seconds=2) as client:
         with pytest.raises(Unavailable, match="PostgreSQL is away"):
             await client.jobs.submit("noop")
     assert len(peer.calls) > 1

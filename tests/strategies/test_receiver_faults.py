@@ -137,7 +137,7 @@ async def test_an_answer_after_the_deadline_is_not_taken_for_the_next_ones(http:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             requests.append(await read_request(reader))
-            if len(requests) == 1:
+            if not is_late.is_set():
                 await is_late.wait()
                 writer.write(OK + b"content-length: 4\r\n\r\nlate")
             else:
@@ -164,9 +164,9 @@ async def test_one_that_drips_is_left_at_the_attempts_timeout(http: Http) -> Non
             await asyncio.sleep(0.01)
 
     async with raw_receiver(talk) as url:
-        done = await perform_within(http, 0.3, url)
-    assert done.outcome == TimedOut(0.3)
-    assert done.took_seconds < SOON_SECONDS
+        done = await perform_within(http, 2.0, url)
+    assert done.outcome == TimedOut(2.0)
+    assert done.took_seconds < 2 * SOON_SECONDS
     assert done.detail["status_code"] == 200, "as far as it came"
 
 

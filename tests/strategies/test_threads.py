@@ -129,16 +129,18 @@ async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
     threads: Threads,
 ) -> None:
     begun, came_back = threading.Event(), threading.Event()
-    stuck_seconds = 0.5
+    held = threading.Lock()
+    held.acquire()
 
     def stuck() -> None:
         begun.set()
-        time.sleep(stuck_seconds)
+        held.acquire()
         came_back.set()  # not reached: the stop takes effect at the next instruction
 
     await stop_when_begun(threads, stuck, begun.is_set)
     assert await called(threads, lambda: 5, [], {}) == 5
     assert threads.idle < 2, "the first is still stuck, and held nobody up"
+    held.release()
     await until(lambda: threads.idle == 2)
     assert not came_back.is_set()
 

@@ -25,7 +25,7 @@ async def wait(given: dict[str, Any], **fields: Any) -> Outcome:
 async def test_a_short_wait_takes_its_time(given: dict[str, Any]) -> None:
     began = time.monotonic()
     assert await wait(given) == Succeeded()
-    assert 0.05 <= time.monotonic() - began < 2
+    assert 0.05 <= time.monotonic() - began < 10
 
 
 async def test_a_short_wait_can_be_stopped() -> None:

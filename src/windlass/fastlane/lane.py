@@ -73,7 +73,7 @@ class FastLane:
     async def open(self) -> None:
         if self._url is None:
             return
-        self._client = client_of(self._url)
+        self._client = client_of(self._url, seconds=FASTLANE_CONNECT_SECONDS)
         self._tasks = [
             asyncio.create_task(self._send_loop(), name="fastlane send"),
             asyncio.create_task(self._receive_loop(), name="fastlane receive"),
@@ -116,7 +116,7 @@ class FastLane:
         self,
         commands: Sequence[tuple[int | str | bytes, ...]],
         *,
-        seconds: float = FASTLANE_CALL_SECONDS,
+        seconds: float | None = None,  # None: as long as any call
     ) -> list[Any]:
         """What each command answers, in one round trip for each server that they concern.
 
@@ -126,7 +126,7 @@ class FastLane:
             raise LaneDown("the fast lane is down")
         try:
             async with (
-                asyncio.timeout(seconds),
+                asyncio.timeout(FASTLANE_CALL_SECONDS if seconds is None else seconds),
                 self._client.pipeline(transaction=False) as pipeline,
             ):
                 for command in commands:

@@ -40,6 +40,7 @@ class Claimer:
         self._looked_at = 0.0
         self._poll_seconds = POLL_BUSY_SECONDS
         self._peek_rest_seconds = POLL_BUSY_SECONDS
+        self._peek_took = 0.0
         self.is_hinted: Callable[[], bool] = lambda: False  # do others tell of new work?
         self.on_operation: Callable[[], None] = lambda: None  # the peek saw one, of some node
 
@@ -103,7 +104,9 @@ class Claimer:
         self._peeked_at = monotonic()
         # A peek reads lines from their start, over dead rows if somebody's transaction keeps them:
         # however long that takes, it takes a small share of the time.
-        cost = PEEK_REST_FACTOR * (self._peeked_at - start)
+        # Of two in a row the quicker one says how long: a pause of the machine is nobody's cost.
+        before, self._peek_took = self._peek_took, self._peeked_at - start
+        cost = PEEK_REST_FACTOR * min(before, self._peek_took)
         self._peek_rest_seconds = max(cost, POLL_BUSY_SECONDS)
         rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
         idle = POLL_HINTED_SECONDS if self.is_hinted() else POLL_IDLE_SECONDS

@@ -39,6 +39,10 @@ class Claims:
         due_at = 0.0 if self._expected else min(self._look_at.values(), default=math.inf)
         return max(due_at, self._not_before)
 
+    @property
+    def are_due(self) -> bool:
+        return self.due_at <= monotonic()
+
     def expect(self, counts: Mapping[int, int]) -> None:
         for shard, count in counts.items():
             if shard in self._shards.own:

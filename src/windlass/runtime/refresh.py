@@ -161,7 +161,8 @@ class Refresher:
     async def _gather_claims(self, claims: list[Claim]) -> None:
         count = 0
         try:
-            while count < self._round_max and (more := await self._claims.take()):
+            while count < self._round_max and self._claims.are_due:
+                more = await self._claims.take()
                 claims += more
                 count += sum(len(claim.marks) for claim in more)
         except LaneDown as trouble:
