@@ -11,6 +11,7 @@ from pathlib import Path
 from redis.crc import key_slot
 
 from tests.engines.valkeys import (
+    DOWN_AFTER_MS,
     open_cluster_of_three,
     open_watched,
 )
@@ -113,7 +114,7 @@ async def test_sentinels_name_a_new_primary_while_jobs_flow(
 
 async def test_a_cluster_loses_a_primary_while_jobs_flow(database_url: str, tmp_path: Path) -> None:
     async with (
-        open_cluster_of_three() as valkeys,
+        open_cluster_of_three(node_timeout_ms=DOWN_AFTER_MS) as valkeys,
         opened(valkeys.url) as one,
         opened(valkeys.url) as two,
     ):

@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.witness import VARIABLE, Witness, write
@@ -16,13 +17,28 @@ app = App("faults")
 STEP_SECONDS = 0.02
 
 
+def gate(witness_path: str | Path) -> Path:
+    """What `note_held` waits for: a file beside the witness, which is each test's own."""
+    return Path(f"{witness_path}.go")
+
+
 @app.task
 def note(marker: str, seconds: float = 0.0) -> str:
+    until = time.monotonic() + seconds
+    return _work(marker, lambda: time.monotonic() >= until)
+
+
+@app.task
+def note_held(marker: str) -> str:
+    """Runs until the test lets it go, however long the test takes."""
+    return _work(marker, gate(os.environ[VARIABLE]).exists)
+
+
+def _work(marker: str, is_over: Callable[[], bool]) -> str:
     """Takes its time in small steps, as code does that can be stopped."""
     write("start", marker)
-    until = time.monotonic() + seconds
     try:
-        while time.monotonic() < until:
+        while not is_over():
             time.sleep(STEP_SECONDS)
     except BaseException:
         write("stop", marker)

@@ -9,7 +9,7 @@ from tests.faults.witness import write
 
 app = windlass.App("durable faults")
 
-LEG_SECONDS = 0.02
+LEG_SECONDS = 0.1
 
 
 async def leg(marker: str) -> str:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 from uuid import UUID
 
 from tests.engine.executions import job, put_many
 from tests.faults.cluster import Cluster
 from tests.faults.nodes import NodeProcess
 from tests.faults.until import until
+from windlass.clock import monotonic
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane, LaneDown
 from windlass.fastlane.marks import Marks
+from windlass.model.placement import shard_of
 
 # So rare that it cannot be the net that made something right, and so often that it soon does.
 RARE, OFTEN = "3600", "1"
+POKE_SECONDS = 2.0
+
+Answer = TypeVar("Answer")
 
 
 async def start_node(cluster: Cluster, net_every: str = RARE) -> NodeProcess:
@@ -58,14 +64,19 @@ async def states(cluster: Cluster, made: Sequence[UUID]) -> Counter[str]:
     return Counter(row["state"] for row in rows)
 
 
-async def until_state(cluster: Cluster, made: Sequence[UUID], state: str) -> None:
+async def until_state(
+    cluster: Cluster, made: Sequence[UUID], state: str, *, marks: Marks | None = None
+) -> None:
+    """With `marks`, which were left for them, see `poking`."""
+
     async def all_are() -> bool:
         try:
             return await states(cluster, made) == {state: len(made)}
         except Unavailable:
             return False
 
-    await until(all_are, what=f"{len(made)} executions are {state}")
+    is_so = all_are if marks is None else poking(marks, made, all_are)
+    await until(is_so, what=f"{len(made)} executions are {state}")
 
 
 async def wrong(cluster: Cluster) -> int:
@@ -98,16 +109,50 @@ async def marking(redis_url: str) -> AsyncIterator[Marks]:
         await lane.close()
 
 
+async def answered(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask until Redis answers in time, which on a busy machine it may not."""
+    answers: list[Answer] = []
+
+    async def is_answered() -> bool:
+        try:
+            answers.append(await ask())
+        except LaneDown:
+            return False
+        return True
+
+    await until(is_answered, what="Redis answers in time")
+    return answers[0]
+
+
 async def mark(marks: Marks, made: Collection[UUID], *, is_urgent: bool = True) -> None:
     async def are_left() -> bool:
-        try:
-            left = await marks.leave(made, is_urgent=is_urgent)
-        except LaneDown:
-            return False  # on a busy machine Redis may not answer in time
-        marks.poke(left)
+        left = await answered(lambda: marks.leave(made, is_urgent=is_urgent))
+        marks.poke(_shards(made))
         return sum(left.values()) == len(made)
 
     await until(are_left, what="marks are left")
+
+
+def poking(
+    marks: Marks, made: Collection[UUID], is_so: Callable[[], Awaitable[bool]]
+) -> Callable[[], Awaitable[bool]]:
+    """`is_so` for `until`. A poke may be lost, and the net is an hour away: it is said again."""
+    poke_at = monotonic() + POKE_SECONDS
+
+    async def is_so_by_now() -> bool:
+        nonlocal poke_at
+        if await is_so():
+            return True
+        if monotonic() >= poke_at:
+            marks.poke(_shards(made))
+            poke_at = monotonic() + POKE_SECONDS
+        return False
+
+    return is_so_by_now
+
+
+def _shards(made: Collection[UUID]) -> Counter[int]:
+    return Counter(shard_of(execution_id) for execution_id in made)
 
 
 async def until_it_has_shards(node: NodeProcess) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import noop, task, wait
-from tests.faults.nodes import HEARTBEAT_SECONDS
+from tests.faults.nodes import LEASE_SECONDS
 from tests.faults.until import until
 
-SECONDS = 5.0
-BEAT_AGE_SECONDS_MAX = 2 * HEARTBEAT_SECONDS + 1
+SECONDS = 8.0  # the other jobs end within that, on a busy machine too
+BEAT_AGE_SECONDS_MAX = LEASE_SECONDS
 
 
 async def test_heartbeats_and_other_jobs_go_on_while_tasks_block(cluster: Cluster) -> None:

@@ -71,8 +71,8 @@ async def test_a_drain_gives_up_on_a_task_that_does_not_end(cluster: Cluster) ->
     node = await cluster.start_node(WINDLASS_DRAIN_TIMEOUT_SECONDS="2")
     await cluster.submit([task("note", "endless", 3600.0)])
     await cluster.until_started(["endless"])
-    node.terminate()
     asked_at = monotonic()
+    node.terminate()
     assert await node.ends() == 0
     assert 2.0 <= monotonic() - asked_at < 20.0
     assert "drain_timed_out" in node.log

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from tests.faults.app import gate
 from tests.faults.cluster import Cluster
 from tests.faults.door import Door, open_door
 from tests.faults.nodes import NodeProcess
@@ -68,6 +69,16 @@ async def ended(door: Door, execution: Execution) -> Execution:
 
     await until(has_ended, what=f"{execution['id']} ends", within_seconds=90)
     return found
+
+
+async def stopped_once(cluster: Cluster, marker: str) -> None:
+    """A thread that is stopped says so at its next step, which may be after its job's end."""
+
+    async def has_stopped() -> bool:
+        return bool(cluster.witness.lines("stop", marker))
+
+    await until(has_stopped, what=f"{marker} is stopped")
+    assert len(cluster.witness.lines("stop", marker)) == 1
 
 
 async def sound(cluster: Cluster) -> None:
@@ -195,7 +206,7 @@ async def test_a_child_is_cancelled_with_its_parent(cluster: Cluster) -> None:
             return [row["state"] for row in rows] == ["cancelled"]
 
         await until(all_ended, what="its child ends too")
-        assert len(cluster.witness.lines("stop", "deep")) == 1
+        await stopped_once(cluster, "deep")
         assert cluster.witness.lines("start", "after") == []
         await sound(cluster)
 
@@ -212,7 +223,7 @@ async def test_a_cancel_is_heard_although_its_node_died_at_once(cluster: Cluster
 
         await cluster.database.together(only_ask)
         assert (await ended(door, execution))["state"] == "cancelled"
-        assert len(cluster.witness.lines("stop", "a")) == 1
+        await stopped_once(cluster, "a")
 
 
 async def test_what_was_done_is_taken_back_in_reverse_order_whoever_dies(cluster: Cluster) -> None:
@@ -265,20 +276,23 @@ async def test_a_concurrency_limit_is_never_exceeded_by_two_nodes(cluster: Clust
 
 async def test_an_execution_out_of_time_fails_and_stops_what_runs(cluster: Cluster) -> None:
     async with opened(cluster, workers=1) as (door, _):
-        await publish(door, "late", [note("a", "a", seconds=60)], timeout="1s")
+        # Long enough for the step to start before it is over.
+        await publish(door, "late", [note("a", "a", seconds=60)], timeout="3s")
         execution = await start(door, "late")
         await cluster.until_started(["a"])
         done = await ended(door, execution)
         assert (done["state"], done["error"]["cause"]) == ("failed", "timeout")
-        assert len(cluster.witness.lines("stop", "a")) == 1
+        await stopped_once(cluster, "a")
 
 
 async def test_a_paused_execution_goes_on_when_it_is_resumed(cluster: Cluster) -> None:
     async with opened(cluster, workers=1) as (door, _):
-        await publish(door, "flow", [note("a", "a", seconds=1), note("b", "b", "a")])
+        held = {"id": "a", "kind": "python", "input": {"task": "note_held", "args": ["a"]}}
+        await publish(door, "flow", [held, note("b", "b", "a")])
         execution = await start(door, "flow")
         await cluster.until_started(["a"])
         await door.call("POST", f"/v1/executions/{execution['id']}/pause", 200)
+        gate(cluster.witness.path).touch()
 
         async def is_parked() -> bool:
             return await cluster.count("FROM windlass.job WHERE parked_for = 'paused'") == 1

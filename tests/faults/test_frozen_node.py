@@ -14,7 +14,7 @@ from tests.faults.until import until
 from windlass.clock import monotonic
 
 IN_FLIGHT = 100
-SECONDS = 4.0  # of each job: it is over for the frozen node long before it is for the other
+SECONDS = 6.0  # of each job: it is over for the frozen node long before it is for the other
 MORE = 20
 
 

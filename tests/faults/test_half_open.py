@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import open_cluster
 from tests.faults.jobs import task
@@ -15,8 +16,7 @@ from windlass.clock import monotonic
 from windlass.testing.servers import PrivateServers
 
 WORKERS = 4
-SECONDS = 5.5  # of each job: longer than its node can prove its lease
-assert SECONDS > LEASE_SECONDS + 1
+PAUSE_SECONDS_MAX = 1.5  # of any process on a busy machine
 
 
 async def test_a_node_that_cannot_prove_its_lease_stops_before_others_take_over(
@@ -29,7 +29,7 @@ async def test_a_node_that_cannot_prove_its_lease_stops_before_others_take_over(
         cut_off = await cluster.nodes.start(
             proxy.url, servers.redis_of(database_url), workers=WORKERS
         )
-        long = list(await cluster.submit([task("note", f"l{n}", SECONDS) for n in range(WORKERS)]))
+        long = list(await cluster.submit([task("note_held", f"l{n}") for n in range(WORKERS)]))
         await cluster.until_started(long)
         proxy.silence()
         silent_at = monotonic()
@@ -44,8 +44,9 @@ async def test_a_node_that_cannot_prove_its_lease_stops_before_others_take_over(
             [stop], (first, second) = stops[marker], starts[marker]
             assert (first.pid, stop.pid, second.pid) == (cut_off.pid, cut_off.pid, other.pid)
             assert first.at < stop.at < second.at, "never two at once"
-            assert stop.at < silent_at + LEASE_SECONDS
+            assert stop.at < silent_at + LEASE_SECONDS + PAUSE_SECONDS_MAX
 
+        gate(cluster.witness.path).touch()
         proxy.heal()
         reborn = await reborn_as(cluster, cut_off)
         await cluster.until_ended()

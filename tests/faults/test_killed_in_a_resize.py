@@ -53,7 +53,7 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
         }
         return all(phase == at for phase, at in found.items())
 
-    await until(all_stand_still, what="each node stands in its phase", within_seconds=15)
+    await until(all_stand_still, what="each node stands in its phase")
     for node in nodes:
         await node.kill()
     async with cluster.database.side() as connection:
@@ -70,6 +70,6 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
             ("rolled_back", "its node died, was cut off or left")
         }
 
-    await until(all_rolled_back, what="every operation is rolled back", within_seconds=15)
+    await until(all_rolled_back, what="every operation is rolled back")
     assert await cluster.states(jobs) == {"succeeded": len(jobs)}
     assert await faults_found(cluster.database, cluster.accepted.values()) == []

@@ -44,7 +44,7 @@ def graph(count: int, chance: random.Random) -> list[Job]:
             task(
                 "note",
                 f"g{n}",
-                round(chance.uniform(0, 0.02), 3),
+                round(chance.uniform(0.05, 0.15), 3),
                 queue="graph",
                 depends_on=[f"#{parent}" for parent in chosen],
             )
@@ -66,8 +66,8 @@ async def story(
         killed = await cluster.start_node()
         await cluster.start_node()
         connected = graph(GRAPH_JOBS, chance)
-        await cluster.submit(connected)
-        await cluster.submit(mixed(JOBS, chance))
+        # In one batch: the graph is not over before the others have come.
+        await cluster.submit([*connected, *mixed(JOBS, chance)])
 
         async def is_in_the_middle() -> bool:
             ended = await cluster.count("FROM windlass.job_history")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import open_cluster
 from tests.faults.jobs import task
@@ -14,7 +15,6 @@ from tests.faults.until import until
 from windlass.testing.servers import PrivateServers
 
 JOBS = 4
-SECONDS = 1.5  # the second time it is still running when the late word arrives
 
 
 async def test_an_end_that_arrives_after_the_lease_changes_nothing(
@@ -25,19 +25,22 @@ async def test_an_end_that_arrives_after_the_lease_changes_nothing(
         open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
         late = await cluster.nodes.start(proxy.url, cluster.redis_url)
-        await cluster.submit([task("note", f"n{n}", SECONDS) for n in range(JOBS)])
+        await cluster.submit([task("note_held", f"n{n}") for n in range(JOBS)])
         await cluster.until_started(cluster.accepted)
         proxy.hold(*(job_id.bytes for job_id in cluster.accepted.values()))
+        gate(cluster.witness.path).touch()
 
         async def an_end_is_held() -> bool:
             return proxy.held > 0
 
         await until(an_end_is_held, what="an end is on its way")
         await late.freeze()
+        gate(cluster.witness.path).unlink()  # the second time they run until the late word is there
         other = await cluster.start_node()
         await cluster.until_started(cluster.accepted, times=2)
         await proxy.release()
         assert await cluster.running_on(other.node_id) == JOBS, "the late word changed nothing"
+        gate(cluster.witness.path).touch()
         late.thaw()
         await reborn_as(cluster, late)
 

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import re
-
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import task
 from tests.faults.leaders import candidate, elections, followed_within, leader_after, named
 from tests.faults.until import until
+from windlass.engine.leader import Tenure, is_current
 
-KILLED_SECONDS_MAX, FROZEN_SECONDS_MAX, LEFT_SECONDS_MAX = 2.0, 5.0, 1.0
+# A benchmark measures how soon (see benchmarks/figures/failover.py); here any process may pause.
+KILLED_SECONDS_MAX, FROZEN_SECONDS_MAX, LEFT_SECONDS_MAX = 8.0, 10.0, 4.0
 KILLS = 3
 START_SECONDS_MAX = 10.0
 CUTS = 5
 TASKS = 200
 
 
-async def test_another_leads_within_two_seconds_of_each_kill(cluster: Cluster) -> None:
+async def test_another_leads_soon_after_each_kill(cluster: Cluster) -> None:
     nodes = [await candidate(cluster) for _ in range(KILLS + 1)]
     led = await leader_after(cluster, 0, within_seconds=START_SECONDS_MAX)
+    killed: dict[str, int] = {}  # how many terms there were by then
     for _ in range(KILLS):
         await named(nodes, led).kill()
+        killed[led["node_id"].hex] = len(await elections(cluster))
         term = led["term"]
         led, seconds = await followed_within(cluster, term, within_seconds=KILLED_SECONDS_MAX)
         print(f"term {led['term']} after {seconds:.3f} s")
-        assert led["term"] == term + 1
+        assert led["term"] > term
         assert named(nodes, led).is_alive
-    terms = await elections(cluster)
-    assert [term for term, _ in terms] == list(range(1, KILLS + 2))
-    assert len({node for _, node in terms}) == KILLS + 1
+    whose = await each_term_once(cluster)
+    assert len(set(whose)) == KILLS + 1
+    for node, count in killed.items():
+        assert node not in whose[count:], "who was killed never leads again"
 
 
 async def test_a_frozen_leader_is_followed_and_powerless_when_it_thaws(cluster: Cluster) -> None:
@@ -48,14 +52,18 @@ async def test_a_frozen_leader_is_followed_and_powerless_when_it_thaws(cluster: 
 
     await until(has_stepped_down, what="the thawed leader steps down")
 
-    # The one that followed goes on leading.
+    # The one that followed goes on leading, unless it paused for too long itself.
     async def has_renewed() -> bool:
-        now = await leader_after(cluster, led["term"], within_seconds=1)
+        now = await leader_after(cluster, led["term"], within_seconds=FROZEN_SECONDS_MAX)
         return bool(now["lease_until"] > after["lease_until"])
 
     await until(has_renewed, what="the new leader renews its lease")
-    assert [term for term, _ in await elections(cluster)] == [led["term"], after["term"]]
-    assert len(re.findall("leader_elected", frozen.log)) == 1
+    assert not await is_current(
+        cluster.database, Tenure(node_id=frozen.node_id, term=led["term"])
+    ), "what names the term of the thawed leader is refused"
+    whose = await each_term_once(cluster)
+    assert whose[led["term"] - 1] == frozen.node_id.hex
+    assert whose[after["term"] - 1] == after["node_id"].hex
 
 
 async def test_no_execution_stops_when_leaders_come_and_go(cluster: Cluster) -> None:
@@ -83,14 +91,20 @@ async def test_a_leader_that_is_asked_to_leave_hands_over_before_its_work_is_don
     nodes = [await candidate(cluster) for _ in range(2)]
     led = await leader_after(cluster, 0, within_seconds=START_SECONDS_MAX)
     leaving = named(nodes, led)
-    held = await cluster.submit([task("note", f"t{n}", 3.0) for n in range(8)])
-    await cluster.until_started(held)
+    # More than the other has slots for.
+    held = await cluster.submit([task("note_held", f"t{n}") for n in range(16)])
+
+    async def has_work() -> bool:
+        return any(line.pid == leaving.pid for line in cluster.witness.lines("start"))
+
+    await until(has_work, what="the leader has work")
     leaving.terminate()
     await followed_within(cluster, led["term"], within_seconds=LEFT_SECONDS_MAX)
     assert leaving.is_alive
+    gate(cluster.witness.path).touch()
     assert await leaving.ends() == 0
     await cluster.until_ended()
-    assert await cluster.states(held) == {"succeeded": 8}
+    assert await cluster.states(held) == {"succeeded": 16}
 
 
 async def test_a_node_without_the_role_never_leads(cluster: Cluster) -> None:
@@ -105,4 +119,13 @@ async def test_a_node_without_the_role_never_leads(cluster: Cluster) -> None:
         return rows[0]["node_id"] is None
 
     await until(is_led_by_nobody, what="the lease of the only candidate lapses")
-    assert [term for term, _ in await elections(cluster)] == [1]
+    assert set(await each_term_once(cluster)) == {only.node_id.hex}
+
+
+async def each_term_once(cluster: Cluster) -> list[str]:
+    """Whose each term was. There may be more than the test made: a leader that paused for too long
+    steps down.
+    """
+    terms = await elections(cluster)
+    assert [term for term, _ in terms] == list(range(1, len(terms) + 1))
+    return [node for _, node in terms]

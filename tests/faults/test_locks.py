@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.engine.locking import nothing_left
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import Job, noop, task
@@ -100,11 +101,15 @@ async def test_a_killed_node_s_job_keeps_its_lock_until_it_has_run_elsewhere(
     cluster: Cluster,
 ) -> None:
     dying = await cluster.start_node()
-    await cluster.submit([task("note", "holder", 3.0, locks=["a"])])
+    await cluster.submit([task("note_held", "holder", locks=["a"])])
     await cluster.until_started(["holder"])
     await cluster.submit([task("note", f"next{n}", 0.05, locks=["a"]) for n in range(3)])
     await dying.kill()
     await cluster.start_node()
+    await cluster.until_started(["holder"], times=2)
+    # While it runs the node takes another job, but none that needs the lock.
+    await cluster.until_ended(await cluster.submit([noop("free")]))
+    gate(cluster.witness.path).touch()
     await cluster.until_ended()
     told = [(line.moment, line.marker) for line in cluster.witness.lines()]
     assert told[:3] == [("start", "holder"), ("start", "holder"), ("end", "holder")]
@@ -161,10 +166,13 @@ async def test_a_job_that_is_due_later_takes_its_lock_then(cluster: Cluster) -> 
     await cluster.start_node()
     await cluster.submit(
         [
-            task("note", "later", locks=["a"], delay="2s"),
+            task("note", "later", locks=["a"], delay="4s"),
             task("note", "now", locks=["a"]),
         ]
     )
-    await cluster.until_ended(["now"])
-    assert await cluster.states(["later"]) == {"queued": 1}
-    await cluster.until_ended(within_seconds=20)
+    await cluster.until_ended()
+    # Had it taken its lock when it came, the other would have waited for its end.
+    told = [(line.moment, line.marker) for line in cluster.witness.lines()]
+    assert told == [(moment, name) for name in ("now", "later") for moment in ("start", "end")]
+    later = (await cluster.rows(["later"]))["later"]
+    assert later["started_at"] >= later["run_at"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.door import Door, open_door
@@ -34,12 +35,15 @@ async def is_whole(cluster: Cluster) -> None:
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
 
 
-async def fill(cluster: Cluster, door: Door, nodes: list[NodeProcess], seconds: float) -> None:
-    """Each node runs as many tasks as it has slots, and more wait."""
+async def fill(
+    cluster: Cluster, door: Door, nodes: list[NodeProcess], seconds: float | None
+) -> None:
+    """Each node runs as many tasks as it has slots, and more wait. None: until they are let go."""
     slots = [(await door.shown(node))["workers"] for node in nodes]
     before = len(cluster.accepted)
+    name, args = ("note_held", []) if seconds is None else ("note", [seconds])
     await cluster.submit(
-        [task("note", f"f{before + n}", seconds) for n in range(sum(slots) + len(nodes))]
+        [task(name, f"f{before + n}", *args) for n in range(sum(slots) + len(nodes))]
     )
 
     async def is_full() -> bool:
@@ -111,12 +115,13 @@ async def test_a_drained_node_finishes_leaves_and_another_does_the_rest(cluster:
 async def test_an_aborted_resize_goes_back_and_the_node_works_on(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=2)
-        await fill(cluster, door, [node], 4.0)
+        await fill(cluster, door, [node], None)
         asked = await door.until_phase(await door.resize(node.node_id, 0), "draining")
         await door.call("POST", f"/v1/operations/{asked['id']}/abort", 200)
         back = await door.until_ended(asked)
         assert (back["phase"], back["reason"]) == ("rolled_back", "aborted")
         assert (await door.shown(node))["workers"] == 2
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
     await is_whole(cluster)
 
@@ -126,7 +131,7 @@ async def test_the_whole_cluster_is_resized_and_called_back_while_it_works(
 ) -> None:
     async with open_door(cluster) as door:
         nodes = list(await asyncio.gather(*(cluster.start_node(workers=2) for _ in range(2))))
-        await fill(cluster, door, nodes, 3.0)
+        await fill(cluster, door, nodes, None)
         asked = await door.call("PATCH", "/v1/cluster", 202, {"workers": 0})
         assert len(asked["operations"]) == 3
         await door.until_phase(asked, "draining")
@@ -139,5 +144,6 @@ async def test_the_whole_cluster_is_resized_and_called_back_while_it_works(
         done = await door.until_ended(asked)
         assert {part["phase"] for part in done["operations"]} == {"done"}
         assert [(await door.shown(node))["workers"] for node in nodes] == [5, 5]
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
     await is_whole(cluster)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import aiohttp
 
+from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.door import Door, open_door
@@ -19,7 +20,6 @@ JOBS = 400
 SIZES = (0, 8, 1, 4)
 EVERY_SECONDS = 2.0
 DRAIN_SECONDS = 5.0
-LONG_SECONDS = 6.0
 
 
 class Pulse:
@@ -31,7 +31,7 @@ class Pulse:
         self.failures: list[str] = []
 
     async def beat(self) -> None:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
             while True:
                 begun = monotonic()
                 try:
@@ -76,7 +76,7 @@ async def test_resizing_8_0_8_1_4_every_two_seconds_under_load_cuts_nothing_off(
 
 async def test_what_waits_for_a_slot_begins_when_the_node_grows(cluster: Cluster) -> None:
     async with open_door(cluster, roles="api,worker", workers=1) as door:
-        await cluster.submit([task("note", "long", LONG_SECONDS), task("note", "ahead")])
+        await cluster.submit([task("note_held", "long"), task("note", "ahead")])
 
         async def is_claimed() -> bool:
             return await cluster.count("FROM windlass.job WHERE state = 'running'") == 2
@@ -86,13 +86,14 @@ async def test_what_waits_for_a_slot_begins_when_the_node_grows(cluster: Cluster
         await door.until_ended(await door.resize(door.node_id, 2))
         await cluster.until_ended(["ahead"])
         assert "long" not in cluster.witness.by_marker("end")
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
 
 
 async def test_a_smaller_node_runs_no_more_at_once_than_its_new_size(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=6)
-        await cluster.submit([task("note", f"a{n}", 0.3) for n in range(60)])
+        await cluster.submit([task("note", f"a{n}", 0.3) for n in range(200)])
         await cluster.until_started([f"a{n}" for n in range(6)])
         done = await door.until_ended(await door.resize(node.node_id, 2))
         assert done["phase"] == "done"
@@ -125,20 +126,20 @@ async def test_time_is_up_and_what_still_runs_is_handed_back_or_ends_late(
 ) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=4)
-        long = await cluster.submit([task("note", f"l{n}", LONG_SECONDS) for n in range(4)])
+        long = await cluster.submit([task("note_held", f"l{n}") for n in range(4)])
         await cluster.until_started(long)
         asked = await door.resize(node.node_id, 2, drain_timeout="500ms", on_timeout="finish")
-        done = await door.until_ended(asked)
+        done = await door.until_ended(asked)  # none of the jobs has
         assert done["phase"] == "done"
         assert done["progress"] == {"in_flight": 4, "handed_back": 0}
-        assert 0.5 <= lasted(done) < LONG_SECONDS - 1, "it did not wait for the jobs"
+        assert lasted(done) >= 0.5
         assert await cluster.count("FROM windlass.attempt") == 0
 
         asked = await door.resize(node.node_id, 1, drain_timeout="500ms")
         done = await door.until_ended(asked)
         assert done["phase"] == "done"
         assert done["progress"] == {"in_flight": 1, "handed_back": 3}
-        assert 0.5 <= lasted(done) < LONG_SECONDS - 1, "it did not wait for the jobs"
+        assert lasted(done) >= 0.5
 
         async def are_settled() -> bool:
             return await cluster.count("FROM windlass.attempt WHERE outcome = 'snoozed'") == 3
@@ -149,6 +150,7 @@ async def test_time_is_up_and_what_still_runs_is_handed_back_or_ends_late(
         assert sum(row["snoozes"] for row in rows) == 3
         assert {row["attempt"] - row["snoozes"] for row in rows} <= {0, 1}
         await cluster.start_node(workers=8)
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
     assert await cluster.states(long) == {"succeeded": 4}
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
@@ -159,7 +161,7 @@ async def test_an_abort_brings_the_old_size_back_and_a_second_resize_is_refused(
 ) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=3)
-        await cluster.submit([task("note", f"c{n}", 3.0) for n in range(3)])
+        await cluster.submit([task("note_held", f"c{n}") for n in range(3)])
         await cluster.until_started(["c0", "c1", "c2"])
         first = await door.until_phase(await door.resize(node.node_id, 1), "draining")
         path = f"/v1/nodes/{first['node_id']}"
@@ -173,12 +175,14 @@ async def test_an_abort_brings_the_old_size_back_and_a_second_resize_is_refused(
         assert (back["phase"], back["reason"]) == ("rolled_back", "aborted")
         assert (await door.call("GET", path, 200))["workers"] == 3
         await door.call("POST", f"/v1/operations/{first['id']}/abort", 409)
-        # It claims again, as many at once as before.
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
-        await cluster.submit([task("note", f"d{n}", 3.0) for n in range(3)])
+        # It claims again, as many at once as before: none of these ends before all have begun.
+        gate(cluster.witness.path).unlink()
+        again = await cluster.submit([task("note_held", f"d{n}") for n in range(3)])
+        await cluster.until_started(again)
+        gate(cluster.witness.path).touch()
         await cluster.until_ended()
-    began = [line.at for line in cluster.witness.lines("start") if line.marker.startswith("d")]
-    assert max(began) - min(began) < 2.9, "three ran at the same time"
     assert await cluster.count("FROM windlass.attempt") == 0
 
 
@@ -187,13 +191,14 @@ async def test_a_signal_during_a_resize_rolls_it_back_and_drains_the_node(
 ) -> None:
     async with open_door(cluster) as door:
         node = await cluster.start_node(workers=2)
-        await cluster.submit([task("note", "e0", 2.0), task("note", "e1", 2.0)])
+        await cluster.submit([task("note_held", "e0"), task("note_held", "e1")])
         await cluster.until_started(["e0", "e1"])
         resize = await door.until_phase(await door.resize(node.node_id, 1), "draining")
         node.terminate()
-        assert await node.ends() == 0
-        back = await door.read(resize)
+        back = await door.until_ended(resize)
         assert (back["phase"], back["reason"]) == ("rolled_back", "the node was told to leave")
+        gate(cluster.witness.path).touch()
+        assert await node.ends() == 0
     assert await cluster.states(["e0", "e1"]) == {"succeeded": 2}
     assert await cluster.count("FROM windlass.attempt") == 0
 

@@ -15,6 +15,8 @@ from tests.faults.nodes import NodeProcess
 from tests.faults.until import until
 
 NODES = 3
+# Nobody is killed: no attempt is to end because the machine paused.
+LEASE = "15"
 BATCH = 15
 QUIET_SECONDS = 0.1
 
@@ -23,7 +25,7 @@ QUIET_SECONDS = 0.1
 async def test_a_rolling_restart_of_three_nodes_under_load_loses_and_doubles_nothing(
     cluster: Cluster, how: str
 ) -> None:
-    nodes = list(await asyncio.gather(*(cluster.start_node(workers=4) for _ in range(NODES))))
+    nodes = list(await asyncio.gather(*(start(cluster) for _ in range(NODES))))
     is_over = False
 
     async def keep_submitting() -> None:
@@ -39,7 +41,7 @@ async def test_a_rolling_restart_of_three_nodes_under_load_loses_and_doubles_not
         for old in nodes[:NODES]:
             await until(lambda old=old: is_busy(cluster, old), what="it runs something")  # type: ignore[misc]
             await leave(door, old, how)
-            nodes.append(await cluster.start_node(workers=4))
+            nodes.append(await start(cluster))
         is_over = True
         await submitting
         await cluster.until_ended()
@@ -51,6 +53,10 @@ async def test_a_rolling_restart_of_three_nodes_under_load_loses_and_doubles_not
     assert len({line.pid for line in cluster.witness.lines("start")}) > NODES
     assert await cluster.count("FROM windlass.attempt") == 0
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
+
+
+async def start(cluster: Cluster) -> NodeProcess:
+    return await cluster.start_node(workers=4, WINDLASS_LEASE_SECONDS=LEASE)
 
 
 async def leave(door: Door, node: NodeProcess, how: str) -> None:

@@ -17,6 +17,7 @@ from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import hook
 from tests.faults.receiver import Delivery, dead_host, receiver, silent_host
 from tests.faults.until import until
+from windlass.clock import monotonic
 from windlass.engine.explain import explain
 from windlass.testing.servers import PrivateServers
 
@@ -173,20 +174,20 @@ async def test_a_limit_on_running_holds_over_all_nodes(any_cluster: Cluster) -> 
     await is_whole(cluster)
 
 
-async def test_a_rate_holds_in_every_window_over_all_nodes(any_cluster: Cluster) -> None:
-    cluster = any_cluster
+async def test_a_rate_holds_over_all_nodes_from_the_first_to_the_last(any_cluster: Cluster) -> None:
+    cluster, rate = any_cluster, 20.0
     async with receiver() as shop:
-        await limit(cluster, shop.host, rate=20.0)
+        await limit(cluster, shop.host, rate=rate)
         await cluster.start_node()
         await cluster.start_node()
+        begun = monotonic()
         await cluster.submit([hook(f"d{n}", shop.url()) for n in range(60)])
         await cluster.until_ended()
         seen = sorted(delivery.at for delivery in shop.deliveries)
         assert len(seen) == 60
-        # They are let go at an even pace; on a busy machine some arrive a little bunched.
-        assert seen[-1] - seen[0] > 59 / 20 - 0.5
-        fullest = max(sum(1 for at in seen if start <= at < start + 1) for start in seen)
-        assert fullest <= 30
+        # On a busy machine they arrive late and bunched; ahead of the pace nobody may be. The slack
+        # is for a node whom Redis did not answer: it takes its share beside what the other gets.
+        assert all(at - begun > place / rate - 1.0 for place, at in enumerate(seen))
     await is_whole(cluster)
 
 

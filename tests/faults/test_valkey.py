@@ -109,7 +109,9 @@ async def test_killing_it_in_the_middle_and_starting_it_again_changes_nothing(
 
 async def until_it_has_the_lane_again(node: NodeProcess) -> None:
     async def is_up_again() -> bool:
-        return node.log.count("fastlane_up") == 2
+        # On a busy machine it may have lost it, and found it, more often than that.
+        log = node.log
+        return log.rfind("fastlane_up") > log.rfind("fastlane_down") >= 0
 
     await until(is_up_again, what=f"node {node.node_id} finds the fast lane again")
 
