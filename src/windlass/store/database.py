@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import asyncpg
+import structlog
 
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import (
@@ -30,6 +31,8 @@ from windlass.store.statements import statement
 
 Record = asyncpg.Record
 Connection = asyncpg.pool.PoolConnectionProxy
+log = structlog.get_logger()
+
 T = TypeVar("T")
 
 HOT_CONNECTIONS: Final = 4
@@ -126,7 +129,8 @@ class Database:
             if pool is not None:
                 try:
                     await asyncio.wait_for(pool.close(), 5)
-                except (TimeoutError, *_UNREACHABLE):
+                except Exception as trouble:  # whatever it is: the others are closed as well
+                    log.debug("pool_not_closed", reason=str(trouble) or type(trouble).__name__)
                     pool.terminate()
 
     async def _pool(
