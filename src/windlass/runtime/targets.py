@@ -247,6 +247,8 @@ class Targets:
                     await self._change(gone)
                 case "neutral":
                     pass
+        if not failed.keys() <= self._known.keys():
+            await self._news()  # what somebody has just said of a target counts already
         for host, (count, reason) in failed.items():
             if await self._should_open(host, count):
                 opened = await let_go.open_breaker(self._database, host, reason, chance())
@@ -285,12 +287,7 @@ class Targets:
 
     async def _let_go(self) -> float:
         """Let parked jobs go where there is room; returns how long to rest."""
-        rows = await let_go.news(self._database, self._known_at)
-        for row in rows:
-            self._keep(target_from(row))
-            # What commits late has an earlier instant: look back a little each time.
-            self._known_at = max(self._known_at, row["changed_at"] - LATE_COMMIT)
-        rows = [row for row in rows if row["waiting"]]
+        rows = [row for row in await self._news() if row["waiting"]]
         self._waiting = {row["host"] for row in rows}
         rest = LOOK_WAITING_SECONDS
         places: dict[str, int] = {}
@@ -301,6 +298,15 @@ class Targets:
             rest = min(rest, wait)
         self._announcer.rows(await let_go.let_go(self._database, places))
         return max(rest, LET_GO_SECONDS_MIN)
+
+    async def _news(self) -> list[Record]:
+        """Learn of targets that have changed; returns them, and those for which jobs wait."""
+        rows = await let_go.news(self._database, self._known_at)
+        for row in rows:
+            self._keep(target_from(row))
+            # What commits late has an earlier instant: look back a little each time.
+            self._known_at = max(self._known_at, row["changed_at"] - LATE_COMMIT)
+        return rows
 
     async def _places(self, row: Record) -> tuple[int, float]:
         """How many jobs of a target this node would let go, and when to look again."""
