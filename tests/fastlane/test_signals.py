@@ -49,19 +49,21 @@ async def test_who_comes_second_to_a_redis_of_another_database_knows_it(
     lane: FastLane, redis: Any
 ) -> None:
     first, second = Coordinators(lane, b"first"), Coordinators(lane, b"second")
-    told = []
-    for whose in (first, first, second, first):
+
+    async def is_anothers(whose: Coordinators) -> bool:
         await whose.see_whose()
-        told.append(lane.is_shared)
+        return lane.is_shared
+
+    told = [await is_anothers(whose) for whose in (first, first, second, first)]
     assert told == [False, False, True, False]
     assert await redis.pttl(INSTALLATION) > 0
-    await redis.delete(INSTALLATION)  # as if the first had left long ago
-    await second.see_whose()
-    assert not lane.is_shared
+    await second.leave(OTHER)
+    assert await is_anothers(second), "it is not its word to take back"
+    await first.leave(ME)
+    assert not await is_anothers(second)
     await redis.delete(INSTALLATION)
     await redis.sadd(INSTALLATION, "what nobody of us wrote")
-    await first.see_whose()
-    assert lane.is_shared
+    assert await is_anothers(first)
 
 
 async def test_names_of_lapsed_keys_leave_the_index(lane: FastLane, redis: Any) -> None:

@@ -65,6 +65,7 @@ class Coordinators:
         """Take everything along. False: Redis did not answer; the sweep does it one day."""
         try:
             await self._lane.ask("coord_out", keys.COORDINATORS, owner)
+            await self._lane.ask("whose_no_more", keys.INSTALLATION, self._scope)
             prefix, owned = keys.coordinator(owner, ""), keys.coordinator(owner, "keys")
             while await self._lane.ask("coord_leave", owned, prefix, _LEAVE_KEYS_MAX) == b"more":
                 pass
