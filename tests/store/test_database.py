@@ -27,6 +27,59 @@ async def test_a_database_that_is_not_there_is_unavailable(servers: PrivateServe
     await database.close()
 
 
+@pytest.mark.parametrize(
+    ("refuse", "admit"),
+    [
+        ("ALTER ROLE guest NOLOGIN", "ALTER ROLE guest LOGIN"),
+        ("ALTER ROLE guest CONNECTION LIMIT 0", "ALTER ROLE guest CONNECTION LIMIT -1"),
+        (
+            'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC',
+            'GRANT CONNECT ON DATABASE "{name}" TO PUBLIC',
+        ),
+    ],
+)
+async def test_a_login_that_is_refused_for_a_while_means_later_not_no(
+    database: Database, refuse: str, admit: str
+) -> None:
+    name = await value(database, "SELECT current_database()")
+    await sql(database, "DROP ROLE IF EXISTS guest")
+    await sql(database, "CREATE ROLE guest LOGIN")
+    guest = Database(database.url.replace("//windlass@", "//guest@"))
+    await guest.open()
+    try:
+        assert len(await guest.run("database_ping")) == 1
+        await sql(database, refuse.format(name=name))
+        gone = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1"
+        await sql(database, gone, "guest")
+        with pytest.raises(Unavailable):  # it may find first that it was cut off
+            await guest.run("database_ping")
+        with pytest.raises(Unavailable) as raised:
+            await guest.run("database_ping")
+        assert not isinstance(raised.value, Unknown), "nothing was asked, so nothing was done"
+        await sql(database, admit.format(name=name))
+        assert len(await guest.run("database_ping")) == 1
+    finally:
+        await guest.close()
+
+
+async def test_a_statement_whose_result_a_migration_changed_is_prepared_again(
+    database: Database,
+) -> None:
+    await sql(database, "CREATE TABLE windlass.passing (a int)")
+    query = "SELECT * FROM windlass.passing"
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        return await connection.fetch(query)
+
+    try:
+        for _ in range(4):
+            await database.together(work)
+        await sql(database, "ALTER TABLE windlass.passing ADD COLUMN b int")
+        assert await database.together(work) == []
+    finally:
+        await sql(database, "DROP TABLE windlass.passing")
+
+
 @pytest.mark.parametrize("text", ["NUL \x00", "half \ud800"])
 async def test_a_value_that_cannot_be_stored_is_refused(database: Database, text: str) -> None:
     with pytest.raises(Refused, match="cannot take a value"):

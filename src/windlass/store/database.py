@@ -71,16 +71,22 @@ _UNREACHABLE: Final = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.InsufficientResourcesError,
+    # A password was rotated, or nobody may log in just now; a pooler says so only to a statement.
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.OperatorInterventionError,  # shut down, starting, crashed, cancelled
+    asyncpg.InsufficientResourcesError,  # too many connections, no room on the disk
+    asyncpg.PostgresSystemError,
     asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.QueryCanceledError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TransactionTimeoutError,
 )
-# The statement was rolled back whole because of a neighbour: the same again will do.
-_COLLISIONS: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+# The statement was rolled back whole because of a neighbour, or because a migration changed what it
+# was prepared for: the same again will do.
+_COLLISIONS: Final = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.InvalidCachedStatementError,
+)
 
 
 class Refused(WindlassError):
@@ -95,6 +101,14 @@ class BadValue(Refused):
 
 class Unknown(Unavailable):
     """The connection broke while a statement was on its way: it may have been committed or not."""
+
+
+class TooSlow(Unknown):
+    """The server stopped it at its time limit: it was too much at once, or waited for somebody."""
+
+
+class Held(Unavailable):
+    """Somebody else holds a row that it needs, for longer than it may wait; nothing was changed."""
 
 
 class Demoted(Unavailable):
@@ -251,7 +265,8 @@ class Database:
 
 @contextlib.asynccontextmanager
 async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]:
-    async with _translated(), pool.acquire(timeout=DATABASE_CONNECT_SECONDS) as connection:
+    async with _translated():
+        connection = await _acquire(pool)
         try:
             yield connection
         except _UNREACHABLE:
@@ -260,6 +275,20 @@ async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]
             with contextlib.suppress(asyncpg.InterfaceError):  # or it does, and took it back
                 connection.terminate()
             raise
+        finally:
+            await pool.release(connection)
+
+
+async def _acquire(pool: asyncpg.Pool[Record]) -> Connection[Record]:
+    """Whatever a server says to somebody who wants to log in, it says of the login: nothing was
+    asked of it yet, and the same may be asked again later.
+    """
+    try:
+        return await pool.acquire(timeout=DATABASE_CONNECT_SECONDS)
+    except TimeoutError:
+        raise
+    except (asyncpg.PostgresError, *_UNREACHABLE) as trouble:
+        raise Unavailable(f"PostgreSQL takes no connection: {trouble}") from trouble
 
 
 @contextlib.asynccontextmanager
@@ -269,7 +298,7 @@ async def _translated() -> AsyncIterator[None]:
     except (WindlassError, *_COLLISIONS):
         raise
     except asyncpg.LockNotAvailableError as trouble:
-        raise Unavailable(f"somebody else holds what was asked for: {trouble}") from trouble
+        raise Held(f"somebody else holds what was asked for: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
         raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except asyncpg.ReadOnlySQLTransactionError as trouble:
@@ -279,6 +308,8 @@ async def _translated() -> AsyncIterator[None]:
             # The caller gave up, and PostgreSQL did not hear of it: the caller's word stands.
             raise asyncio.CancelledError from trouble
         raise Unknown("PostgreSQL did not answer in time") from trouble
+    except asyncpg.QueryCanceledError as trouble:
+        raise TooSlow(f"PostgreSQL is not available: {trouble}") from trouble
     except _UNREACHABLE as trouble:
         raise Unknown(f"PostgreSQL is not available: {trouble}") from trouble
     except asyncpg.PostgresError as trouble:
