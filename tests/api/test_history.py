@@ -146,9 +146,17 @@ async def test_every_gate_that_holds_a_job_back_is_told(api: Served) -> None:
     gates, found = await why(api, first["id"])
     assert gates == ["running"]
     assert f"node_{node.node_id.hex}" in found["gates"][0]["reason"]
-    assert (await why(api, behind["id"]))[0] == ["slots"]
+    gates, found = await why(api, behind["id"])
+    assert gates == ["slots"]
+    assert "1 of queue 'default'" in found["gates"][0]["reason"]
+    await api.submit(queue="urgent", priority="critical")
+    gates, found = await why(api, behind["id"])
+    assert gates == ["slots", "behind"]
+    assert "1 of queue 'urgent'" in found["gates"][1]["reason"]
     await api.call("PUT", "/v1/queues/default", 200, json={"max_running": 1, "rate": 0.001})
-    assert (await why(api, behind["id"]))[0] == ["max_running", "slots"]
+    gates, found = await why(api, behind["id"])
+    assert gates == ["max_running", "slots", "behind"]
+    assert first["id"] in found["gates"][0]["reason"]
     await api.post(f"/v1/jobs/{first['id']}/cancel", status=202)
     assert (await why(api, first["id"]))[0] == ["running", "cancel_requested"]
     await node.settle(attempt, Failed("x", "y"))

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from windlass.engine.admission import Limits
-from windlass.engine.claim import Frontier, claim, claim_limited, peek
+from windlass.engine.claim import Frontier, claim, peek
 from windlass.engine.enqueue import Enqueuer
 from windlass.engine.finish import finish
 from windlass.engine.finished import Finished
@@ -69,10 +69,7 @@ async def take(database: Database, node_id: UUID, places: int = 500) -> list[Att
     """Claim what is due, from queues with and without limits, as a node would on its first look."""
     frontier = Frontier()
     await peek(database, frontier)
-    taken = await claim_limited(database, node_id, frontier, places)
-    if len(taken) < places:
-        taken += await claim(database, node_id, frontier, places - len(taken))
-    return taken
+    return await claim(database, node_id, frontier, places)
 
 
 async def take_one(database: Database, node_id: UUID) -> Attempt:

@@ -24,7 +24,7 @@ from tests.engine.hands import (
     until,
     value,
 )
-from windlass.engine.claim import Frontier, claim, claim_limited, claim_solo, held, peek
+from windlass.engine.claim import Frontier, claim, claim_solo, held, peek
 from windlass.engine.queues import pause_queue, resume_queue
 from windlass.limits import AGING_EVERY
 from windlass.store.database import Database
@@ -171,7 +171,6 @@ async def test_a_node_without_the_right_to_work_gets_nothing(
     frontier = Frontier()
     await peek(database, frontier)
     assert await claim(database, node, frontier, 10) == []
-    assert await claim_limited(database, node, frontier, 10) == []
     assert await claim_solo(database, node) == []
     assert await value(database, "SELECT count(*) FROM windlass.job WHERE state = 'queued'") == 3
 

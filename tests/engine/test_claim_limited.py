@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 
+from tests.engine.flow import Flow
+from tests.engine.flow import noop as step
 from tests.engine.hands import (
     end,
     lapse,
@@ -16,10 +18,13 @@ from tests.engine.hands import (
     take,
     value,
 )
-from windlass.engine.claim import Frontier, claim, claim_limited, claim_solo, peek
+from tests.engine.receivers import awaited
+from windlass.engine.claim import Frontier, claim, claim_solo, peek
 from windlass.engine.queues import QueueLimits, pause_queue, put_queue
 from windlass.engine.rescue import rescue
+from windlass.engine.workflows import publish
 from windlass.limits import AGING_EVERY
+from windlass.model.definition_read import trust_definition
 from windlass.store.database import Database
 
 LOW, NORMAL, HIGH, CRITICAL = range(4)
@@ -82,7 +87,7 @@ async def test_a_limited_queue_can_be_paused(database: Database) -> None:
     frontier = Frontier()
     await peek(database, frontier)
     await pause_queue(database, "narrow")
-    assert await claim_limited(database, node, frontier, 10) == []
+    assert await claim(database, node, frontier, 10) == []
 
 
 async def test_urgent_jobs_of_limited_queues_go_first_whatever_the_queues_are_called(
@@ -107,12 +112,54 @@ async def test_low_jobs_of_limited_queues_get_on_beside_other_work(database: Dat
     node = await register(database)
     frontier = Frontier()
     begun = []
-    for _ in range(4 * AGING_EVERY):  # as a node goes on: the limited queues first, then the others
+    for _ in range(2 * AGING_EVERY):
         await submit(database, *[noop(queue="narrow", priority=HIGH)] * 2, noop(), noop())
         await peek(database, frontier)
-        begun += [a.job_id for a in await claim_limited(database, node, frontier, 1)]
-        await claim(database, node, frontier, 1)
+        begun += [a.job_id for a in await claim(database, node, frontier, 1)]
     assert [job_id for job_id in begun if job_id in low] == low
+
+
+async def test_limited_and_other_queues_are_one_order(database: Database) -> None:
+    await put_queue(database, "narrow", QueueLimits(max_running=50))
+    await submit(
+        database,
+        *[noop(queue="narrow", priority=LOW)] * 2,
+        *[noop(queue="narrow", priority=HIGH)] * 2,
+        noop(priority=CRITICAL),
+        noop(priority=NORMAL),
+    )
+    node = await register(database)
+    taken = [(await take(database, node, 1))[0] for _ in range(6)]
+    order = [(attempt.queue, attempt.priority) for attempt in taken]
+    high, low = [("narrow", HIGH)] * 2, [("narrow", LOW)] * 2
+    assert order == [("default", CRITICAL), *high, ("default", NORMAL), *low]
+
+
+async def test_one_claim_takes_from_both_sorts_of_queues(database: Database) -> None:
+    await put_queue(database, "narrow", QueueLimits(max_running=2))
+    await submit(
+        database,
+        *[noop(queue="narrow", priority=HIGH)] * 3,
+        *[noop(priority=CRITICAL)] * 2,
+        *[noop(priority=LOW)] * 2,
+    )
+    taken = await take(database, await register(database), 5)
+    assert [(attempt.queue, attempt.priority) for attempt in taken] == [
+        *[("default", CRITICAL)] * 2,
+        *[("narrow", HIGH)] * 2,
+        ("default", LOW),
+    ]
+
+
+async def test_beside_a_limited_queue_others_of_its_level_take_turns(database: Database) -> None:
+    await put_queue(database, "narrow", QueueLimits(max_running=1_000))
+    await submit(database, *[noop(queue="narrow")] * 20, *[noop()] * 20)
+    node, frontier = await register(database), Frontier()
+    seen = []
+    for _ in range(10):
+        await peek(database, frontier)
+        seen += [attempt.queue for attempt in await claim(database, node, frontier, 1)]
+    assert seen.count("narrow") == seen.count("default") == 5
 
 
 async def rate_of_a_queue(database: Database, rate: float, idle: str) -> None:
@@ -221,6 +268,50 @@ async def test_a_full_queue_does_not_hide_a_last_chance_behind_it(database: Data
     node = await register(database)
     taken = [await claim_solo(database, node) for _ in range(3)]
     assert [[a.queue for a in one] for one in taken] == [["narrow"], ["wide"], []]
+
+
+async def test_a_job_on_its_last_chance_keeps_to_the_rate_of_its_queue(database: Database) -> None:
+    await suspects(database, 2, "narrow")
+    await submit(database, noop(queue="narrow"))
+    node = await register(database)
+    await put_queue(database, "narrow", QueueLimits(rate=0.001))
+    assert len(await claim_solo(database, node)) == 1
+    assert await claim_solo(database, node) == [], "one has started, and the next drips in later"
+    assert await take(database, node) == [], "it was counted for the others, too"
+    await sql(database, "UPDATE windlass.queue SET rate_free_at = now() - interval '1 h'")
+    assert len(await claim_solo(database, node)) == 1
+
+
+async def test_steps_that_only_wait_take_no_place_of_their_queue(database: Database) -> None:
+    await put_queue(database, "narrow", QueueLimits(max_running=1))
+    child = {"name": "child", "steps": [step("inner")], "queue": "narrow"}
+    await publish(database, trust_definition(child), by=None)
+    flow = await Flow.start(
+        database,
+        [
+            {"id": "go", "kind": "signal", "input": {"name": "go"}},
+            {"id": "ok", "kind": "approval", "input": {"title": "May I?"}},
+            {"id": "below", "kind": "workflow", "input": {"workflow": "child"}},
+            {"id": "each", "kind": "map", "items": "${[1, 2]}", "step": {"kind": "noop"}},
+            step("last"),
+        ],
+        queue="narrow",
+    )
+    await flow.run()
+    states = await flow.states()
+    assert states["each"] == states["last"] == "succeeded"
+    assert await value(database, RUNNING) == 3, "the signal, the approval and the child's end"
+
+
+async def test_a_delivery_that_is_completed_later_takes_no_place_of_its_queue(
+    database: Database,
+) -> None:
+    await put_queue(database, "narrow", QueueLimits(max_running=1))
+    await submit(database, *[noop(queue="narrow")] * 2)
+    node = await register(database)
+    [first] = await take(database, node)
+    await end(database, node, first, awaited())
+    assert len(await take(database, node)) == 1
 
 
 async def test_places_of_lost_nodes_are_free_again_after_the_rescue(database: Database) -> None:

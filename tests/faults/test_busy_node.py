@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.faults.cluster import Cluster
-from tests.faults.jobs import wait
+from tests.faults.jobs import noop, wait
 from tests.faults.until import until
+from windlass.engine.queues import QueueLimits, put_queue
 
 
 async def test_a_critical_job_submitted_by_sql_overtakes_a_long_line_of_low_ones(
@@ -24,3 +25,14 @@ async def test_a_critical_job_submitted_by_sql_overtakes_a_long_line_of_low_ones
 
     await until(has_ended, what="the critical job ends", within_seconds=8)
     assert await cluster.count("FROM windlass.job WHERE state = 'queued'") > 100, "not in its turn"
+
+
+async def test_a_critical_job_overtakes_low_ones_of_a_limited_queue(cluster: Cluster) -> None:
+    await put_queue(cluster.database, "bulk", QueueLimits(max_running=50))
+    await cluster.start_node(workers=2)
+    low = [wait(f"low{n}", 0.5, priority="low", queue="bulk") for n in range(60)]
+    await cluster.submit(low)
+    await cluster.until_ended(["low0", "low1"])
+    await cluster.submit([noop("critical", priority="critical")])
+    await cluster.until_ended(["critical"])
+    assert await cluster.count("FROM windlass.job WHERE state = 'queued'") > 20, "not in its turn"

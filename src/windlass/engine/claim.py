@@ -13,6 +13,8 @@ so a claim never walks again over rows that were taken, not even over their dead
 somebody's long transaction keeps vacuum from removing them. What a transaction that took longer
 than the slack commits below `since` is found by the peek, which reads each line from its start.
 Lines are visited from critical to low; every few claims from low to critical, so nothing starves.
+Queues with `max_running` or `rate` stand in the same order. Theirs is another statement, so an
+order is cut into stretches of one sort; without limited queues there is one stretch.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class Frontier:
     has_operation: bool = False  # some node, perhaps this one, is asked for a change
     next_due_at: datetime | None = None  # None: nothing is known to wait for its time
     clock_ahead: timedelta = timedelta()
-    turns: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})  # by `limited`
+    turn: int = 0  # orders that were made
 
     def now(self) -> datetime:
         return wall() + self.clock_ahead
@@ -92,16 +94,28 @@ class Frontier:
         for line in [line for line in self.full if line[0] in queues]:
             self.since[line] = self.full.pop(line)
 
-    def lines(self, *, limited: bool) -> list[Line]:
-        """The lines in the order of this turn."""
-        turn = self.turns[limited] = self.turns[limited] + 1
-        from_low = turn % AGING_EVERY == 0
-        lines = sorted(line for line in self.since if (line in self.limited) == limited)
+    def stretches(self) -> list[tuple[bool, list[Line]]]:
+        """The lines in the order of this turn, cut where limited ones and others meet.
+
+        Each stretch says whether its lines are limited. Of one level, those of one sort stand
+        together: there are no more than two stretches a level.
+        """
+        self.turn += 1
+        from_low = self.turn % AGING_EVERY == 0
+        lines = sorted(self.since)
         # Queues of one level take turns at being first.
-        start = turn % len(lines) if lines else 0
-        return sorted(
-            lines[start:] + lines[:start], key=lambda line: line[1] if from_low else -line[1]
-        )
+        start = self.turn % len(lines) if lines else 0
+        order: dict[int, dict[bool, list[Line]]] = {}
+        for line in lines[start:] + lines[:start]:
+            order.setdefault(line[1], {}).setdefault(line in self.limited, []).append(line)
+        found: list[tuple[bool, list[Line]]] = []
+        for level in sorted(order, reverse=not from_low):
+            for is_limited, some in order[level].items():
+                if found and found[-1][0] == is_limited:
+                    found[-1][1].extend(some)
+                else:
+                    found.append((is_limited, some))
+        return found
 
     def took(self, rows: list[Record], asked: list[Line], places: int) -> None:
         """Move on behind what a claim took; forget lines that had nothing more."""
@@ -129,9 +143,23 @@ async def claim(
     `claim_id` is random and fresh; None: made here.
     """
     claim_id = claim_id or uuid4()
-    lines = frontier.lines(limited=False)
-    if not lines:
-        return []
+    rows: list[Record] = []
+    for is_limited, lines in frontier.stretches():
+        if len(rows) == places:
+            break
+        some = _claim_limited if is_limited else _claim_unlimited
+        rows += await some(database, node_id, frontier, lines, places - len(rows), claim_id)
+    return [attempt_of(row, claim_id) for row in rows]
+
+
+async def _claim_unlimited(
+    database: Database,
+    node_id: UUID,
+    frontier: Frontier,
+    lines: list[Line],
+    places: int,
+    claim_id: UUID,
+) -> list[Record]:
     rows = await database.run(
         "job_claim_many",
         [queue for queue, _ in lines],
@@ -142,21 +170,18 @@ async def claim(
         claim_id,
     )
     frontier.took(rows, lines, places)
-    return [attempt_of(row, claim_id) for row in rows]
+    return rows
 
 
-async def claim_limited(
+async def _claim_limited(
     database: Database,
     node_id: UUID,
     frontier: Frontier,
+    lines: list[Line],
     places: int,
-    claim_id: UUID | None = None,
-) -> list[Attempt]:
-    """The same for queues with `max_running` or `rate`: under the lock of the queue's row."""
-    lines = frontier.lines(limited=True)
-    if not lines:
-        return []
-    claim_id = claim_id or uuid4()
+    claim_id: UUID,
+) -> list[Record]:
+    """From queues with `max_running` or `rate`: under the locks of the queues' rows."""
 
     async def work(connection: Connection[Record]) -> list[Record]:
         queues = sorted({queue for queue, _ in lines})
@@ -176,7 +201,7 @@ async def claim_limited(
     rows = await database.together(work)
     if len(rows) < places:
         frontier.stop_at_limit(lines)
-    return [attempt_of(row, claim_id) for row in rows]
+    return rows
 
 
 async def claim_solo(
@@ -184,8 +209,16 @@ async def claim_solo(
 ) -> list[Attempt]:
     """One job on its last chance, if there is one."""
     claim_id = claim_id or uuid4()
-    rows = await database.run("job_claim_solo", node_id, claim_id)
-    return [attempt_of(row, claim_id) for row in rows]
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        found = await connection.fetch(statement("job_lock_solo"), node_id)
+        if not found:
+            return []
+        return await connection.fetch(
+            statement("job_claim_solo"), node_id, claim_id, found[0]["id"]
+        )
+
+    return [attempt_of(row, claim_id) for row in await database.together(work)]
 
 
 async def peek(database: Database, frontier: Frontier) -> None:

@@ -230,7 +230,8 @@ def _queue(facts: Record) -> Iterator[Gate]:
     if facts["max_running"] is not None and facts["running"] >= facts["max_running"]:
         yield Gate(
             gate="max_running",
-            reason=f"queue {name!r} runs {facts['running']} of at most {facts['max_running']}",
+            reason=f"queue {name!r} runs {facts['running']} of at most {facts['max_running']}"
+            + _runners(facts),
         )
     if facts["rate"] is not None and facts["rate_free_at"] is not None:
         yield Gate(
@@ -238,6 +239,20 @@ def _queue(facts: Record) -> Iterator[Gate]:
             reason=f"queue {name!r} starts at most {facts['rate']:g} jobs a second",
             until=facts["rate_free_at"],
         )
+
+
+def _runners(facts: Record) -> str:
+    """Which jobs have the places of its queue."""
+    named = [ids.show("job", job_id) for job_id in facts["runners"]]
+    more = facts["running"] - len(named)
+    return f": {', '.join(named)}" + (f" and {more} more" if more > 0 else "") if named else ""
+
+
+def _by_queue(counted: str | None) -> str:
+    """Of which queues so many are: the first ones of a longer list."""
+    return ", ".join(
+        f"{one['count']} of queue {one['queue']!r}" for one in json.loads(counted or "[]")
+    )
 
 
 def _places(facts: Record) -> Iterator[Gate]:
@@ -255,8 +270,12 @@ def _places(facts: Record) -> Iterator[Gate]:
     elif facts["slots"] and facts["running_all"] >= facts["slots"]:
         yield Gate(
             gate="slots",
-            reason=f"all {facts['slots']} slots of {facts['workers_live']} nodes are busy",
+            reason=f"all {facts['slots']} slots of {facts['workers_live']} nodes are busy, "
+            f"with {_by_queue(facts['busy_with'])}",
         )
+        if facts["state"] == "queued" and (above := _by_queue(facts["above"])):
+            reason = f"jobs of a higher priority are due and go before it: {above}"
+            yield Gate(gate="behind", reason=reason)
     if facts["state"] == "queued" and facts["ahead"] > 0:
         count = f"{facts['ahead']}" + (" or more" if facts["ahead"] >= _AHEAD_MAX else "")
         yield Gate(

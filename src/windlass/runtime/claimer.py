@@ -181,10 +181,6 @@ class Claimer:
         if self._frontier.has_solo and solo:
             self._frontier.has_solo = False
             attempts += await claims.claim_solo(self._database, self._node_id, claim_id)
-        if self._frontier.limited:
-            attempts += await claims.claim_limited(
-                self._database, self._node_id, self._frontier, places, claim_id
-            )
         if len(attempts) < places:
             attempts += await claims.claim(
                 self._database, self._node_id, self._frontier, places - len(attempts), claim_id

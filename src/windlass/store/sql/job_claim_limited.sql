@@ -1,13 +1,16 @@
 -- job_claim_limited: take due jobs from limited queues whose rows the caller has locked.
 -- params: queue text[], priority int2[] (lines in order), places int4, node_id uuid, claim_id uuid
 -- returns: as job_claim_many
--- Index: job_line, and job_held for counting what runs: at most `max_running` rows a queue are live there. The count is taken
--- under the queue's lock by a snapshot newer than it, so two nodes never both see the last free place. `rate` is a leaky
--- bucket: a queue may start what has dripped in since rate_free_at, at most one second's worth at once.
+-- Index: job_line, and job_held for counting what runs, which is what nodes hold: a step that waits for its places, for a
+-- child, a signal or a decision is held by no node (its node_id is NULL, which the range of the index leaves out), and a
+-- delivery that its receiver completes later is not run by one. Neither takes a place: what it waits for may need it. The
+-- count is taken under the queue's lock by a snapshot newer than it, so two nodes never both see the last free place. `rate`
+-- is a leaky bucket: a queue may start what has dripped in since rate_free_at, at most one second's worth at once.
 WITH room AS MATERIALIZED (
     SELECT q.name,
            least(
-               coalesce(q.max_running - (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = q.name), $3),
+               coalesce(q.max_running - (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.node_id IS NOT NULL
+                                         AND r.callback_until IS NULL AND r.queue = q.name), $3),
                coalesce(floor(extract(epoch FROM now() - greatest(q.rate_free_at, now() - interval '1 second')) * q.rate
                               + CASE WHEN q.rate_free_at < now() - interval '1 second' THEN 1 ELSE 0 END), $3)
            )::int AS places

@@ -1,17 +1,24 @@
--- job_claim_solo: take one job on its last chance (two nodes died with it), wherever it is queued.
--- params: node_id uuid, claim_id uuid     returns: as job_claim_many
--- Index: job_solo, and job_held where a queue has a limit. Such jobs run one at a time on a node, so that the one that kills it takes no other suspect along.
+-- job_claim_solo: take a job on its last chance, which the caller has locked together with the row of its queue.
+-- params: node_id uuid, claim_id uuid, id uuid     returns: as job_claim_many
+-- Index: job primary key, and job_held where its queue has a limit. Such jobs run one at a time on a node, so that the one
+-- that kills it takes no other suspect along. `max_running` and `rate` are those of job_claim_limited: asked under the lock
+-- of the queue's row, by a snapshot newer than it.
+WITH open_queue AS MATERIALIZED (
+    SELECT q.name FROM windlass.job s JOIN windlass.queue q ON q.name = s.queue
+    WHERE s.id = $3
+      AND (q.max_running IS NULL
+           OR q.max_running > (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.node_id IS NOT NULL
+                               AND r.callback_until IS NULL AND r.queue = q.name))
+      AND (q.rate IS NULL OR q.rate_free_at < now() - interval '1 second'
+           OR extract(epoch FROM now() - greatest(q.rate_free_at, now() - interval '1 second')) * q.rate >= 1)
+), dripped AS (
+    UPDATE windlass.queue q
+    SET rate_free_at = greatest(q.rate_free_at, now() - interval '1 second') + (1 / q.rate) * interval '1 second'
+    FROM open_queue o
+    WHERE q.name = o.name AND q.rate IS NOT NULL
+)
 UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $1, claim_id = $2, started_at = clock_timestamp()
-WHERE j.id = (
-    SELECT s.id FROM windlass.job s JOIN windlass.queue q ON q.name = s.queue
-    WHERE s.state = 'queued' AND s.crashes >= 2 AND s.parked_at IS NULL AND s.run_at <= clock_timestamp() AND NOT q.is_paused
-      AND (s.deadline IS NULL OR s.deadline > now())
-      AND (q.max_running IS NULL
-           OR q.max_running > (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = q.name))
-      AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $1 AND n.lease_until > now() AND n.state = 'active'
-                  AND NOT n.is_paused)
-    ORDER BY s.run_at LIMIT 1
-    FOR UPDATE OF s, q SKIP LOCKED)
+WHERE j.id = $3 AND EXISTS (SELECT FROM open_queue)
 RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
           j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass, j.execution_id

@@ -1,18 +1,36 @@
 -- job_why: the facts that can hold a queued or blocked job back.
 -- params: id uuid     returns: one row
--- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows); BRIN for the rate of the last minute.
+-- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows of its line, and 1,000 of lines of a
+-- higher priority); job_held for what runs, by which queues; BRIN for the rate of the last minute.
 SELECT j.state, j.kind, j.execution_id, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
        j.cancel_requested_at, j.callback_until, j.started_at, j.error, now() AS now,
        j.target, j.parked_at, j.parked_for, t.is_enabled, t.disabled_reason, t.rate AS target_rate, t.max_running AS target_max_running,
        t.breaker, t.breaker_reason, t.open_until,
        q.is_paused, q.paused_at, q.max_running, q.rate, CASE WHEN q.rate_free_at > now() THEN q.rate_free_at END AS rate_free_at,
-       (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.queue = j.queue) AS running,
+       (SELECT count(*) FROM windlass.job r
+        WHERE r.state = 'running' AND r.node_id IS NOT NULL AND r.callback_until IS NULL AND r.queue = j.queue) AS running,
+       ARRAY(SELECT r.id FROM windlass.job r
+             WHERE r.state = 'running' AND r.node_id IS NOT NULL AND r.callback_until IS NULL AND r.queue = j.queue
+             ORDER BY r.started_at LIMIT 5) AS runners,
        (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_alive,
        (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)
           AND NOT n.is_paused) AS workers_live,
        (SELECT coalesce(sum(n.workers), 0) FROM windlass.node n
         WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles) AND NOT n.is_paused) AS slots,
        (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL) AS running_all,
+       (SELECT json_agg(busy) FROM (
+           SELECT r.queue, count(*) AS count FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL
+           GROUP BY r.queue ORDER BY count(*) DESC, r.queue LIMIT 3) busy) AS busy_with,
+       (SELECT json_agg(above) FROM (
+           SELECT due.queue, count(*) AS count FROM (
+               SELECT o.name AS queue FROM windlass.queue o
+               CROSS JOIN generate_series(j.priority + 1, 3) AS level(priority)
+               CROSS JOIN LATERAL (
+                   SELECT FROM windlass.job b WHERE b.queue = o.name AND b.priority = level.priority AND b.state = 'queued'
+                     AND b.crashes < 2 AND b.parked_at IS NULL AND b.run_at <= now() ORDER BY b.queue, b.priority, b.run_at LIMIT 1000
+               ) line
+               WHERE NOT o.is_paused LIMIT 1000) due
+           GROUP BY due.queue ORDER BY count(*) DESC, due.queue LIMIT 3) above) AS above,
        (SELECT count(*) FROM (
            SELECT 1 FROM windlass.job b WHERE b.queue = j.queue AND b.priority = j.priority AND b.state = 'queued' AND b.crashes < 2
              AND b.parked_at IS NULL AND b.run_at < least(j.run_at, now()) ORDER BY b.queue, b.priority, b.run_at LIMIT 1000) ahead) AS ahead,
