@@ -40,6 +40,10 @@ FAN_PLACES_MAX = 1_000_000
 CHILD_DEPTH_MAX = 16
 # Steps without what they wait for: left alone for so long, and looked after so many at a time.
 UNTENDED_SECONDS, UNTENDED_BATCH = 5.0, 500
+# One that failed for a reason nobody foresaw rests so long, twice as long each time, up to the
+# second; a node remembers so many.
+TROUBLED_REST_SECONDS, TROUBLED_REST_SECONDS_MAX, TROUBLED_KEPT_MAX = 5.0, 300.0, 10_000
+assert TROUBLED_REST_SECONDS <= TROUBLED_REST_SECONDS_MAX
 # Executions of one concurrency key that begin in one transaction; keys looked at in one round.
 TURNS_MAX = 1_000
 # A job may not have heard what was asked of its execution for so long: by then every transaction

@@ -8,7 +8,8 @@ from typing import Any
 from tests.engine.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
 from windlass.engine.conclude import conclude
-from windlass.engine.fan import tend_fans
+from windlass.engine.progressed import Progressed
+from windlass.engine.tend import tend
 from windlass.engine.workflows import publish
 from windlass.model.definition_read import trust_definition
 from windlass.store.database import Database
@@ -130,8 +131,8 @@ async def test_last_places_that_end_at_once_end_the_step_once(database: Database
     attempts = await take(database, flow.node_id)
     halves = [attempts[:10], attempts[10:]]
     await asyncio.gather(*(end(database, flow.node_id, half) for half in halves))
-    key = (flow.execution_id, "each")
-    done = await asyncio.gather(*(tend_fans(database, [key]) for _ in range(4)))
+    due = Progressed(fans={(flow.execution_id, "each")})
+    done = await asyncio.gather(*(tend(database, due) for _ in range(4)))
     assert sum(len(one.ended) for one in done) == 1
     assert (await flow.states())["last"] == "queued"
 

@@ -12,23 +12,25 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.engine.awaited import end_awaited
+from windlass.engine.awaited import bury, invalid
 from windlass.engine.finished import Finished
 from windlass.engine.plans import Facts, facts_in
 from windlass.engine.start import Start, start_many
 from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import CHILD_DEPTH_MAX
+from windlass.model.definition_input import filled_problems
 from windlass.model.outcome import Failed
-from windlass.store.database import Connection, Database, Record
+from windlass.store.database import Database, Record
 
 
 async def begin_children(database: Database, job_ids: Collection[UUID]) -> Finished:
-    """Begin the executions that these steps wait for; one that has its child is left alone."""
+    """Begin the executions that these steps wait for; one that has its child is left alone. One
+    that cannot begin fails only its own step.
+    """
     rows = await database.run("step_asked_get_many", list(job_ids))
     async with database.hot() as connection:
         facts = await facts_in(connection, {row["execution_id"] for row in rows})
     finished = Finished()
-    # One by one where they must be told apart: a child that cannot begin fails only its own step.
     for row in rows:
         finished.add(await _begin(database, row, facts[row["execution_id"]]))
     return finished
@@ -36,11 +38,13 @@ async def begin_children(database: Database, job_ids: Collection[UUID]) -> Finis
 
 async def _begin(database: Database, row: Record, parent: Facts) -> Finished:
     given: dict[str, Any] = msgspec.json.decode(row["input"])
+    if problems := filled_problems("workflow", given):
+        return await bury(database, row["id"], invalid(problems))
     if parent.depth >= CHILD_DEPTH_MAX:
-        said = f"{given.get('workflow')!r} would be the child of {CHILD_DEPTH_MAX} parents"
-        return await _fail(database, row["id"], Failed("too_deep", said, is_final=True))
+        said = f"{given['workflow']!r} would be the child of {CHILD_DEPTH_MAX} parents"
+        return await bury(database, row["id"], Failed("too_deep", said, is_final=True))
     start = Start(
-        workflow=str(given.get("workflow")),
+        workflow=given["workflow"],
         version=given.get("version"),
         input=given.get("input") or {},
         priority=row["priority"],
@@ -53,12 +57,5 @@ async def _begin(database: Database, row: Record, parent: Facts) -> Finished:
     try:
         started = await start_many(database, [start])
     except (NotFound, InvalidInput, Conflict) as refusal:
-        return await _fail(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
+        return await bury(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
     return started.finished
-
-
-async def _fail(database: Database, job_id: UUID, outcome: Failed) -> Finished:
-    async def work(connection: Connection[Record]) -> Finished:
-        return await end_awaited(connection, {job_id: outcome})
-
-    return await database.together(work)

@@ -9,10 +9,13 @@ end and that of the step which waits for it are one commit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+import asyncpg
+import structlog
 
 from windlass import ids
 from windlass.engine.awaited import end_awaited
@@ -20,14 +23,17 @@ from windlass.engine.board import seen
 from windlass.engine.finished import Finished
 from windlass.engine.lock_release import take_locks
 from windlass.engine.plans import Facts, facts_in
-from windlass.engine.turns import begin_next
+from windlass.engine.turns import Key, begin_next
 from windlass.engine.undo import begin_undo
+from windlass.errors import WindlassError
 from windlass.model.expression import Unanswerable
 from windlass.model.harmless import harmless_json
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.plan import End
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,8 +105,14 @@ def _fill(conclusion: Conclusion, ends: dict[str, End]) -> None:
     try:
         conclusion.output = plan.output.fill_json(scope)
     except Unanswerable as trouble:
-        conclusion.state = "failed"
-        conclusion.error = harmless_json({"cause": "output", "message": str(trouble)})
+        _fail(conclusion, str(trouble))
+    except Exception as trouble:  # it would come again with every look
+        _fail(conclusion, f"could not be evaluated: {type(trouble).__name__}: {trouble}")
+
+
+def _fail(conclusion: Conclusion, message: str) -> None:
+    conclusion.state, conclusion.output = "failed", None
+    conclusion.error = harmless_json({"cause": "output", "message": message})
 
 
 async def _write(
@@ -124,7 +136,20 @@ async def _write(
         for c in conclusions
         if c.row["concurrency_key"] is not None
     }
-    finished.add(await begin_next(connection, keys))
+    if keys:
+        finished.add(await _begin_next(connection, keys))
+
+
+async def _begin_next(connection: Connection[Record], keys: Collection[Key]) -> Finished:
+    """One that cannot begin keeps nobody from ending: the net finds the room (engine.untended)."""
+    try:
+        async with connection.transaction():  # a savepoint
+            return await begin_next(connection, keys)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, WindlassError):
+        raise
+    except Exception:
+        log.exception("next_not_begun", keys=[list(key) for key in sorted(keys)[:10]])
+        return Finished()
 
 
 def _columns(conclusions: Sequence[Conclusion]) -> list[list[Any]]:

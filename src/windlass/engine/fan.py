@@ -8,11 +8,13 @@ sees the whole sum after its commit and closes the fan-out; two that do are told
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from uuid import UUID
 
 from windlass.engine.advance import advance
-from windlass.engine.awaited import end_awaited
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.awaited import bury_unstorable, end_awaited
 from windlass.engine.fan_places import insert_places
 from windlass.engine.finished import Finished
 from windlass.engine.lock_release import take_locks
@@ -25,18 +27,35 @@ from windlass.store.statements import statement
 FanKey = tuple[UUID, str]  # execution, step
 
 
-async def tend_fans(database: Database, keys: Collection[FanKey]) -> Finished:
-    """One round. `progressed.fans` of the answer are those that need another."""
-    finished = Finished()
+async def tend_fans(
+    database: Database,
+    keys: Collection[FanKey],
+    tell: Callable[[Finished], None],
+    troubled: Troubled,
+) -> None:
+    """One round. `progressed.fans` of what is told are those that need another."""
+
+    async def each(
+        what: str,
+        rows: list[Record],
+        deed: Callable[[Database, list[Record]], Awaitable[Finished]],
+    ) -> None:
+        round_ = Apart(
+            what=what,
+            deed=partial(deed, database),
+            tell=tell,
+            troubled=troubled,
+            key=lambda row: row["job_id"],
+            bury=lambda row, trouble: bury_unstorable(database, row["job_id"], trouble),
+        )
+        await round_.each(rows)
+
     rows = await database.run("fan_tally_many", *_columns(keys))
-    if stopped := [row for row in rows if _must_stop(row)]:
-        finished.add(await _stop(database, stopped))
-    for row in rows:
-        if not _must_stop(row) and _room(row) > 0:
-            finished.add(await _expand(database, (row["execution_id"], row["step"])))
-    if closing := [row for row in rows if _is_over(row)]:
-        finished.add(await _close(database, closing))
-    return finished
+    await each("stop fan-outs", [row for row in rows if _must_stop(row)], _stop)
+    growing = [row for row in rows if not _must_stop(row) and _room(row) > 0]
+    for row in growing:  # each in a transaction of its own: they may be large
+        await each("expand fan-outs", [row], _expand)
+    await each("close fan-outs", [row for row in rows if _is_over(row)], _close)
 
 
 def _columns(keys: Collection[FanKey]) -> tuple[list[UUID], list[str]]:
@@ -73,7 +92,9 @@ def _is_over(row: Record) -> bool:
     return bool(is_whole and _ended(row) >= row["expanded"])
 
 
-async def _expand(database: Database, key: FanKey) -> Finished:
+async def _expand(database: Database, rows: Sequence[Record]) -> Finished:
+    (key,) = _keys(rows)
+
     async def work(connection: Connection[Record]) -> Finished:
         held = await connection.fetch(statement("fan_lock_many"), [key[0]], [key[1]])
         if not held:

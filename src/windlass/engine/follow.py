@@ -14,21 +14,27 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Announcer
+from windlass.engine.apart import Troubled
 from windlass.engine.finished import Finished
 from windlass.engine.fired import Fired
 from windlass.engine.lock_passed import Passed
 from windlass.engine.progressed import Progressed
 from windlass.engine.tend import needs_tending, tend
-from windlass.errors import Unavailable
 from windlass.store.database import Database
 
 log = structlog.get_logger()
 
 
 class Follower:
-    def __init__(self, database: Database, announcer: Announcer) -> None:
+    def __init__(
+        self,
+        database: Database,
+        announcer: Announcer,
+        on_failed: Callable[[str], None] = lambda _: None,  # counts what could not be tended
+    ) -> None:
         self._database = database
         self._announcer = announcer
+        self.troubled = Troubled(on_failed)
         self._due = Progressed()
         self._task: asyncio.Task[None] | None = None
         # Hears of running jobs that must stop, each with its node (see engine.stop).
@@ -69,11 +75,10 @@ class Follower:
             while needs_tending(self._due):
                 due, self._due = self._due, Progressed()
                 try:
-                    finished = await tend(self._database, due)
-                except Unavailable as trouble:
-                    # Not kept for later: the net finds it when PostgreSQL is back.
-                    log.warning("tending_put_off", reason=str(trouble))
-                else:
-                    self.follow(finished)
+                    self.follow(await tend(self._database, due, self.troubled))
+                except Exception:
+                    # `tend` keeps its items apart, so this is nobody's: whatever it is, the next
+                    # round comes, and the net finds what this one left.
+                    log.exception("tending_stopped")
         finally:
             self._task = None

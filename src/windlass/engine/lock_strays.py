@@ -6,13 +6,18 @@ the leader looks for holds of jobs that are over and for jobs that wait in no li
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import structlog
 
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.finished import Finished
 from windlass.engine.lock_enter import enter
 from windlass.engine.lock_pass import Change, pass_on
 from windlass.engine.lock_passed import Passed
+from windlass.engine.progressed import Progressed
 from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -22,14 +27,25 @@ log = structlog.get_logger()
 BATCH: Final = 500
 
 
-async def mend_locks(database: Database) -> Passed:
-    """One round."""
-
-    async def work(connection: Connection[Record]) -> Passed:
-        strays = await connection.fetch(statement("lock_strays"), BATCH)
-        if not strays:
-            return Passed()
+async def mend_locks(database: Database, troubled: Troubled | None = None) -> Passed:
+    """One round; a stray that cannot be mended keeps no other from it."""
+    passed = Passed()
+    strays = await database.run("lock_strays", BATCH)
+    if strays:
         log.warning("locks_mended", count=len(strays), first=dict(strays[0]))
+    round_ = Apart(
+        what="mend locks",
+        deed=partial(_mend, database),
+        tell=lambda finished: passed.add(finished.progressed.locks),
+        troubled=troubled or Troubled(),
+        key=lambda row: row["job_id"],
+    )
+    await round_.each(strays)
+    return passed
+
+
+async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Finished:
         over = [row for row in strays if row["problem"] != "in_no_line"]
         lost = [row["job_id"] for row in strays if row["problem"] == "in_no_line"]
         entered = await enter(connection, lost)
@@ -42,7 +58,7 @@ async def mend_locks(database: Database) -> Passed:
         )
         passed = await pass_on(connection, change)
         passed.look_in(entered.look_seconds)
-        return passed
+        return Finished(progressed=Progressed(locks=passed))
 
     return await database.together(work)
 

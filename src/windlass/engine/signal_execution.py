@@ -7,7 +7,7 @@ signal ends one step, a step takes one signal.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
@@ -16,14 +16,15 @@ import msgspec
 
 from windlass import ids
 from windlass.engine.approvals import open_approvals
-from windlass.engine.awaited import end_awaited
+from windlass.engine.awaited import end_awaited, invalid
 from windlass.engine.checkpoint_wake import wake_listening
 from windlass.engine.finished import Finished
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
 from windlass.errors import Conflict, NotFound, WindlassError
 from windlass.limits import SIGNALS_KEPT_MAX
-from windlass.model.outcome import Succeeded
+from windlass.model.definition_input import filled_problems
+from windlass.model.outcome import Outcome, Succeeded
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -122,9 +123,11 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
 
     async def work(connection: Connection[Record]) -> Finished:
         rows = await connection.fetch(statement("step_asked_get_many"), list(job_ids))
+        finished, wrong = Finished(), _wrong(rows)
+        finished.add(await end_awaited(connection, wrong))
+        rows = [row for row in rows if row["id"] not in wrong]
         await open_approvals(connection, [row for row in rows if row["kind"] == "approval"])
         waiting = [row for row in rows if row["kind"] == "signal"]
-        finished = Finished()
         if waiting:
             held = sorted({row["execution_id"] for row in waiting})
             await connection.fetch(statement("execution_lock_many"), held)
@@ -134,6 +137,14 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
         return finished
 
     return await database.together(work)
+
+
+def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
+    """Those whose expressions gave what nobody can wait for."""
+    found = {
+        row["id"]: filled_problems(row["kind"], msgspec.json.decode(row["input"])) for row in rows
+    }
+    return {job_id: invalid(problems) for job_id, problems in found.items() if problems}
 
 
 async def _give(

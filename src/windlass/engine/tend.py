@@ -3,32 +3,73 @@ and let jobs heed what was asked of their executions.
 
 Done after the commit that made them or ended parts of them. Each deed is idempotent, and its own
 ends may call for more; what a crash left undone is found by `engine.untended`.
+Promises: nobody waits for one that cannot be looked after (engine.apart); a step whose mistake is
+permanent ends `dead` with the reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Collection, Hashable
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import structlog
+
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.awaited import bury_unstorable
 from windlass.engine.children import begin_children
 from windlass.engine.fan import tend_fans
 from windlass.engine.finished import Finished
 from windlass.engine.heed import heed
 from windlass.engine.progressed import Progressed
 from windlass.engine.signal_execution import ask
-from windlass.store.database import Database
+from windlass.errors import Unavailable
+from windlass.store.database import BadValue, Database
+
+log = structlog.get_logger()
+
+T = TypeVar("T", bound=Hashable)
 
 
 def needs_tending(progressed: Progressed) -> bool:
     return bool(progressed.fans or progressed.unbegun or progressed.asked or progressed.unheard)
 
 
-async def tend(database: Database, progressed: Progressed) -> Finished:
-    """One round; what came of it may need another."""
+async def tend(
+    database: Database, progressed: Progressed, troubled: Troubled | None = None
+) -> Finished:
+    """One round; what came of it may need another. Never fails: what could not be looked after is
+    left to those who look again.
+    """
     finished = Finished()
-    if progressed.unbegun:
-        finished.add(await begin_children(database, progressed.unbegun))
-    if progressed.asked:
-        finished.add(await ask(database, progressed.asked))
-    if progressed.unheard:
-        finished.add(await heed(database, progressed.unheard))
-    if progressed.fans:
-        finished.add(await tend_fans(database, progressed.fans))
+    troubled = troubled or Troubled()
+
+    async def each(
+        what: str,
+        items: Collection[T],
+        deed: Callable[[Database, Collection[T]], Awaitable[Finished]],
+        bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None,
+    ) -> None:
+        round_ = Apart(
+            what=what,
+            deed=partial(deed, database),
+            tell=finished.add,
+            troubled=troubled,
+            bury=bury,
+        )
+        await round_.each(items)
+
+    async def give_up(job_id: UUID, trouble: BadValue) -> Finished:
+        return await bury_unstorable(database, job_id, trouble)
+
+    try:
+        await each("begin children", progressed.unbegun, begin_children, give_up)
+        await each("ask", progressed.asked, ask, give_up)
+        await each("heed", progressed.unheard, heed)
+        if progressed.fans:
+            await tend_fans(database, progressed.fans, finished.add, troubled)
+    except Unavailable as trouble:
+        # Not kept for later: the net finds it when PostgreSQL is back.
+        log.warning("tending_put_off", reason=str(trouble))
     return finished

@@ -10,27 +10,49 @@ few seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
 
+import structlog
+
+from windlass.engine.apart import Apart, Troubled
 from windlass.engine.finished import Finished
 from windlass.engine.lock_release import take_locks
 from windlass.engine.turns import Key, begin_next
+from windlass.errors import Unavailable
 from windlass.limits import TURNS_MAX, UNHEARD_SECONDS, UNTENDED_BATCH, UNTENDED_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
+log = structlog.get_logger()
 
-async def find_untended(database: Database) -> Finished:
-    """What is to be looked after is in `progressed`."""
-    finished, keys = await database.together(_look)
-    if keys:
-        finished.add(await _begin(database, keys))
+
+async def find_untended(database: Database, troubled: Troubled | None = None) -> Finished:
+    """What is to be looked after is in `progressed`; who rests after a failure is left out."""
+    troubled = troubled or Troubled()
+
+    async def look(connection: Connection[Record]) -> tuple[Finished, list[Key]]:
+        return await _look(connection, troubled.resting_ids)
+
+    finished, keys = await database.together(look)
+    turns = Apart(
+        what="begin turns",
+        deed=partial(_begin, database),
+        tell=finished.add,
+        troubled=troubled,
+    )
+    try:
+        await turns.each(keys)
+    except Unavailable as trouble:  # what was found is looked after nevertheless
+        log.warning("turns_put_off", reason=str(trouble))
     return finished
 
 
-async def _look(connection: Connection[Record]) -> tuple[Finished, list[Key]]:
+async def _look(connection: Connection[Record], resting: list[UUID]) -> tuple[Finished, list[Key]]:
     finished = Finished()
     found = finished.progressed
-    for row in await connection.fetch(statement("untended_find"), UNTENDED_SECONDS, UNTENDED_BATCH):
+    columns = UNTENDED_SECONDS, UNTENDED_BATCH, resting
+    for row in await connection.fetch(statement("untended_find"), *columns):
         match row["what"]:
             case "fan":
                 found.fans.add((row["execution_id"], row["step"]))
@@ -40,7 +62,7 @@ async def _look(connection: Connection[Record]) -> tuple[Finished, list[Key]]:
                 found.asked.add(row["id"])
     late = await connection.fetch(statement("execution_time_out"), UNTENDED_BATCH, UNHEARD_SECONDS)
     found.marks |= {row["id"] for row in late}
-    unheard = await connection.fetch(statement("execution_unheard_find"), UNTENDED_BATCH)
+    unheard = await connection.fetch(statement("execution_unheard_find"), UNTENDED_BATCH, resting)
     found.unheard |= {row["id"] for row in unheard}
     await connection.fetch(statement("approval_void"), UNTENDED_BATCH)
     due = await connection.fetch(statement("turn_due_find"), TURNS_MAX)

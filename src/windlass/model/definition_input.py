@@ -41,6 +41,19 @@ def check_kind_input(kind: str, given: dict[str, Any], at: str, desk: Reading) -
         desk.say(at + pointer, detail)
 
 
+def filled_problems(kind: str, given: dict[str, Any]) -> Found:
+    """What is wrong with the input of a step that waits, now that the run has filled it."""
+    match kind:
+        case "workflow":
+            return _workflow(given, is_filled=True)
+        case "signal":
+            return _text(given, "name", NAME_CHARS_MAX, is_filled=True)
+        case "approval" if given.get("form") is not None:
+            return [(f"/form{place}", said) for place, said in schema_mistakes(given["form"])]
+        case _:
+            return []
+
+
 def _settled(found: Found, given: dict[str, Any]) -> Found:
     """Without what is said of places that only the run will fill."""
     if not found:
@@ -66,14 +79,19 @@ def _approval(given: dict[str, Any]) -> Found:
     return found
 
 
-def _workflow(given: dict[str, Any]) -> Found:
+def _workflow(given: dict[str, Any], *, is_filled: bool = False) -> Found:
     found = _strange(given, ("workflow", "version", "input"))
     if given.get("workflow") is None:
         found.append(("/workflow", "needs the name of the workflow to run"))
     else:
-        found += _read("workflow", read_name, given["workflow"])
+        found += _read("workflow", read_name, given["workflow"], is_filled=is_filled)
     if given.get("version") is not None:
-        found += _read("version", lambda value: read_whole(value, _VERSION_MAX), given["version"])
+        found += _read(
+            "version",
+            lambda value: read_whole(value, _VERSION_MAX),
+            given["version"],
+            is_filled=is_filled,
+        )
     passed = given.get("input")
     if passed is not None and not isinstance(passed, dict):
         found.append(("/input", "must be an object, or an expression that gives one"))
@@ -110,14 +128,14 @@ def _strange(given: dict[str, Any], known: tuple[str, ...]) -> Found:
     return [(pointer_to(name), unknown(name, known)) for name in strange]
 
 
-def _text(given: dict[str, Any], name: str, chars_max: int) -> Found:
+def _text(given: dict[str, Any], name: str, chars_max: int, *, is_filled: bool = False) -> Found:
     if given.get(name) is None:
         return [(f"/{name}", f"needs {name}: text of 1 to {chars_max} characters")]
-    return _read(name, lambda value: read_text(value, chars_max), given[name])
+    return _read(name, lambda value: read_text(value, chars_max), given[name], is_filled=is_filled)
 
 
-def _read(name: str, read: Callable[[Any], Any], value: Any) -> Found:
-    if is_open(value):
+def _read(name: str, read: Callable[[Any], Any], value: Any, *, is_filled: bool = False) -> Found:
+    if is_open(value) and not is_filled:
         return []
     try:
         read(value)

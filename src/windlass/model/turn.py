@@ -56,6 +56,8 @@ def take_turn(vertex: Vertex, scope: Scope) -> Turn:
                 return work_of(vertex.work, scope)
     except Unanswerable as trouble:
         return _dead("expression", str(trouble))
+    except Exception as trouble:
+        return _unforeseen(trouble)
 
 
 def work_of(work: Work, scope: Scope) -> Turn:
@@ -72,6 +74,8 @@ def work_of(work: Work, scope: Scope) -> Turn:
         return turn
     except Unanswerable as trouble:
         return _dead("expression", str(trouble))
+    except Exception as trouble:
+        return _unforeseen(trouble)
 
 
 def _holds(condition: Expression, scope: Scope) -> bool:
@@ -113,6 +117,13 @@ def _names(value: Any) -> list[str]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else strict_json.write(value)
+
+
+def _unforeseen(trouble: Exception) -> Turn:
+    """Decided from what never changes, so another look would find the same: an end, and no reason
+    for the ends of others to wait.
+    """
+    return _dead("expression", f"could not be evaluated: {type(trouble).__name__}: {trouble}")
 
 
 def _dead(cause: str, message: str) -> Turn:

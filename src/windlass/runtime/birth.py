@@ -159,7 +159,7 @@ def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
         leadership=leadership,
         metrics=parts.metrics,
         table=[
-            *table_of(parts.database, parts.sweep, parts.follower.follow),
+            *table_of(parts.database, parts.sweep, parts.follower.follow, parts.follower.troubled),
             _firing(parts, worker).duty,
         ],
     )

@@ -114,8 +114,12 @@ class Checkpoints:
                 log.warning("checkpoints_wait", count=len(asks), reason=str(trouble))
                 await asyncio.sleep(rest)
                 rest = min(rest * 2, CHECKPOINT_AGAIN_SECONDS_MAX)
-            except Exception as trouble:  # every function must hear of it
-                _tell(asks, [trouble] * len(asks))
+            except Exception as trouble:
+                if len(asks) == 1:
+                    _tell(asks, [trouble])  # its function must hear of it
+                    return
+                for ask in asks:  # one that fails fails no other
+                    await self._answer([ask], serve)
             else:
                 return
 

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from windlass.engine.apart import Troubled
 from windlass.engine.finished import Finished
 from windlass.engine.forget_signals import forget_signals
 from windlass.engine.leader import is_current
@@ -47,6 +48,8 @@ def table_of(
     sweep: Callable[[], Awaitable[object]] | None,
     # Tells of what came of a deed, and goes on with it (engine.follow).
     follow: Callable[[Finished], None],
+    # Who rests after a failure.
+    troubled: Troubled | None = None,
 ) -> list[LeaderDuty]:
     """The duties there are."""
 
@@ -59,12 +62,12 @@ def table_of(
             pass
 
     async def locks() -> None:
-        passed = await mend_locks(database)
+        passed = await mend_locks(database, troubled)
         follow(Finished(ready=passed.ready, progressed=Progressed(locks=passed)))
         while await forget_locks(database):
             pass
 
-    tending = Tending(database=database, follow=follow)
+    tending = Tending(database=database, follow=follow, troubled=troubled)
 
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
         ("forget operations", FORGET_EVERY_SECONDS, operations),
@@ -88,6 +91,7 @@ class Tending:
 
     database: Database
     follow: Callable[[Finished], None]
+    troubled: Troubled | None = None
     rest_seconds: float = TEND_EVERY_SECONDS
 
     @property
@@ -101,7 +105,7 @@ class Tending:
         )
 
     async def tend(self) -> None:
-        found = await find_untended(self.database)
+        found = await find_untended(self.database, self.troubled)
         is_quiet = found == Finished()
         self.rest_seconds = TEND_IDLE_SECONDS if is_quiet else TEND_EVERY_SECONDS
         self.follow(found)

@@ -239,7 +239,9 @@ class Refresher:
         except Unavailable:
             raise
         except Exception:
-            log.exception("conclusion_failed", executions=[one.hex for one in unconcluded[:10]])
             if len(unconcluded) > 1:
                 for execution_id in unconcluded:
                     await self._conclude_all([execution_id])
+                return
+            self._metrics.tending_failed("conclude")
+            log.exception("conclusion_failed", execution=unconcluded[0].hex)

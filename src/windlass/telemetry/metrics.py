@@ -94,6 +94,12 @@ class Metrics:
             "Executions brought up to date with their jobs",
             registry=self.registry,
         )
+        self._troubles = Counter(
+            "windlass_tending_failed_total",
+            "Steps, fan-outs and executions that could not be looked after, by what was to be done",
+            ["what"],
+            registry=self.registry,
+        )
         # Read when somebody asks: they change with every attempt.
         self.slots: Callable[[], Mapping[str, int]] = dict
         slots = Gauge("windlass_slots", "Slots of this node", ["state"], registry=self.registry)
@@ -183,6 +189,10 @@ class Metrics:
     def refreshed(self, executions: int, seconds: float) -> None:
         self._refresh.observe(seconds)
         self._refreshed.inc(executions)
+
+    def tending_failed(self, what: str) -> None:
+        """One item of a background round failed for a reason that nobody foresaw."""
+        self._troubles.labels(what).inc()
 
     def leader_seen(self, term: int, is_led: bool) -> None:
         """PostgreSQL was asked who leads; called on any thread."""
