@@ -131,7 +131,7 @@ HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
 REDIRECTS_MAX = 5
 # `expect`: its text, and how much work a look at one answer may be (see model.expression_run).
-EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 200_000
+EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 25_000
 EXPECT_CACHE_MAX = 1_000
 # A receiver may ask for a later try, but not for one beyond a day.
 RETRY_AFTER_SECONDS_MAX = 24 * 3600
@@ -255,11 +255,21 @@ assert _NAMES_BYTES_MAX < SIGNAL_PAYLOAD_BYTES_MAX
 # Workflows. A definition in canonical JSON, its steps, and how many of its mistakes are told.
 DEFINITION_BYTES_MAX, STEPS_MAX, DEFINITION_PROBLEMS_MAX = 1024 * 1024, 10_000, 1_000
 assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take their room"
-# Expressions: how long, how deep, how many parts, operations in a row; and how much work one
-# evaluation may be (see model.expression_run: a unit takes a fifth of a microsecond).
+# Expressions: how long, how deep, how many parts, operations in a row; and how much work all those
+# of one step may be (see model.expression_run: a unit takes a fifth of a microsecond).
 EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
 EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
-EXPRESSION_WORK_MAX, EXPRESSION_CACHE_MAX = 1_000_000, 10_000
+EXPRESSION_WORK_MAX, EXPRESSION_CACHE_MAX = 400_000, 10_000
+# So much of it is done on the loop for one transaction, the rest in a thread (engine.turn_apart). A
+# transaction that other executions share is given up beyond the second, and tried with fewer of
+# them; what one execution decides at once may be no more than the third.
+EXPRESSION_QUICK_WORK_MAX = 20_000
+EXPRESSION_BATCH_WORK_MAX, EXPRESSION_EXECUTION_WORK_MAX = 1_000_000, 4_000_000
+assert EXPRESSION_QUICK_WORK_MAX < EXPRESSION_WORK_MAX < EXPRESSION_BATCH_WORK_MAX
+assert EXPRESSION_BATCH_WORK_MAX < EXPRESSION_EXECUTION_WORK_MAX
+# Of a concurrency key, which is evaluated at the door.
+EXPRESSION_KEY_WORK_MAX = 5_000
+assert EXPRESSION_KEY_WORK_MAX < EXPRESSION_QUICK_WORK_MAX
 assert EXPRESSION_DEPTH_MAX <= JSON_DEPTH_MAX, "what is written as deep may be a value"
 assert EXPRESSION_CHAIN_MAX < EXPRESSION_NODES_MAX < EXPRESSION_CHARS_MAX
 assert EXPECT_CHARS_MAX <= EXPRESSION_CHARS_MAX

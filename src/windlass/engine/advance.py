@@ -30,13 +30,19 @@ class Advanced:
 
 
 async def advance(
-    connection: Connection[Record], ended: Sequence[Record], starts: StepStarts | None = None
+    connection: Connection[Record],
+    ended: Sequence[Record],
+    starts: StepStarts | None = None,
+    *,
+    is_divisible: bool = False,
 ) -> Advanced:
-    """`ended` are rows of job_end_many or job_drop_many, ended in this transaction."""
+    """`ended` are rows of job_end_many or job_drop_many, ended in this transaction. For
+    `is_divisible` see progress.play.
+    """
     advanced = Advanced()
     steps = [row for row in ended if row["execution_id"] is not None]
     if steps:
-        advanced.progressed = await progress(connection, steps, starts)
+        advanced.progressed = await progress(connection, steps, starts, is_divisible=is_divisible)
         advanced.ready += advanced.progressed.ready
         advanced.ended += advanced.progressed.ended
         fallen = [row for row in steps if row["state"] != "succeeded"]

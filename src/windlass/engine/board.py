@@ -1,7 +1,9 @@
 """One execution while its next steps are decided: what is known of its steps, what follows.
 
 Decides without waiting: what it would have to look up is put on a list, and decided in the next
-round, when it is known. A join may only be decided while the execution is held; see `progress`.
+round, when it is known; what takes longer than the loop may be held up is put on another, and
+decided in a thread (`decide_heavy`). A join may only be decided while the execution is held; see
+`progress`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,12 @@ from typing import Any
 import msgspec
 
 from windlass.engine.plans import Facts
+from windlass.limits import (
+    EXPRESSION_EXECUTION_WORK_MAX,
+    EXPRESSION_QUICK_WORK_MAX,
+    EXPRESSION_WORK_MAX,
+)
+from windlass.model.expression import Run
 from windlass.model.plan import End, Vertex, verdict
 from windlass.model.turn import Turn, take_turn
 
@@ -27,6 +35,15 @@ class Step:
     turn: Turn
 
 
+class Quick:
+    """What the expressions of one transaction may still do on the loop."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = EXPRESSION_QUICK_WORK_MAX
+
+
 class Board:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -35,6 +52,8 @@ class Board:
         self.wanted: dict[str, bool] = {}  # step -> is its result wanted too
         self._ends: dict[str, End] = {}
         self._looked: dict[str, bool] = {}  # asked for, with or without its result
+        self.heavy: dict[str, Vertex] = {}  # ready, and more work than was allowed on the loop
+        self._work_left = EXPRESSION_EXECUTION_WORK_MAX
         self._open: deque[str] = deque()  # steps whose turn may have come
         self._scope: dict[str, Any] | None = None
 
@@ -67,13 +86,13 @@ class Board:
                 self._ends[step] = found[step]
         self.wanted = {}
 
-    def decide(self) -> list[Step]:
-        """All that can be decided now; the rest has put what it needs on `wanted`."""
+    def decide(self, quick: Quick) -> list[Step]:
+        """All that can be decided now; the rest has put what it needs on `wanted`, or is heavy."""
         decided: list[Step] = []
         waiting: list[str] = []
         while self._open:
             vertex = self.facts.plan.vertices[self._open.popleft()]
-            if vertex.id in self._ends:
+            if vertex.id in self._ends or vertex.id in self.heavy:
                 continue  # it has its job, by another of its needs
             if not self._knows_enough(vertex):
                 waiting.append(vertex.id)
@@ -84,13 +103,35 @@ class Board:
             if said == "ready" and not self._knows(dict.fromkeys(vertex.named, True)):
                 waiting.append(vertex.id)
                 continue
-            turn = (
-                Turn(state="skipped") if said == "skip" else take_turn(vertex, self.scope(vertex))
-            )
+            if said == "skip":
+                turn = Turn(state="skipped")
+            else:
+                scope = self.scope(vertex)
+                run = Run(scope, quick.left)
+                turn = take_turn(vertex, scope, run)
+                quick.left = max(0, run.left)
+                if turn.is_spent:
+                    self.heavy[vertex.id] = vertex
+                    continue
             decided.append(Step(self.facts, vertex, turn))
             self._put(vertex, turn)
         self._open.extend(dict.fromkeys(waiting))
         return decided
+
+    def decide_heavy(self) -> tuple[list[Step], int]:
+        """What is heavy, and the work that it was; to be called in a thread."""
+        decided: list[Step] = []
+        before = self._work_left
+        for vertex in self.heavy.values():
+            scope = self.scope(vertex)
+            allowed = min(EXPRESSION_WORK_MAX, self._work_left)
+            run = Run(scope, allowed)
+            turn = take_turn(vertex, scope, run)
+            self._work_left -= allowed - max(0, run.left)
+            decided.append(Step(self.facts, vertex, turn))
+            self._put(vertex, turn)
+        self.heavy = {}
+        return decided, before - self._work_left
 
     def scope(self, vertex: Vertex) -> dict[str, Any]:
         """What the expressions of a step see."""

@@ -23,10 +23,12 @@ from windlass.engine.board import seen
 from windlass.engine.finished import Finished
 from windlass.engine.lock_release import take_locks
 from windlass.engine.plans import Facts, facts_in
+from windlass.engine.turn_apart import TooMuchAtOnce, filled_apart
 from windlass.engine.turns import Key, begin_next
 from windlass.engine.undo import begin_undo
 from windlass.errors import WindlassError
-from windlass.model.expression import Unanswerable
+from windlass.limits import EXPRESSION_BATCH_WORK_MAX, EXPRESSION_WORK_MAX
+from windlass.model.expression import Spent, Unanswerable
 from windlass.model.harmless import harmless_json
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.plan import End
@@ -69,7 +71,13 @@ async def conclude(database: Database, execution_ids: Sequence[UUID]) -> Finishe
         finished.ready += await take_locks(connection, finished.progressed)
         return finished
 
-    return await database.together(work)
+    try:
+        return await database.together(work)
+    except TooMuchAtOnce:
+        finished, half = Finished(), len(execution_ids) // 2
+        for part in (execution_ids[:half], execution_ids[half:]):
+            finished.add(await conclude(database, part))
+        return finished
 
 
 def _state_of(row: Record) -> str:
@@ -93,21 +101,28 @@ async def _find_outputs(connection: Connection[Record], conclusions: Sequence[Co
         for row in rows:
             end = End(state=row["state"], result=row["result"], error=row["error"])
             found.setdefault(row["execution_id"], {})[row["step"]] = end
+    work = 0
     for conclusion in wanted:
-        _fill(conclusion, found.get(conclusion.facts.execution_id, {}))
+        if work > EXPRESSION_BATCH_WORK_MAX:
+            raise TooMuchAtOnce(len(wanted))
+        work += await _fill(conclusion, found.get(conclusion.facts.execution_id, {}))
 
 
-def _fill(conclusion: Conclusion, ends: dict[str, End]) -> None:
+async def _fill(conclusion: Conclusion, ends: dict[str, End]) -> int:
+    """Answers the work that it was."""
     plan = conclusion.facts.plan
     assert plan.output is not None
     scope: dict[str, Any] = conclusion.facts.scope()
     scope["steps"] = {name: seen(ends.get(name)) for name in plan.output_steps}
     try:
-        conclusion.output = plan.output.fill_json(scope)
+        conclusion.output, work = await filled_apart(plan.output, scope)
+        return work
     except Unanswerable as trouble:
         _fail(conclusion, str(trouble))
+        return EXPRESSION_WORK_MAX if isinstance(trouble, Spent) else 0
     except Exception as trouble:  # it would come again with every look
         _fail(conclusion, f"could not be evaluated: {type(trouble).__name__}: {trouble}")
+        return 0
 
 
 def _fail(conclusion: Conclusion, message: str) -> None:

@@ -18,10 +18,14 @@ async def end_in(
     connection: Connection[Record],
     ends: Sequence[Settlement],
     starts: StepStarts | None = None,
+    *,
+    is_divisible: bool = False,
 ) -> Finished:
-    """End jobs and advance their children in the caller's transaction."""
+    """End jobs and advance their children in the caller's transaction. For `is_divisible` see
+    progress.play.
+    """
     rows = await connection.fetch(statement("job_end_many"), *end_columns(ends), True)
-    advanced = await advance(connection, rows, starts)
+    advanced = await advance(connection, rows, starts, is_divisible=is_divisible)
     finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
     finished.ended = {row["id"]: row["state"] for row in [*rows, *advanced.ended]}
     return finished

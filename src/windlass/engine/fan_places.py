@@ -13,9 +13,16 @@ from windlass.engine.finished import Finished
 from windlass.engine.plans import Facts
 from windlass.engine.step_rows import StepJob, dead_columns, job_columns
 from windlass.engine.step_scope import steps_seen
-from windlass.limits import FAN_ITEMS_KEPT_MAX
+from windlass.engine.turn_apart import apart
+from windlass.limits import (
+    EXPRESSION_BATCH_WORK_MAX,
+    EXPRESSION_QUICK_WORK_MAX,
+    EXPRESSION_WORK_MAX,
+    FAN_ITEMS_KEPT_MAX,
+)
+from windlass.model.expression import Run
 from windlass.model.plan import Work
-from windlass.model.turn import work_of
+from windlass.model.turn import Turn, work_of
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -49,7 +56,9 @@ _items: Final[OrderedDict[UUID, list[Any]]] = OrderedDict()
 async def insert_places(
     connection: Connection[Record], facts: Facts, held: Record, fan: Record, count: int
 ) -> Finished:
-    """The next `count` places; `held` is the row of fan_lock_many, `fan` that of fan_tally_many."""
+    """The next `count` places, or fewer when their expressions are much work; `held` is the row of
+    fan_lock_many, `fan` that of fan_tally_many.
+    """
     vertex = facts.plan.vertices[fan["step"]]
     work = vertex.each
     assert work is not None
@@ -58,9 +67,12 @@ async def insert_places(
     first = fan["expanded"]
     jobs: list[StepJob] = []
     dead: list[StepJob] = []
-    for place, job_id in enumerate(ids.uuid7_many(count), first):
-        scope["item"], scope["index"] = items[place], place
-        turn = work_of(work, scope)
+    turns = await _turns(work, scope, items, range(first, first + count))
+    finished = Finished()
+    if len(turns) < count:
+        finished.progressed.fans.add((facts.execution_id, vertex.id))
+        count = len(turns)
+    for place, (job_id, turn) in enumerate(zip(ids.uuid7_many(count), turns, strict=True), first):
         job = StepJob(
             job_id=job_id,
             execution_id=facts.execution_id,
@@ -71,7 +83,6 @@ async def insert_places(
             is_foreseen=True,
         )
         (dead if turn.state == "dead" else jobs).append(job)
-    finished = Finished()
     if dead:
         await _insert_dead(connection, dead, finished)
     if jobs and _is_plain(work):
@@ -90,6 +101,31 @@ async def insert_places(
         finished.ready += line
     finished.progressed.touched.add(facts.execution_id)
     return finished
+
+
+async def _turns(work: Work, scope: dict[str, Any], items: list[Any], places: range) -> list[Turn]:
+    """Of as many places, from the first on, as one transaction has time for; at least of one."""
+    turns = _turns_within(EXPRESSION_QUICK_WORK_MAX, work, scope, items, places)
+    if len(turns) < len(places):
+        rest = places[len(turns) :]
+        turns += await apart(_turns_within, EXPRESSION_BATCH_WORK_MAX, work, scope, items, rest)
+    return turns
+
+
+def _turns_within(
+    left: int, work: Work, scope: dict[str, Any], items: list[Any], places: range
+) -> list[Turn]:
+    turns: list[Turn] = []
+    for place in places:
+        scope["item"], scope["index"] = items[place], place
+        allowed = min(EXPRESSION_WORK_MAX, left)
+        run = Run(scope, allowed)
+        turn = work_of(work, scope, run)
+        if turn.is_spent and allowed < EXPRESSION_WORK_MAX:
+            break
+        left -= allowed - max(0, run.left)
+        turns.append(turn)
+    return turns
 
 
 def _is_plain(work: Work) -> bool:

@@ -64,7 +64,8 @@ async def finish(
 async def _apart(
     batch: Sequence[Settlement], apply: Callable[[Sequence[Settlement]], Awaitable[list[T]]]
 ) -> list[T]:
-    """Apply to all at once; if PostgreSQL refuses a value, to each alone, and to the bad ones
+    """Apply to all at once; if that is refused (PostgreSQL does not take a value, or expressions of
+    steps are too much work for one transaction), to each alone, and to the bad ones
     without their values: one bad row never fails its neighbours.
     """
     try:
@@ -109,7 +110,7 @@ async def _end_with_children(
     async def work(connection: Connection[Record]) -> Finished:
         if starts is not None:
             starts.roll_back()  # of a try before this one
-        return await end_in(connection, left, starts)
+        return await end_in(connection, left, starts, is_divisible=True)
 
     finished = await _with_starts(starts, database.together(work))
     unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]

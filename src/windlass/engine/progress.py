@@ -13,20 +13,26 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from windlass.engine.board import Board, Step
+from windlass.engine.board import Board, Quick, Step
 from windlass.engine.plans import facts_in
 from windlass.engine.progressed import Progressed
 from windlass.engine.step_rows import StepRows, job_columns
 from windlass.engine.step_starts import StepStarts
+from windlass.engine.turn_apart import TooMuchAtOnce, apart
+from windlass.limits import EXPRESSION_BATCH_WORK_MAX
 from windlass.model.plan import UNDO, End
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
 
 async def progress(
-    connection: Connection[Record], ended: Sequence[Record], starts: StepStarts | None = None
+    connection: Connection[Record],
+    ended: Sequence[Record],
+    starts: StepStarts | None = None,
+    *,
+    is_divisible: bool = False,
 ) -> Progressed:
-    """`ended` are rows with execution_id, step, item, state, result and error."""
+    """`ended` are rows with execution_id, step, item, state, result and error. See `play`."""
     progressed = Progressed()
     steps = [row for row in ended if row["item"] is None and not row["step"].endswith(UNDO)]
     places = [row for row in ended if row["item"] is not None]
@@ -41,7 +47,7 @@ async def progress(
             if board is not None:
                 end = End(state=row["state"], result=row["result"], error=row["error"])
                 board.ended(row["step"], end)
-        await play(connection, boards, progressed, starts)
+        await play(connection, boards, progressed, starts, is_divisible=is_divisible)
     return progressed
 
 
@@ -50,17 +56,46 @@ async def play(
     boards: dict[UUID, Board],
     progressed: Progressed,
     starts: StepStarts | None = None,
+    *,
+    is_divisible: bool = False,
 ) -> None:
-    """Decide on the boards until nothing is left to decide, and write what was."""
+    """Decide on the boards until nothing is left to decide, and write what was.
+
+    `is_divisible`: the caller can come with fewer executions at a time, so that those whose
+    expressions are heavy do not keep the others waiting; then it raises TooMuchAtOnce.
+    """
     decided: list[Step] = []
+    quick, heavy = Quick(), _Heavy(len(boards) if is_divisible else 1)
     open_boards = list(boards.values())
     while open_boards:
         for board in open_boards:
-            decided += board.decide()
-        open_boards = [board for board in open_boards if board.wanted or board.wants_hold]
+            decided += board.decide(quick)
+        weighty = [board for board in open_boards if board.heavy]
+        if weighty:
+            decided += await apart(heavy.decide, weighty)
+        open_boards = [
+            board for board in open_boards if board.wanted or board.wants_hold or board in weighty
+        ]
         await _hold(connection, [board for board in open_boards if board.wants_hold])
         await _look_up(connection, [board for board in open_boards if board.wanted])
     await _write(connection, decided, progressed, starts)
+
+
+class _Heavy:
+    """What is decided in a thread, and how much work that was."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._left = count, EXPRESSION_BATCH_WORK_MAX
+
+    def decide(self, boards: Collection[Board]) -> list[Step]:
+        decided: list[Step] = []
+        for board in boards:
+            if self._left < 0 and self._count > 1:
+                raise TooMuchAtOnce(self._count)
+            steps, work = board.decide_heavy()
+            decided += steps
+            self._left -= work
+        return decided
 
 
 async def _hold(connection: Connection[Record], boards: Collection[Board]) -> None:

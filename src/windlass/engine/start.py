@@ -25,11 +25,11 @@ from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
 from windlass.engine.turns import Standing, take_turns
 from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.limits import KEY_CHARS_MAX
+from windlass.limits import EXPRESSION_KEY_WORK_MAX, KEY_CHARS_MAX
 from windlass.model import strict_json
 from windlass.model.definition import Concurrency
 from windlass.model.execution_input import complete_input
-from windlass.model.expression import Unanswerable
+from windlass.model.expression import Run, Unanswerable
 from windlass.model.placement import shard_of
 from windlass.model.plan import Plan
 from windlass.store.database import Connection, Database, Record
@@ -164,7 +164,8 @@ def _key(plan: Plan, given: Mapping[str, Any], at: str) -> str | None:
     if plan.concurrency_key is None:
         return None
     try:
-        said = plan.concurrency_key.fill({"inputs": given, "vars": plan.vars})
+        scope = {"inputs": given, "vars": plan.vars}
+        said = plan.concurrency_key.fill(scope, Run(scope, EXPRESSION_KEY_WORK_MAX))
     except Unanswerable as trouble:
         raise InvalidInput.at(f"{at}/input", f"gives no concurrency key: {trouble}") from None
     key = said if isinstance(said, str) else strict_json.write(said)
@@ -174,7 +175,10 @@ def _key(plan: Plan, given: Mapping[str, Any], at: str) -> str | None:
     return key
 
 
-async def begin(connection: Connection[Record], drafts: Sequence[Prepared]) -> Started:
+async def begin(
+    connection: Connection[Record], drafts: Sequence[Prepared], *, is_divisible: bool = False
+) -> Started:
+    """For `is_divisible` see progress.play."""
     decided = await take_turns(
         connection,
         [(draft.start.workflow, draft.key, draft.concurrency) for draft in drafts],
@@ -200,7 +204,7 @@ async def begin(connection: Connection[Record], drafts: Sequence[Prepared]) -> S
             finished.add(await _skipped(connection, draft))
     # Even one that ends as it begins, all its steps being skipped, gets refreshed.
     progressed = Progressed(marks=set(boards))
-    await play(connection, boards, progressed)
+    await play(connection, boards, progressed, is_divisible=is_divisible)
     finished.add(Finished(ready=progressed.ready, progressed=progressed))
     finished.ready += await take_locks(connection, finished.progressed)
     return Started(execution_ids=list(made), finished=finished)

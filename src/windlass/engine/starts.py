@@ -6,7 +6,7 @@ a repetition under an Idempotency-Key finds what was answered before, be it in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import UUID
@@ -83,7 +83,7 @@ class Starts:
             fresh = [
                 draft for draft, known in zip(drafts.values(), found, strict=True) if known in own
             ]
-            return found, (await begin(connection, fresh)).finished if fresh else Finished()
+            return found, await _begun(connection, fresh)
 
         found, finished = await self._database.together(work)
         self._on_started(finished)
@@ -92,6 +92,12 @@ class Starts:
             place: _answer(known, rows, is_replayed=known != draft.execution_id)
             for (place, draft), known in zip(drafts.items(), found, strict=True)
         }
+
+
+async def _begun(connection: Connection[Record], fresh: Sequence[Prepared]) -> Finished:
+    if not fresh:
+        return Finished()
+    return (await begin(connection, fresh, is_divisible=True)).finished
 
 
 def _one_of_each_key(drafts: Drafts) -> Iterator[Drafts]:

@@ -18,7 +18,7 @@ from windlass.model.expression_program import program
 from windlass.model.expression_result import plain_json
 from windlass.model.expression_run import Run, Spent, Unanswerable
 from windlass.model.expression_syntax import parse
-from windlass.model.expression_tree import Has, Loop, Node, Select, parts_of
+from windlass.model.expression_tree import Has, Loop, Node, Select, parts_of, weight
 from windlass.model.expression_types import BY_NAME
 
 __all__ = ["Expression", "Run", "Spent", "Unanswerable", "compile_expression"]
@@ -31,7 +31,7 @@ class Expression:
     it that begins in the scope, keys as they stand.
     """
 
-    __slots__ = ("_step", "_walk", "is_plain", "names", "paths", "source", "steps")
+    __slots__ = ("_cost", "_step", "_walk", "is_plain", "names", "paths", "source", "steps")
 
     def __init__(self, source: str) -> None:
         """Raises ValueError that says what is wrong with `source`."""
@@ -44,6 +44,7 @@ class Expression:
         self._walk = None if path is None else walker(*path)
         self.is_plain = path is not None  # a path, which is only walked
         self._step = program(tree)
+        self._cost = weight(tree)  # loops apart
 
     def evaluate(self, scope: Mapping[str, Any], run: Run | None = None) -> Any:
         """Its value, as JSON has it. Raises Unanswerable.
@@ -56,6 +57,7 @@ class Expression:
             if type(value) in PLAIN:
                 return value
         run = run or Run(scope)
+        run.spend(self._cost)
         try:
             return plain_json(run, self._step(run))
         except RecursionError:

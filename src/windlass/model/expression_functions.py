@@ -30,6 +30,7 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
 )
+_DIGITS_MAX: Final = 1_000
 _UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _TRUTHS: Final = {"true": True, "false": False}
@@ -37,10 +38,13 @@ _TRUTHS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`arguments` counts what it is called on, too."""
+    """`arguments` counts what it is called on, too. `cost` is that of a call in units of work; what
+    depends on the size of its arguments is charged by the work itself.
+    """
 
     work: Callable[..., Any]
     arguments: range
+    cost: int = 3
     is_method: bool = False
     is_global: bool = True
 
@@ -68,6 +72,7 @@ def _double(run: Run, value: Any) -> float:
         return value
     if type(value) is int:
         return float(whole(value))
+    run.spend_text(8 * min(len(value), _DIGITS_MAX) if type(value) is str else 0)
     if type(value) is str and _NUMBER.fullmatch(value):
         return float(value)
     raise _unfit("double", value)
@@ -125,12 +130,12 @@ def _timestamp(run: Run, value: Any) -> datetime:
 
 
 def _duration(run: Run, value: Any) -> timedelta:
-    return value if type(value) is timedelta else read_duration(_text("duration", value))
+    return value if type(value) is timedelta else read_duration(run, _text("duration", value))
 
 
 def _part(name: str) -> Callable[..., int]:
     def work(run: Run, value: Any, *zone: Any) -> int:
-        return part(name, value, _text(name, zone[0]) if zone else None)
+        return part(run, name, value, _text(name, zone[0]) if zone else None)
 
     return work
 
@@ -145,7 +150,9 @@ def _looking(name: str, look: Callable[[str, str], Any]) -> Callable[..., Any]:
 
 def _changing(name: str, change: Callable[[str], str]) -> Callable[..., str]:
     def work(run: Run, text: Any) -> str:
-        run.spend_text(len(_text(name, text)))
+        # Letters beyond ASCII are looked up one by one.
+        is_quick = _text(name, text).isascii() or name == "trim"
+        run.spend_text(len(text) if is_quick else 16 * len(text))
         return change(text)
 
     return work
@@ -193,22 +200,26 @@ def _unfit(function: str, value: Any) -> Unanswerable:
     return Unanswerable(f"{function}() does not take {type_of(value)}{shown}")
 
 
-def _method(work: Callable[..., Any], least: int, most: int | None = None) -> Function:
-    return Function(work, range(least, (most or least) + 1), is_method=True, is_global=False)
+def _method(
+    work: Callable[..., Any], least: int, most: int | None = None, cost: int = 3
+) -> Function:
+    taken = range(least, (most or least) + 1)
+    return Function(work, taken, cost=cost, is_method=True, is_global=False)
 
 
 _ONE: Final = range(1, 2)
+_TIME_COSTS: Final = 20  # a time is read, moved to a zone, or taken apart
 FUNCTIONS: Final[dict[str, Function]] = {
     "size": Function(_size, _ONE, is_method=True),
     "int": Function(_int, _ONE),
     "double": Function(_double, _ONE),
-    "string": Function(_string, _ONE),
+    "string": Function(_string, _ONE, cost=6),
     "bool": Function(_bool, _ONE),
     "bytes": Function(_bytes, _ONE),
     "dyn": Function(lambda run, value: value, _ONE),
     "type": Function(lambda run, value: type_of(value), _ONE),
-    "timestamp": Function(_timestamp, _ONE),
-    "duration": Function(_duration, _ONE),
+    "timestamp": Function(_timestamp, _ONE, cost=_TIME_COSTS),
+    "duration": Function(_duration, _ONE, cost=_TIME_COSTS),
     "contains": _method(_looking("contains", lambda text, wanted: wanted in text), 2),
     "startsWith": _method(_looking("startsWith", str.startswith), 2),
     "endsWith": _method(_looking("endsWith", str.endswith), 2),
@@ -220,5 +231,5 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "join": _method(_join, 1, 2),
     "replace": _method(_replace, 3),
     "substring": _method(_substring, 2, 3),
-    **{name: _method(_part(name), 1, 2) for name in PARTS},
+    **{name: _method(_part(name), 1, 2, cost=_TIME_COSTS) for name in PARTS},
 }

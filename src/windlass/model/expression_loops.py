@@ -7,11 +7,15 @@ soon as one is, although the first has no `y`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from windlass.model.expression_operators import truth
 from windlass.model.expression_run import Run, Spent, Step, Unanswerable
 from windlass.model.expression_types import type_of
+
+# What it takes to find that a part has no answer, and to go on without it.
+_TROUBLE_COSTS: Final = 25
+_LOOP_COSTS: Final = 3
 
 
 def decided(parts: tuple[Step, ...], by: bool) -> Step:
@@ -43,6 +47,7 @@ def _decide(run: Run, parts: Iterator[Step], by: bool) -> bool:
         except Spent:
             raise
         except Unanswerable as unknown:
+            run.spend(_TROUBLE_COSTS)
             trouble = trouble or unknown
     if trouble is not None:
         raise trouble
@@ -56,6 +61,7 @@ def _over(of: Step, slot: int, cost: int) -> Callable[[Run], Iterator[Any]]:
         elements = of(run)
         if type(elements) is not list and type(elements) is not dict:
             raise Unanswerable(f"a loop goes through a list or a map, not {type_of(elements)}")
+        run.spend(_LOOP_COSTS)
         bound = run.bound
         for element in elements:
             run.spend(cost)

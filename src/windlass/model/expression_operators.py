@@ -15,7 +15,7 @@ from windlass.model.expression_syntax import INT_MAX
 from windlass.model.expression_types import type_of
 
 _NUMBERS: Final = (int, float)
-_HOLDER_COSTS: Final = 3
+_HOLDER_COSTS: Final = 4
 _ORDERED: Final = (str, bool, bytes, datetime, timedelta)
 
 
@@ -30,7 +30,7 @@ def add(run: Run, left: Any, right: Any) -> Any:
             run.spend_text(len(left) + len(right))
             return left + right
         case (a, b) if a is b is list:
-            run.spend(len(left) + len(right))
+            run.spend(1 + len(left) + len(right))
             return left + right
         case (a, b) if b is timedelta and (a is datetime or a is timedelta):
             return _in_time(lambda: left + right)
@@ -102,20 +102,22 @@ def is_same(run: Run, left: Any, right: Any) -> bool:
     if kind is list:
         if len(left) != len(right):
             return False
-        run.spend(_HOLDER_COSTS + len(left))
+        run.spend(_HOLDER_COSTS + 2 * len(left))
         return all(is_same(run, a, b) for a, b in zip(left, right, strict=True))
     if kind is dict:
         if len(left) != len(right):
             return False
-        run.spend(_HOLDER_COSTS + len(left))
+        run.spend(_HOLDER_COSTS + 2 * len(left))
         return all(key in right and is_same(run, left[key], right[key]) for key in left)
     if kind is str or kind is bytes:
-        run.spend(len(left) // 256)
+        run.spend(min(len(left), len(right)) // 256)
     return bool(left == right)
 
 
-def is_before(sign: str, left: Any, right: Any) -> bool:
+def is_before(run: Run, sign: str, left: Any, right: Any) -> bool:
     kind, other = type(left), type(right)
+    if kind is other and (kind is str or kind is bytes):
+        run.spend(min(len(left), len(right)) // 256)
     if (kind is other and kind in _ORDERED) or (kind in _NUMBERS and other in _NUMBERS):
         if sign == "<":
             return bool(left < right)
@@ -129,7 +131,7 @@ def is_in(run: Run, wanted: Any, holder: Any) -> bool:
     if type(holder) is dict:
         return type(wanted) in (str, int) and wanted in holder
     if type(holder) is list:
-        run.spend(len(holder))
+        run.spend(1 + 2 * len(holder))
         return any(is_same(run, wanted, found) for found in holder)
     raise Unanswerable(f"`in` looks into a list or a map, not {type_of(holder)}")
 

@@ -59,6 +59,11 @@ def walker(root: str, keys: tuple[Key, ...]) -> Walk:
             return _walk_slowly(scope, root, keys)
         return value if type(value) in PLAIN else known(value)
 
+    def type_or_value(scope: Mapping[str, Any]) -> Any:
+        return known(scope[root]) if root in scope else BY_NAME[root]
+
+    if not keys and root in BY_NAME:
+        return type_or_value
     return walk if all(type(key) is str for key in keys) else walk_with_elements
 
 
@@ -66,9 +71,9 @@ def _walk_slowly(scope: Mapping[str, Any], root: str, keys: tuple[Key, ...]) -> 
     try:
         value = known(scope[root])
     except KeyError:
-        if not keys and root in BY_NAME:
-            return BY_NAME[root]
-        raise Unanswerable(f"there is no {root!r} here; there are: {_listed(scope)}") from None
+        raise Unanswerable(
+            lambda: f"there is no {root!r} here; there are: {_listed(scope)}"
+        ) from None
     for place, key in enumerate(keys):
         value = child(value, key, partial(shown, root, keys[:place]))
     return value
@@ -81,20 +86,22 @@ def child(value: Any, key: Any, where: Callable[[], str]) -> Any:
             raise Unanswerable(f"fields have names, and {type_of(key)} is none")
         if key in value:
             return known(value[key])
-        raise Unanswerable(_missing(value, key, where()))
+        raise Unanswerable(lambda: _missing(value, key, where()))
     if isinstance(value, Mapping):
         try:
             return known(value[key])
         except KeyError:
-            raise Unanswerable(_missing(value, key, where())) from None
+            raise Unanswerable(lambda: _missing(value, key, where())) from None
     if type(value) is not list:
         asked = f"[{key}]" if type(key) is int else f"{_key(key)!r}"
-        raise Unanswerable(f"{where()} is {_said(value)}, which has no {asked} (no such overload)")
+        raise Unanswerable(
+            lambda: f"{where()} is {_said(value)}, which has no {asked} (no such overload)"
+        )
     if type(key) is not int:
         raise Unanswerable(f"{where()} is a list; its elements are asked for as [0], [1] …")
     if not 0 <= key < len(value):
         count = f"{len(value)} element{'s' if len(value) != 1 else ''}"
-        raise Unanswerable(f"index out of range: {where()} has {count}, and no [{key}]")
+        raise Unanswerable(lambda: f"index out of range: {where()} has {count}, and no [{key}]")
     return known(value[key])
 
 

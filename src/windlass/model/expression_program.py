@@ -51,8 +51,8 @@ def program(node: Node) -> Step:
         case Call():
             return _call(node)
         case Loop(kind, of, _, slot, only, body):
-            # What one turn costs is told by the size of what is done in it.
-            cost = weight(body) + (0 if only is None else weight(only))
+            # What one turn costs is told by the size of what is done in it; the turn is one more.
+            cost = 1 + weight(body) + (0 if only is None else weight(only))
             check = None if only is None else program(only)
             return loop(kind, program(of), slot, check, program(body), cost)
         case ListOf(items):
@@ -109,7 +109,7 @@ def _has(of: Node, key: str) -> Step:
 
     def has(run: Run) -> bool:
         value = inside(run) if walk is None else walk(run.scope)
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             kind = "null" if value is None else type_of(value)
             raise Unanswerable(f"has() asks a map, and {where()} is {kind}")
         return key in value
@@ -128,11 +128,13 @@ def _call(node: Call) -> Step:
     given = (*(() if node.of is None else (node.of,)), *node.arguments)
     if len(given) not in function.arguments:
         raise ValueError(f"{node.function!r} does not take so many arguments")
-    work, steps = function.work, tuple(map(program, given))
-    if len(steps) == 1:
-        [only] = steps
-        return lambda run: work(run, only(run))
-    return lambda run: work(run, *[step(run) for step in steps])
+    work, cost, steps = function.work, function.cost, tuple(map(program, given))
+
+    def call(run: Run) -> Any:
+        run.spend(cost)
+        return work(run, *[step(run) for step in steps])
+
+    return call
 
 
 def _list(items: tuple[Step, ...]) -> Step:
@@ -178,7 +180,7 @@ def _chain(node: Chain) -> Step:
 
 
 def _before(sign: str) -> Callable[[Run, Any, Any], bool]:
-    return lambda run, left, right: operators.is_before(sign, left, right)
+    return lambda run, left, right: operators.is_before(run, sign, left, right)
 
 
 _SIGNS: Final[dict[str, Callable[[Run, Any, Any], Any]]] = {

@@ -13,7 +13,7 @@ from windlass.model.expression_run import Run, Unanswerable
 from windlass.model.expression_times import seconds, written_timestamp
 
 _SCALARS: Final = frozenset((str, int, bool, type(None)))
-_HOLDER_COSTS: Final = 3
+_HOLDER_COSTS: Final = 4
 
 
 def plain_json(run: Run, value: Any, depth: int = 0) -> Any:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from windlass.model.expression_run import Unanswerable
+from windlass.model.expression_run import Run, Unanswerable
 from windlass.model.expression_types import type_of
 
 _INSTANT: Final = re.compile(
@@ -19,6 +19,9 @@ _OFFSET: Final = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{2})")
 _PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(ms|us|µs|ns|d|h|m|s)")
 _DURATION: Final = re.compile(rf"([+-]?)((?:{_PART.pattern})+)")
 _CHARS_MAX: Final = 100
+_ZONE_CHARS_MAX: Final = 64
+# A zone is looked for in several folders of files, for the first time in each evaluation.
+_ZONE_COSTS: Final = 400
 _MICROSECONDS: Final = {
     "ns": 0.001,
     "us": 1,
@@ -42,7 +45,9 @@ def read_timestamp(text: str) -> datetime:
     raise Unanswerable(f"{text[:60]!r} is no timestamp; it is written as in 2031-05-01T12:00:00Z")
 
 
-def read_duration(text: str) -> timedelta:
+def read_duration(run: Run, text: str) -> timedelta:
+    # Every few letters are a part that is read by itself.
+    run.spend(2 * min(len(text), _CHARS_MAX))
     found = _DURATION.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if found is None and text not in ("0", "-0", "+0"):
         raise Unanswerable(f"{text[:60]!r} is no duration; it is written as in 90s or 1h30m")
@@ -63,7 +68,7 @@ def seconds(value: timedelta) -> int | float:
     return value // timedelta(seconds=1) if not value.microseconds else value.total_seconds()
 
 
-def part(name: str, value: Any, zone: str | None) -> int:
+def part(run: Run, name: str, value: Any, zone: str | None) -> int:
     """One of the `get…` functions."""
     if type(value) is timedelta and zone is None and name in _LENGTHS:
         return (
@@ -72,7 +77,7 @@ def part(name: str, value: Any, zone: str | None) -> int:
     if type(value) is not datetime:
         raise Unanswerable(f"{name} asks a timestamp, not {type_of(value)}")
     try:
-        there = value.astimezone(UTC if zone is None else _zone(zone))
+        there = value.astimezone(UTC if zone is None else _zone(run, zone))
     except OverflowError:
         raise Unanswerable("overflow: years go from 1 to 9999") from None
     return int(PARTS[name](there))
@@ -99,12 +104,33 @@ PARTS: Final[dict[str, Any]] = {
 }
 
 
-def _zone(name: str) -> tzinfo:
+def _zone(run: Run, name: str) -> tzinfo:
     offset = _OFFSET.fullmatch(name)
+    if offset is None:
+        if name not in run.zones:
+            run.spend(_ZONE_COSTS)
+            run.zones[name] = _found_zone(name)
+        found = run.zones[name]
+    else:
+        found = _zone_at(offset)
+    if found is None:
+        raise Unanswerable(f"{name[:60]!r} is no time zone, such as Europe/Berlin")
+    return found
+
+
+def _found_zone(name: str) -> tzinfo | None:
+    # Without a name Python would ask the machine's own zone, and `localtime` is that one's file.
+    if not 1 <= len(name) <= _ZONE_CHARS_MAX or name == "localtime":
+        return None
     try:
-        if offset is None:
-            return ZoneInfo(name)
-        behind = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
-        return timezone(-behind if offset[1] == "-" else behind)
+        return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise Unanswerable(f"{name[:60]!r} is no time zone, such as Europe/Berlin") from None
+        return None
+
+
+def _zone_at(offset: re.Match[str]) -> tzinfo | None:
+    behind = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+    try:
+        return timezone(-behind if offset[1] == "-" else behind)
+    except ValueError:
+        return None

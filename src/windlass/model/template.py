@@ -62,11 +62,14 @@ class Template:
         self._is_plain = all(one.is_plain for one in found)
         self._pieces, self._places, self._holes = reader.written()
 
-    def fill(self, scope: Scope) -> Any:
-        """The value, the caller's own. Raises Unanswerable that says where and why."""
-        return json.loads(self.fill_json(scope))
+    def fill(self, scope: Scope, run: Run | None = None) -> Any:
+        """The value, the caller's own. Raises Unanswerable that says where and why.
 
-    def fill_json(self, scope: Scope) -> str:
+        A run of the same scope may be shared with others, and with it the allowance of work.
+        """
+        return json.loads(self.fill_json(scope, run))
+
+    def fill_json(self, scope: Scope, run: Run | None = None) -> str:
         """The same as compact JSON text that PostgreSQL takes."""
         if self.problems:
             pointer, detail = self.problems[0]
@@ -74,7 +77,7 @@ class Template:
         if not self._holes:
             return self._pieces[0]
         pieces = self._pieces.copy()
-        run = None if self._is_plain else Run(scope)
+        run = None if self._is_plain else run or Run(scope)
         left = TEMPLATE_BYTES_MAX
         for place, hole in zip(self._places, self._holes, strict=True):
             made = pieces[place] = hole(scope, run)

@@ -15,7 +15,7 @@ import msgspec
 from windlass.limits import FAN_PLACES_MAX, LOCKS_MAX
 from windlass.model import strict_json
 from windlass.model.definition import AWAITED_KINDS
-from windlass.model.expression import Expression, Unanswerable
+from windlass.model.expression import Expression, Run, Spent, Unanswerable
 from windlass.model.harmless import harmless_json
 from windlass.model.lock import read_lock_name
 from windlass.model.plan import Vertex, Work
@@ -36,65 +36,75 @@ class Turn:
     error: str | None = None  # JSON
     cause: str | None = None
     places: int | None = None  # of a fan-out
+    is_spent: bool = False  # dead, because it was more work than it was allowed
 
 
-def take_turn(vertex: Vertex, scope: Scope) -> Turn:
+def take_turn(vertex: Vertex, scope: Scope, run: Run | None = None) -> Turn:
+    """All expressions of the step share the allowance of one run."""
+    run = run or Run(scope)
     try:
-        if vertex.condition is not None and not _holds(vertex.condition, scope):
+        if vertex.condition is not None and not _holds(vertex.condition, scope, run):
             return Turn(state="skipped")
         match vertex.work.kind:
             case "transform":
-                return Turn(state="succeeded", result=vertex.work.input.fill_json(scope))
+                return Turn(state="succeeded", result=vertex.work.input.fill_json(scope, run))
             case "switch":
-                return Turn(state="succeeded", result=f'{{"case":{_chosen(vertex, scope)}}}')
+                return Turn(state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}')
             case "fail":
-                message = vertex.work.input.fill(scope)["message"]
+                message = vertex.work.input.fill(scope, run)["message"]
                 return _dead("failed_by_definition", _text(message))
             case "map":
-                return _fan_out(vertex, scope)
+                return _fan_out(vertex, scope, run)
             case _:
-                return work_of(vertex.work, scope)
+                return work_of(vertex.work, scope, run)
     except Unanswerable as trouble:
-        return _dead("expression", str(trouble))
+        return _unanswered(trouble)
     except Exception as trouble:
         return _unforeseen(trouble)
 
 
-def work_of(work: Work, scope: Scope) -> Turn:
+def work_of(work: Work, scope: Scope, run: Run | None = None) -> Turn:
     """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
+    run = run or Run(scope)
     try:
         turn = Turn(
             state="awaited" if work.kind in AWAITED_KINDS else "queued",
-            input=work.input.fill_json(scope),
+            input=work.input.fill_json(scope, run),
         )
         if work.kind == "http":
             turn.target = target_of(str(msgspec.json.decode(turn.input).get("url")))
         if work.locks is not None:
-            turn.locks = _names(work.locks.fill(scope))
+            turn.locks = _names(work.locks.fill(scope, run))
         return turn
     except Unanswerable as trouble:
-        return _dead("expression", str(trouble))
+        return _unanswered(trouble)
     except Exception as trouble:
         return _unforeseen(trouble)
 
 
-def _holds(condition: Expression, scope: Scope) -> bool:
-    said = condition.evaluate(scope)
+def _unanswered(trouble: Unanswerable) -> Turn:
+    turn = _dead("expression", str(trouble))
+    turn.is_spent = isinstance(trouble, Spent)
+    return turn
+
+
+def _holds(condition: Expression, scope: Scope, run: Run) -> bool:
+    said = condition.evaluate(scope, run)
     if not isinstance(said, bool):
         raise Unanswerable(f"a condition gave {type(said).__name__}, and must give true or false")
     return said
 
 
-def _chosen(vertex: Vertex, scope: Scope) -> int:
+def _chosen(vertex: Vertex, scope: Scope, run: Run) -> int:
     for condition, place in vertex.cases:
-        if _holds(condition, scope):
+        if _holds(condition, scope, run):
             return place
     return -1
 
 
-def _fan_out(vertex: Vertex, scope: Scope) -> Turn:
+def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> Turn:
     assert vertex.items is not None
-    items = vertex.items.evaluate(scope)
+    items = vertex.items.evaluate(scope, run)
     if not isinstance(items, list):
         raise Unanswerable(f"items gave {type(items).__name__}, and must give a list")
     if len(items) > FAN_PLACES_MAX:

@@ -1,0 +1,148 @@
+"""Steps whose expressions are as much work as may be: nobody else waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from tests.engine.flow import Flow, noop
+from tests.engine.hands import end, register, sql, take
+from windlass.engine.conclude import conclude
+from windlass.engine.finished import Finished
+from windlass.engine.start import Start, start_many
+from windlass.engine.starts import Starts
+from windlass.engine.tend import needs_tending, tend
+from windlass.engine.workflows import publish
+from windlass.model.definition_read import trust_definition
+from windlass.store.database import Database
+
+# Each alone was more than ten seconds of a frozen loop.
+ZONE = "timestamp('2031-05-01T12:00:00Z').getHours('Nowhere/' + string(a))"
+HOSTILE = f"inputs.list.all(a, {ZONE} == 1 || true)"
+HEAVY = "size(inputs.list.map(a, inputs.list.size() + a))"
+INPUT: dict[str, Any] = {"list": list(range(20_000))}
+# A frozen loop of tens of seconds is told apart from a busy machine.
+GAP_SECONDS_MAX = 5.0
+
+
+@asynccontextmanager
+async def watched_loop() -> AsyncIterator[None]:
+    """Fails when the loop could do nothing else for too long."""
+    gaps, last = [0.0], monotonic()
+
+    async def tick() -> None:
+        nonlocal last
+        while True:
+            await asyncio.sleep(0.005)
+            gaps.append(monotonic() - last)
+            last = monotonic()
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
+    assert max(*gaps, monotonic() - last) < GAP_SECONDS_MAX
+
+
+async def test_hostile_expressions_do_not_freeze_the_loop(database: Database) -> None:
+    steps = [
+        noop("a"),
+        *(noop(f"b{n}", "a", **{"if": "${" + HOSTILE + "}"}) for n in range(4)),
+        noop("c", "a"),
+    ]
+    async with watched_loop():
+        flow = await Flow.start(database, steps, INPUT)
+        states = await flow.run()
+    assert {states[f"b{n}"] for n in range(4)} == {"dead"}
+    assert "too much work" in (await flow.error("b0"))["message"]
+    assert states["c"] == "succeeded"
+
+
+async def test_what_is_heavy_and_within_the_allowance_has_its_answer(database: Database) -> None:
+    steps = [noop("a"), noop("b", "a", input={"n": "${" + HEAVY + "}"}), noop("c", "b")]
+    flow = await Flow.start(database, steps, INPUT)
+    assert await flow.run() == {"a": "succeeded", "b": "succeeded", "c": "succeeded"}
+    assert await flow.given("b") == {"n": 20_000}
+
+
+async def test_a_batch_with_heavy_executions_in_it_is_finished_one_by_one(
+    database: Database,
+) -> None:
+    steps = [noop("a"), noop("b", "a", **{"if": "${" + HOSTILE + "}"})]
+    await publish(database, trust_definition({"name": "heavy", "steps": steps}), by=None)
+    light = [noop("a"), noop("b", "a")]
+    await publish(database, trust_definition({"name": "light", "steps": light}), by=None)
+    starts = [Start(workflow="heavy", input=INPUT) for _ in range(6)]
+    made = await start_many(database, [*starts, Start(workflow="light")])
+    node = await register(database)
+    async with watched_loop():
+        finished = await end(database, node, await take(database, node))
+    assert len(finished.ended) >= 7
+    found = await states_of(database, made.execution_ids)
+    assert [found[one]["b"] for one in made.execution_ids] == ["dead"] * 6 + ["queued"]
+
+
+async def test_heavy_starts_that_come_together_are_begun_one_by_one(database: Database) -> None:
+    steps = [noop("b", **{"if": "${" + HOSTILE + "}"}), noop("c")]
+    await publish(database, trust_definition({"name": "heavy", "steps": steps}), by=None)
+    done: list[Finished] = []
+    starts = Starts(database, done.append)
+    async with watched_loop():
+        begun = await asyncio.gather(
+            *(starts.start(Start(workflow="heavy", input=INPUT)) for _ in range(6))
+        )
+    found = await states_of(database, [one.row["id"] for one in begun])
+    assert list(found.values()) == [{"b": "dead", "c": "queued"}] * 6
+
+
+async def test_places_of_a_heavy_fan_out_come_in_several_transactions(database: Database) -> None:
+    each = {"kind": "noop", "input": {"item": "${item}", "n": "${" + HEAVY + "}"}}
+    steps = [{"id": "each", "kind": "map", "items": "${[1, 2, 3, 4, 5, 6, 7, 8]}", "step": each}]
+    async with watched_loop():
+        flow = await Flow.start(database, steps, INPUT)
+        inserted = await sql(
+            database,
+            "SELECT count(DISTINCT xmin::text) AS commits, count(*) FROM windlass.job"
+            " WHERE execution_id = $1 AND item IS NOT NULL",
+            flow.execution_id,
+        )
+        assert (await flow.run())["each"] == "succeeded"
+    assert inserted[0]["count"] == 8
+    assert inserted[0]["commits"] > 1
+
+
+async def test_heavy_outputs_of_many_executions_are_all_written(database: Database) -> None:
+    output = {"n": "${" + HEAVY + "}"}
+    read = trust_definition({"name": "heavy", "steps": [noop("a")], "output": output})
+    await publish(database, read, by=None)
+    made = await start_many(database, [Start(workflow="heavy", input=INPUT) for _ in range(8)])
+    node = await register(database)
+    progressed = (await end(database, node, await take(database, node))).progressed
+    while needs_tending(progressed):
+        progressed = (await tend(database, progressed)).progressed
+    async with watched_loop():
+        finished = await conclude(database, made.execution_ids)
+    assert {finished.ended[one] for one in made.execution_ids} == {"succeeded"}
+    rows = await sql(database, "SELECT output::text AS output FROM windlass.execution")
+    assert [msgspec.json.decode(row["output"]) for row in rows] == [{"n": 20_000}] * 8
+
+
+async def states_of(database: Database, execution_ids: list[UUID]) -> dict[UUID, dict[str, str]]:
+    rows = await sql(
+        database,
+        "SELECT execution_id, step, state FROM windlass.job WHERE execution_id = ANY ($1)"
+        " UNION ALL SELECT execution_id, step, state FROM windlass.job_history"
+        " WHERE execution_id = ANY ($1)",
+        execution_ids,
+    )
+    found: dict[UUID, dict[str, str]] = {one: {} for one in execution_ids}
+    for row in sorted(rows, key=lambda row: str(row["step"])):
+        found[row["execution_id"]][row["step"]] = row["state"]
+    return found
