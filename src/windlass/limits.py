@@ -131,7 +131,10 @@ HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
 REDIRECTS_MAX = 5
 # `expect`: its text, and how much work a look at one answer may be (see model.expression_run).
-EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 25_000
+EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 200_000
+# So much of it is done on the loop; what needs more is done again in a thread.
+EXPECT_QUICK_WORK_MAX = 20_000
+assert EXPECT_QUICK_WORK_MAX < EXPECT_WORK_MAX
 EXPECT_CACHE_MAX = 1_000
 # A receiver may ask for a later try, but not for one beyond a day.
 RETRY_AFTER_SECONDS_MAX = 24 * 3600

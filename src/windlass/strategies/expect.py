@@ -1,8 +1,7 @@
 """`expect`: a CEL condition on a receiver's answer.
 
 It sees `status` (a number), `headers` (a map by lower-case name), `body` (text) and `json` (the
-body parsed, or null). It is judged on the node's loop, so it may do less work than an expression of
-a workflow; see model.expression_run.
+body parsed, or null). It may do less work than the expressions of a step; see model.expression_run.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from windlass.limits import EXPECT_CACHE_MAX, EXPECT_CHARS_MAX, EXPECT_WORK_MAX
-from windlass.model.expression import Run, Unanswerable, compile_expression
+from windlass.model.expression import Run, Spent, Unanswerable, compile_expression
 from windlass.model.expression_types import type_of
 
-__all__ = ["NAMES", "Expectation", "Unanswerable", "expectation"]
+__all__ = ["NAMES", "Expectation", "Spent", "Unanswerable", "expectation"]
 
 NAMES: Final = ("status", "headers", "body", "json")
 
@@ -47,11 +46,13 @@ class Expectation:
         if strange:
             raise ValueError(f"knows no {min(strange)!r}; there are: {' '.join(NAMES)}")
 
-    def holds(self, answer: Answer) -> bool:
-        """Whether the answer is as expected. Raises Unanswerable."""
+    def holds(self, answer: Answer, work_max: int = EXPECT_WORK_MAX) -> bool:
+        """Whether the answer is as expected. Raises Unanswerable, Spent if that was too much."""
         seen = {name: _SIGHT[name](answer) for name in self._expression.names}
         try:
-            said = self._expression.evaluate(seen, Run(seen, EXPECT_WORK_MAX))
+            said = self._expression.evaluate(seen, Run(seen, work_max))
+        except Spent:
+            raise
         except Unanswerable as trouble:
             if "json" not in seen or seen["json"] is not None:
                 raise

@@ -31,7 +31,7 @@ from windlass.strategies.http_input import check_input, read_input
 from windlass.strategies.http_message import write_request
 from windlass.strategies.http_record import concealing
 from windlass.strategies.http_redirect import pointed_to, redirected
-from windlass.strategies.http_rules import is_deferred, judge
+from windlass.strategies.http_rules import is_deferred, judged
 from windlass.strategies.http_trouble import explain
 from windlass.strategies.pool import Pool
 from windlass.strategies.resolver import Lookup
@@ -75,7 +75,7 @@ class Http:
             return TimedOut(late.after_seconds, late.waited_for)
         except (OSError, ValueError) as trouble:
             return explain(trouble)
-        outcome = judge(answer, given, pointed_to(delivery.request, answer))
+        outcome = await judged(answer, given, pointed_to(delivery.request, answer))
         if isinstance(outcome, Succeeded) and is_deferred(answer):
             return delivery.awaited()
         return outcome

@@ -10,6 +10,7 @@ done, with 202 and `windlass-async`     -> the receiver will say how it ended
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,11 +18,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.limits import RETRY_AFTER_SECONDS_MAX
+from windlass.limits import EXPECT_QUICK_WORK_MAX, EXPECT_WORK_MAX, RETRY_AFTER_SECONDS_MAX
 from windlass.model.harmless import harmless_text
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.pointer import step
-from windlass.strategies.expect import Unanswerable, expectation
+from windlass.strategies.expect import Spent, Unanswerable, expectation
 from windlass.strategies.http_answer import Answer
 
 Verdict = Literal["succeed", "retry", "fail"]
@@ -32,10 +33,26 @@ _CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
 _STATUSES_MAX: Final = 100
 
 
-def judge(answer: Answer, given: Mapping[str, Any], pointed_to: str | None = None) -> Outcome:
+async def judged(
+    answer: Answer, given: Mapping[str, Any], pointed_to: str | None = None
+) -> Outcome:
+    """`judge`, in a thread where what is expected takes longer than the loop may be held up."""
+    try:
+        return judge(answer, given, pointed_to, EXPECT_QUICK_WORK_MAX)
+    except Spent:
+        return await asyncio.to_thread(judge, answer, given, pointed_to)
+
+
+def judge(
+    answer: Answer,
+    given: Mapping[str, Any],
+    pointed_to: str | None = None,
+    work_max: int = EXPECT_WORK_MAX,
+) -> Outcome:
     """The outcome of an attempt that got an answer.
 
-    `given` is the job's input; `pointed_to` the host of a redirect that was not followed.
+    `given` is the job's input; `pointed_to` the host of a redirect that was not followed. Raises
+    Spent when `work_max` was too little to tell and less than may be.
     """
     if answer.headers.get("webhook-delivery", "").strip().lower() == "abort":
         return _failed(answer, "aborted by receiver", "the receiver asked to stop", is_final=True)
@@ -44,8 +61,10 @@ def judge(answer: Answer, given: Mapping[str, Any], pointed_to: str | None = Non
     )
     if "expect" in given:
         try:
-            is_expected = expectation(given["expect"]).holds(answer)
+            is_expected = expectation(given["expect"]).holds(answer, work_max)
         except Unanswerable as trouble:
+            if isinstance(trouble, Spent) and work_max < EXPECT_WORK_MAX:
+                raise
             return _failed(answer, "expect", f"the expectation has no answer: {trouble}")
         if is_expected:
             verdict = "succeed"
