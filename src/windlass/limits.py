@@ -74,6 +74,13 @@ FINISH_BATCH_MAX = 1_000
 # many looks of so long: a commit of twenty costs PostgreSQL nearly what one of two hundred does.
 FINISH_GATHER, FINISH_LOOKS, FINISH_LOOK_SECONDS = 400, 4, 0.003
 assert FINISH_GATHER <= FINISH_BATCH_MAX
+# What ends attempts waits so long for a row that somebody holds. Then its batch is taken apart: so
+# many parts may be found to wait in a round, and what waits is tried again after a growing rest.
+ROW_WAIT_SECONDS, SIFT_WAITS_MAX = 0.25, 16
+HELD_REST_SECONDS, HELD_REST_SECONDS_MAX = 0.1, 1.0
+# A settlement that trips over something else is tried alone so often before it is buried; one that
+# cannot be buried either is tried again after at most so long.
+SETTLE_TRIES, UNSETTLED_REST_SECONDS_MAX = 3, 30.0
 ENQUEUE_BATCH_MAX = 500
 # Executions started by one transaction.
 START_BATCH_MAX = 200

@@ -8,6 +8,7 @@ Never: calls the network, reads the clock, or decides a retry (see model.settle)
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 from uuid import UUID
@@ -29,8 +30,9 @@ async def finish(
     batch: Sequence[Settlement],
     starter: StepStarter | None = None,
 ) -> Finished:
-    """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along: call
-    again, as often as it takes. What has taken effect already is recognised, not done twice.
+    """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along, and Held
+    when somebody keeps a row that one of them needs: call again, as often as it takes. What has
+    taken effect already is recognised, not done twice.
     """
     # One order for everybody, so that two batches never wait for each other.
     batch = sorted(batch, key=lambda settlement: settlement.job_id)
@@ -61,6 +63,21 @@ async def finish(
     return finished
 
 
+class _Rehearsed(Exception):
+    """It would have worked."""
+
+
+async def rehearse(database: Database, settlement: Settlement) -> None:
+    """End its job and take that back. Raises what stands in the way, as `finish` would."""
+
+    async def work(connection: Connection[Record]) -> None:
+        await end_in(connection, [settlement])
+        raise _Rehearsed
+
+    with contextlib.suppress(_Rehearsed):
+        await database.settle_together(work)
+
+
 async def _apart(
     batch: Sequence[Settlement], apply: Callable[[Sequence[Settlement]], Awaitable[list[T]]]
 ) -> list[T]:
@@ -82,12 +99,12 @@ async def _apart(
 
 
 async def _requeue(database: Database, node_id: UUID, again: Sequence[Settlement]) -> list[Record]:
-    return await database.run("job_requeue_many", *requeue_columns(again, node_id))
+    return await database.settle("job_requeue_many", *requeue_columns(again, node_id))
 
 
 async def _await(database: Database, waits: Sequence[Settlement]) -> list[Record]:
     callbacks = [settlement.callback for settlement in waits if settlement.callback is not None]
-    return await database.run(
+    return await database.settle(
         "job_await_many",
         [settlement.job_id for settlement in waits],
         [settlement.attempt for settlement in waits],
@@ -99,7 +116,7 @@ async def _await(database: Database, waits: Sequence[Settlement]) -> list[Record
 
 
 async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
-    return await database.run("job_end_many", *end_columns(ends), False)
+    return await database.settle("job_end_many", *end_columns(ends), False)
 
 
 async def _end_with_children(
@@ -112,7 +129,7 @@ async def _end_with_children(
             starts.roll_back()  # of a try before this one
         return await end_in(connection, left, starts, is_divisible=True)
 
-    finished = await _with_starts(starts, database.together(work))
+    finished = await _with_starts(starts, database.settle_together(work))
     unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
     if unmatched:
         before = {row["id"]: row["state"] for row in await settled(database, unmatched)}
@@ -139,7 +156,7 @@ async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished])
 
 async def settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
     """Which of these had taken effect before: their commit's answer was lost on its way."""
-    return await database.run(
+    return await database.settle(
         "job_settled_many",
         [settlement.job_id for settlement in batch],
         [settlement.attempt for settlement in batch],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import assert_never
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
 from uuid import UUID
 
 from windlass.limits import CRASHES_MAX, ERROR_TEXT_MAX
@@ -22,6 +22,9 @@ from windlass.model.outcome import (
 )
 from windlass.model.retry import Retry, default_for, obliging, read_retry, rest_seconds
 from windlass.model.states import State
+
+# The cause of jobs whose outcome nobody could store or act upon.
+UNSETTLED: Final = "unsettled"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,6 +84,23 @@ def cancelled(job_id: UUID, attempt: int, claim_id: UUID) -> Settlement:
         claim_id=claim_id,
         state="cancelled",
         outcome=Cancelled.name,
+    )
+
+
+def buried(settlement: Settlement, reason: str) -> Settlement:
+    """The same attempt, ended for good: what became of it could not be applied."""
+    message = f"it ended as {settlement.outcome}, which could not be applied: {reason}"
+    error = {"cause": UNSETTLED, "message": message[:ERROR_TEXT_MAX]}
+    return replace(
+        settlement,
+        state="dead",
+        outcome=Failed.name,
+        rest_seconds=0.0,
+        result=None,
+        error=harmless_json(error),
+        cause=UNSETTLED,
+        callback=None,
+        is_listening=False,
     )
 
 

@@ -2,14 +2,16 @@
 
 While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
 here; nothing is dropped until the node itself has lost its lease, after which its answers are
-powerless anyway.
+powerless anyway. A batch that fails for one of its members, or would have to wait for a row that
+somebody holds, is set aside and taken apart there (`runtime.suspects`): the next one goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,14 +19,15 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.engine.execution_facts import ExecutionFacts
-from windlass.engine.finish import finish
+from windlass.engine.finish import finish, rehearse
 from windlass.engine.finished import Finished
 from windlass.engine.follow import Follower
 from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
 from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_LOOK_SECONDS, FINISH_LOOKS
 from windlass.model.settle import Settlement
-from windlass.store.database import Database
+from windlass.runtime.suspects import Suspects, reason_of
+from windlass.store.database import Database, Held, TooSlow
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -48,6 +51,14 @@ class Finisher:
         self._committing = 0
         self._task: asyncio.Task[None] | None = None
         self._apart: set[asyncio.Task[None]] = set()
+        self._suspects = Suspects(
+            self._commit,
+            partial(rehearse, database),
+            self._held,
+            on_buried=metrics.buried.inc,
+            on_empty=self._is_quiet_perhaps,
+        )
+        metrics.aside = self._suspects.__len__
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
@@ -57,12 +68,15 @@ class Finisher:
     @property
     def unsettled(self) -> int:
         """Settlements that are not in the database yet."""
-        return len(self._waiting) + self._committing + len(self._apart)
+        return len(self._waiting) + self._committing + len(self._suspects) + len(self._apart)
 
     def put(self, settlement: Settlement) -> None:
+        self._quiet.clear()
+        if self._suspects.concern(settlement):
+            self._suspects.add([settlement])
+            return
         self._waiting.append(settlement)
         if self._task is None:
-            self._quiet.clear()
             self._task = asyncio.create_task(self._run(), name="finisher")
 
     def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -75,7 +89,10 @@ class Finisher:
 
     def _is_over(self, task: asyncio.Task[None]) -> None:
         self._apart.discard(task)
-        if self._task is None and not self._apart:
+        self._is_quiet_perhaps()
+
+    def _is_quiet_perhaps(self) -> None:
+        if self._task is None and not self._apart and not self._suspects:
             self._quiet.set()
 
     def was_apart(self, settlement: Settlement, finished: Finished) -> None:
@@ -92,6 +109,7 @@ class Finisher:
         for task in [*self._apart, *([self._task] if self._task is not None else [])]:
             task.cancel()
         self._waiting.clear()
+        self._suspects.abandon()
 
     async def _run(self) -> None:
         try:
@@ -102,16 +120,15 @@ class Finisher:
                 batch = self._waiting[:FINISH_BATCH_MAX]
                 del self._waiting[: len(batch)]
                 self._committing = len(batch)
-                await self._commit(batch)
+                await self._commit_or_set_aside(batch)
                 self._committing = 0
-                self.on_settled(batch)
         finally:
             self._task = None
             self._committing = 0
             if self._waiting:
                 self.put(self._waiting.pop())
-            elif not self._apart:
-                self._quiet.set()
+            else:
+                self._is_quiet_perhaps()
 
     async def _gather(self) -> None:
         for _ in range(FINISH_LOOKS):
@@ -119,29 +136,44 @@ class Finisher:
                 return
             await asyncio.sleep(FINISH_LOOK_SECONDS)
 
-    async def _commit(self, batch: list[Settlement]) -> None:
-        steps = {s.execution_id for s in batch if s.execution_id is not None}
-        if steps:
-            await self._prepare(steps)
-        start = monotonic()
-        finished = await self._finish_somehow(batch)
-        self._metrics.finish.observe(monotonic() - start)
-        self._tell(batch, finished)
-
-    async def _prepare(self, execution_ids: set[UUID]) -> None:
-        """It is to save time, so trouble with it is not ours."""
-        with contextlib.suppress(Unavailable):
-            await self._facts.prepare(execution_ids)
-
-    async def _finish_somehow(self, batch: list[Settlement]) -> Finished:
+    async def _commit_or_set_aside(self, batch: list[Settlement]) -> None:
         rest = 0.05
         while True:
             try:
-                return await finish(self._database, self._node_id, batch, self.starter)
+                return await self._commit(batch)
+            except (Held, TooSlow) as trouble:
+                log.info("finish_set_aside", count=len(batch), reason=str(trouble))
+                return self._suspects.add(batch)
             except Unavailable as trouble:
                 log.warning("finish_waits", count=len(batch), reason=str(trouble))
                 await asyncio.sleep(rest)
                 rest = min(rest * 2, 2.0)
+            except Exception as trouble:
+                log.warning("finish_set_aside", count=len(batch), reason=reason_of(trouble))
+                return self._suspects.add(batch)
+
+    async def _commit(self, batch: list[Settlement]) -> None:
+        """Apply them, and tell everybody who waits for that. Raises what `finish` does."""
+        steps = {s.execution_id for s in batch if s.execution_id is not None}
+        if steps:
+            await self._prepare(steps)
+        start = monotonic()
+        finished = await finish(self._database, self._node_id, batch, self.starter)
+        self._metrics.finish.observe(monotonic() - start)
+        try:
+            self._tell(batch, finished)
+            self.on_settled(batch)
+        except Exception as trouble:  # it is committed: whoever was not told finds out by looking
+            log.warning("finish_not_told", count=len(batch), reason=reason_of(trouble))
+
+    async def _held(self, job_ids: Sequence[UUID]) -> set[UUID]:
+        rows = await self._database.settle("job_row_held_many", job_ids)
+        return {row["id"] for row in rows}
+
+    async def _prepare(self, execution_ids: set[UUID]) -> None:
+        """It is to save time, so trouble with it is not ours."""
+        with contextlib.suppress(Exception):
+            await self._facts.prepare(execution_ids)
 
     def _tell(self, batch: list[Settlement], finished: Finished) -> None:
         if finished.refused:

@@ -33,7 +33,7 @@ from windlass.limits import (
 )
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
-from windlass.model.outcome import Cancelled, Outcome, Succeeded
+from windlass.model.outcome import Cancelled, Failed, Outcome, Succeeded
 from windlass.model.running import Own
 from windlass.model.settle import Settlement, settle
 from windlass.runtime.buffer import Buffer
@@ -396,16 +396,20 @@ class Worker:
 
     async def _settle_own(self, attempt: Attempt, own: Own, outcome: Outcome, begun: float) -> None:
         """It wrote in a transaction that is to be committed with its end, or not at all."""
-        if isinstance(outcome, Succeeded):
-            settlement = settle(attempt, outcome, chance())
-            settlement.duration_seconds = monotonic() - begun
-            ended = await end_with(own, self._database, settlement)
-            if isinstance(ended, Finished):
-                self._finisher.was_apart(settlement, ended)
-                return
-            outcome = ended
-        else:
-            await own.roll_back()
+        try:
+            if isinstance(outcome, Succeeded):
+                settlement = settle(attempt, outcome, chance())
+                settlement.duration_seconds = monotonic() - begun
+                ended = await end_with(own, self._database, settlement)
+                if isinstance(ended, Finished):
+                    self._finisher.was_apart(settlement, ended)
+                    return
+                outcome = ended
+            else:
+                await own.roll_back()
+        except Exception as trouble:  # under the same fence: if it was committed this says nothing
+            log.warning("own_end_failed", job=f"job_{attempt.job_id.hex}", reason=repr(trouble))
+            outcome = Failed(type(trouble).__name__, f"its transaction was not ended: {trouble}")
         attempt.own = None
         self._settle(attempt, outcome, begun)
 

@@ -1,8 +1,9 @@
 """Connections to PostgreSQL, and what its failures mean.
 
-Owns: the pools. `hot` serves claim, finish and enqueue; `side` serves reads and everything an
-operator asks for, so a slow list never stands in the way of work. `own` serves tasks that write in
-their job's transaction: it is made when the first one does.
+Owns: the pools. `hot` serves claim and enqueue; `settling` serves what ends attempts, which waits
+for nobody's row for long; `side` serves reads and everything an operator asks for, so a slow list
+never stands in the way of work. `own` serves tasks that write in their job's transaction: it is
+made when the first one does.
 Promises: every call ends within its deadline; a server that cannot be reached is `Unavailable`,
 never a raw driver error; deadlocks and serialization failures are tried again.
 """
@@ -24,6 +25,7 @@ from windlass.limits import (
     OWN_CONNECTIONS_MAX,
     OWN_IDLE_SECONDS_MAX,
     OWN_STATEMENT_SECONDS_MAX,
+    ROW_WAIT_SECONDS,
 )
 from windlass.store.address import Address, leave_as_it_is
 from windlass.store.replica import Replica
@@ -36,6 +38,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 HOT_CONNECTIONS: Final = 4
+SETTLING_CONNECTIONS: Final = 4
 SIDE_CONNECTIONS: Final = 6
 OWN_POOL_IDLE_SECONDS: Final = 30.0
 RETRIES: Final = 5
@@ -56,6 +59,12 @@ _HOT_SETTINGS: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+}
+
+# A batch does not wait for a row that somebody holds: it is taken apart, and goes on without.
+_SETTLING_SETTINGS: Final = {
+    **_HOT_SETTINGS,
+    "lock_timeout": str(int(ROW_WAIT_SECONDS * 1000)),
 }
 
 # A task takes its time, and thinks between its statements.
@@ -126,6 +135,7 @@ class Database:
         self._address = Address(url)
         self._replica = Replica(read_url, f"{application} lists", _SETTINGS) if read_url else None
         self._hot: asyncpg.Pool[Record] | None = None
+        self._settling: asyncpg.Pool[Record] | None = None
         self._side: asyncpg.Pool[Record] | None = None
         self._own: asyncpg.Pool[Record] | None = None
         self._making = asyncio.Lock()
@@ -134,12 +144,13 @@ class Database:
 
     async def open(self) -> None:
         self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_SETTINGS)
+        self._settling = await self._pool(SETTLING_CONNECTIONS, "settling", _SETTLING_SETTINGS)
         self._side = await self._pool(SIDE_CONNECTIONS, "side", _SETTINGS)
 
     async def close(self) -> None:
         if self._replica is not None:
             await self._replica.close()
-        for pool in (self._hot, self._side, self._own):
+        for pool in (self._hot, self._settling, self._side, self._own):
             if pool is not None:
                 try:
                     await asyncio.wait_for(pool.close(), 5)
@@ -183,6 +194,13 @@ class Database:
             yield connection
 
     @contextlib.asynccontextmanager
+    async def settling(self, **transaction: Any) -> AsyncIterator[Connection[Record]]:
+        """As `hot`, for what must not wait: Held, if somebody keeps a row for ROW_WAIT_SECONDS."""
+        assert self._settling is not None, "the database is not open"
+        async with self._lent(self._settling, _SETTLING_SETTINGS, transaction) as connection:
+            yield connection
+
+    @contextlib.asynccontextmanager
     async def side(self, **transaction: Any) -> AsyncIterator[Connection[Record]]:
         assert self._side is not None, "the database is not open"
         async with self._lent(self._side, _SETTINGS, transaction) as connection:
@@ -221,7 +239,7 @@ class Database:
                 yield connection
         except Demoted:
             # Reads through connections of before would work on, and tell of the past for ever.
-            for other in (self._hot, self._side, self._own):
+            for other in (self._hot, self._settling, self._side, self._own):
                 if other is not None:
                     await other.expire_connections()
             raise
@@ -231,6 +249,15 @@ class Database:
 
         async def call() -> list[Record]:
             async with self.hot() as connection:
+                return await connection.fetch(statement(name), *args)
+
+        return await _through_collisions(call)
+
+    async def settle(self, name: str, *args: Any) -> list[Record]:
+        """One statement that ends attempts, by name. Raises Held rather than wait for a row."""
+
+        async def call() -> list[Record]:
+            async with self.settling() as connection:
                 return await connection.fetch(statement(name), *args)
 
         return await _through_collisions(call)
@@ -258,6 +285,15 @@ class Database:
 
         async def call() -> T:
             async with self.hot(readonly=False) as connection:
+                return await work(connection)
+
+        return await _through_collisions(call)
+
+    async def settle_together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
+        """The same for what ends attempts. Raises Held rather than wait for a row."""
+
+        async def call() -> T:
+            async with self.settling(readonly=False) as connection:
                 return await work(connection)
 
         return await _through_collisions(call)

@@ -48,6 +48,17 @@ class Metrics:
             "Settlements whose fence had moved on",
             registry=self.registry,
         )
+        self.buried = Counter(
+            "windlass_finish_buried_total",
+            "Settlements that could not be applied; their jobs ended dead, with the reason",
+            registry=self.registry,
+        )
+        self.aside: Callable[[], int] = lambda: 0
+        self._gauge(
+            "windlass_finish_aside",
+            "Settlements that wait for a row that somebody holds, or cannot be applied just now",
+            lambda: self.aside(),
+        )
         self.elections = Counter(
             "windlass_leader_elections_total",
             "Times this node was elected",
