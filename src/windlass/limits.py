@@ -20,6 +20,21 @@ assert LEADER_RENEW_SHARE < LEADER_TRUST_SHARE < 1
 # A leader whose session has ended gets so long to notice before another begins its term.
 LEADER_GRACE_SECONDS = 0.15
 
+# A background loop whose tick failed rests: that long, doubled with each failure in a row, up to
+# the second where PostgreSQL or Redis is away, up to the third where the fault is in us. What wakes
+# it cuts the rest short, but for a floor that grows with it: no loop can spin.
+LOOP_REST_SECONDS, LOOP_AWAY_SECONDS_MAX, LOOP_FAILED_SECONDS_MAX = 1.0, 4.0, 30.0
+LOOP_FLOOR_SECONDS = 0.1
+# After so many failures in a row that are our own fault, health names it.
+LOOP_FAILURES_NAMED = 3
+assert LOOP_FLOOR_SECONDS < LOOP_REST_SECONDS < LOOP_AWAY_SECONDS_MAX < LOOP_FAILED_SECONDS_MAX
+# A background task that ended and should not have is begun again after a rest that grows between
+# these; one that lasts for the third is well again (see supervise).
+RESTART_SECONDS_MIN, RESTART_SECONDS_MAX, RESTART_STEADY_SECONDS = 0.5, 30.0, 5.0
+assert RESTART_SECONDS_MIN < RESTART_SECONDS_MAX
+# A node that lost its lease tries to register again no more rarely than this.
+REBIRTH_SECONDS_MAX = 5.0
+
 # What one submission may hold.
 INPUT_BYTES_MAX = 1024 * 1024
 RESULT_BYTES_MAX = 1024 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "windlass"
 
 # Level 0: each may import those that stand before it.
-GROUND = ("limits", "duration", "errors", "clock", "chance", "ids", "config")
+GROUND = ("limits", "duration", "errors", "clock", "chance", "ids", "config", "supervise")
 LEVELS: dict[str, int] = {
     **dict.fromkeys(GROUND, 0),
     "model": 1,

@@ -1,7 +1,8 @@
 """Health: is the process there, can it work, and what is amiss.
 
 `/health/live` touches nothing but the loop. `ready` and the whole picture ask the parts around us,
-each within a deadline; what does not answer is named.
+each within a deadline; what does not answer is named, and so is whatever this node does in the
+background and does not at the moment (see supervise).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from windlass.clock import monotonic
 from windlass.engine.leader import read_leader
 from windlass.engine.stats import Counters
 from windlass.errors import Unavailable
+from windlass.supervise import supervisor
 
 PROBE_SECONDS: Final = 1.0
 
@@ -35,12 +37,14 @@ class Health:
 
     async def ready(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
         database = await self._database_ms()
-        is_ready = database is not None and not self._parts.node.is_draining
+        down = supervisor().vital_down
+        is_ready = database is not None and not self._parts.node.is_draining and not down
         return json_reply(
             {
                 "status": "ok" if is_ready else "down",
                 "is_draining": self._parts.node.is_draining,
                 "database": _part(database),
+                "down": down,
             },
             200 if is_ready else 503,
         )
@@ -51,6 +55,7 @@ class Health:
         degraded = [name for name, ms in (("database", database), ("redis", redis)) if ms is None]
         if self._parts.lane.is_shared:
             degraded.append("redis_shared")
+        degraded += supervisor().down
         status = "down" if database is None else "degraded" if degraded else "ok"
         answer = {
             "status": status,
@@ -102,7 +107,10 @@ def routes(parts: ApiParts, counters: Counters) -> list[Route]:
     health = Health(parts, counters)
     live = schemas.record(status=schemas.TEXT)
     ready = schemas.record(
-        status=schemas.TEXT, is_draining={"type": "boolean"}, database=schemas.ref("Part")
+        status=schemas.TEXT,
+        is_draining={"type": "boolean"},
+        database=schemas.ref("Part"),
+        down=schemas.listed(schemas.TEXT),
     )
     whole = schemas.ref("Health")
     return [

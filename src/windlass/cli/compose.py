@@ -62,6 +62,7 @@ from windlass.strategies.python import Python
 from windlass.strategies.task import Task, load_object, load_tasks, tasks_of
 from windlass.strategies.vault import Vault
 from windlass.strategies.wait import Wait
+from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -178,6 +179,7 @@ async def start(
     metrics = Metrics()
     follower = Follower(database, announcer, metrics.tending_failed)
     await ensure_default_secret(database, sealer)
+    supervisor().on_failure = metrics.background_failed
     lane.on_change(metrics.lane_changed)
     lane.on_message(SWEPT, lambda _: metrics.sweep_heard())
     scope = await scope_of(database)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final
 
 import structlog
@@ -13,6 +14,7 @@ from windlass.embedded.errors import EmbeddedError
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 from windlass.embedded.valkey import EmbeddedValkey
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -23,7 +25,8 @@ RESTART_REST_SECONDS: Final = 0.5
 async def kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
     """While inside, an embedded server that ends by itself is started again."""
     keepers = [
-        asyncio.create_task(_keep_alive(server)) for server in (servers.postgres, servers.valkey)
+        supervisor().keep(name, partial(_keep_alive, server))
+        for name, server in (("postgres", servers.postgres), ("valkey", servers.valkey))
     ]
     try:
         yield

@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from windlass.cli import compose
+from windlass.cli.exits import Exit
 from windlass.cli.kept_alive import kept_alive
 from windlass.cli.secret_key import with_key
 from windlass.config import Settings, load_settings
@@ -70,10 +71,10 @@ async def _up(settings: Settings, nodes: int) -> int:
         async with kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
             _warn_of_loopback(settings)
             _say_ready(running)
-            await _asked_to_stop(running, stop)
+            code = await _asked_to_stop(running, stop)
             log.info("draining", seconds=settings.drain_timeout_seconds)
             await _drain_or_stop(running, stop)
-    return 0
+    return code
 
 
 async def _node(settings: Settings, database_url: str) -> int:
@@ -86,10 +87,10 @@ async def _node(settings: Settings, database_url: str) -> int:
     )
     compose.tune_collector()
     _say_ready(running)
-    await _asked_to_stop(running, stop)
+    code = await _asked_to_stop(running, stop)
     log.info("draining", seconds=settings.drain_timeout_seconds)
     await _drain_or_stop(running, stop)
-    return 0
+    return code
 
 
 def _warn_of_loopback(settings: Settings) -> None:
@@ -109,12 +110,22 @@ def _say_ready(running: compose.Windlass) -> None:
     print(f"ready: {running.url or 'node ' + str(running.node.node_id)}", flush=True)
 
 
-async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> None:
-    """By a signal, or by an operation that drains this node."""
+async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> Exit:
+    """By a signal, or by an operation that drains this node. Returns how to end.
+
+    An API that ended by itself is a failure: whoever keeps the node running starts it again.
+    """
     waits = [asyncio.create_task(e.wait()) for e in (stop.first, running.node.leave_asked)]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    serving = [running.serving] if running.serving is not None else []
+    await asyncio.wait([*waits, *serving], return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
+    for served in serving:
+        if served.done():
+            trouble = None if served.cancelled() else served.exception()
+            log.critical("api_ended", exc_info=trouble)
+            return Exit.FAILED
+    return Exit.OK
 
 
 async def _drain_or_stop(running: compose.Windlass, stop: Stop) -> None:

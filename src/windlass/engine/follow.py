@@ -21,6 +21,7 @@ from windlass.engine.lock_passed import Passed
 from windlass.engine.progressed import Progressed
 from windlass.engine.tend import needs_tending, tend
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -63,7 +64,7 @@ class Follower:
         if needs_tending(progressed):
             self._due.add(progressed)
             if self._task is None:
-                self._task = asyncio.create_task(self._tend(), name="tend executions")
+                self._task = supervisor().spawn(self._tend(), name="tend executions")
 
     async def quiet(self) -> None:
         """Wait until nothing is left to look after."""

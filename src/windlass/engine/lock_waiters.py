@@ -22,6 +22,7 @@ from windlass.engine.lock_passed import Passed
 from windlass.errors import Unavailable
 from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS, WAITERS_MAX
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 # A look that fails is not tried again before.
 _REST_SECONDS_MIN: Final = 0.02
@@ -59,7 +60,7 @@ class LockWaiters:
         self._waiting[call.ticket].add(future)
         self._names[call.name] += 1
         if self._poller is None or self._poller.done():
-            self._poller = asyncio.create_task(self._poll(), name="lock waiters poll")
+            self._poller = supervisor().keep("lock waiters poll", self._poll)
         try:
             with contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(future, seconds)

@@ -25,6 +25,7 @@ from windlass.engine.announce import Announcer
 from windlass.engine.signal import Signaller
 from windlass.errors import Unavailable
 from windlass.limits import SIGNAL_JOBS_MAX, SIGNAL_WAIT_SECONDS
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -48,7 +49,7 @@ class Stopper:
             if node_id != self._this_node():
                 self._waiting.setdefault(node_id, []).append(job_id)
         for node_id in self._waiting.keys() - self._telling.keys():
-            task = asyncio.create_task(self._tell_all(node_id), name="tell of cancelled jobs")
+            task = supervisor().spawn(self._tell_all(node_id), name="tell of cancelled jobs")
             self._telling[node_id] = task
 
     async def close(self) -> None:

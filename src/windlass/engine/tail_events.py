@@ -25,6 +25,7 @@ from windlass.errors import Unavailable
 from windlass.limits import POLL_IDLE_SECONDS
 from windlass.model.event import Event, Place
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -54,7 +55,7 @@ class EventTail:
         self._listeners.add(listener)
         if self._reader is None or self._reader.done():
             self._since = await database_now(self._database)
-            self._reader = asyncio.create_task(self._read_on(), name="event tail")
+            self._reader = supervisor().keep("event tail", self._read_on)
         assert self._since is not None
         return self._since
 

@@ -15,6 +15,7 @@ from windlass.engine.announce import Announcer
 from windlass.errors import Unavailable
 from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS, WAITERS_MAX
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 
 class Waiters:
@@ -58,7 +59,7 @@ class Waiters:
 
     def _ensure_poller(self) -> None:
         if self._poller is None or self._poller.done():
-            self._poller = asyncio.create_task(self._poll(), name="waiters poll")
+            self._poller = supervisor().keep("waiters poll", self._poll)
 
     async def _poll(self) -> None:
         rest = POLL_BUSY_SECONDS

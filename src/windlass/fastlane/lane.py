@@ -22,6 +22,7 @@ from windlass.errors import Unavailable
 from windlass.fastlane.connect import TROUBLE, Client, client_of, close_client, look_around
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -75,8 +76,8 @@ class FastLane:
             return
         self._client = client_of(self._url, seconds=FASTLANE_CONNECT_SECONDS)
         self._tasks = [
-            asyncio.create_task(self._send_loop(), name="fastlane send"),
-            asyncio.create_task(self._receive_loop(), name="fastlane receive"),
+            supervisor().keep("fastlane send", self._send_loop),
+            supervisor().keep("fastlane receive", self._receive_loop),
         ]
 
     async def close(self) -> None:
@@ -187,6 +188,9 @@ class FastLane:
             except TROUBLE as trouble:
                 self._set_up(False)
                 log.debug("fastlane_receive_failed", error=str(trouble))
+            except Exception:  # it is begun again; until then nothing is heard
+                self._set_up(False)
+                raise
             await asyncio.sleep(BREAK_SECONDS)
 
     async def _receive(self) -> None:

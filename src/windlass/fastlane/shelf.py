@@ -31,6 +31,7 @@ from windlass.limits import (
     CACHE_MARKS_OWED_MAX,
     CACHE_VALUE_BYTES_MAX,
 )
+from windlass.supervise import supervisor
 
 _VALUE, _MARK = b"=", b"!"
 _EPOCH_BYTES: Final = 8
@@ -131,7 +132,7 @@ class Shelf:
 
     def _on_change(self, is_up: bool) -> None:
         if is_up and (self._owed or self._epoch_owed):
-            self._paying = asyncio.create_task(self._pay(), name=f"marks of cache {self._name}")
+            self._paying = supervisor().spawn(self._pay(), name=f"marks of cache {self._name}")
 
     async def _pay(self) -> None:
         try:

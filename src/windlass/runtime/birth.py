@@ -46,7 +46,7 @@ class Inheritance:
 
 
 async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
-    """Register under a fresh id, and begin. Raises Unavailable."""
+    """Register under a fresh id, and begin. Raises Unavailable, and then has begun nothing."""
     node_id = uuid4()
     started_at = monotonic()
     await _register(parts, node_id, inherited.workers)
@@ -95,7 +95,12 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         leading=_leading(parts, worker),
         loops=duties.loops(),
     )
-    born.start(is_worker="worker" in parts.settings.roles)
+    try:
+        born.start(is_worker="worker" in parts.settings.roles)
+    except BaseException:  # no thread is to be had: nothing of it may go on
+        born.lose()
+        lease.stop()
+        raise
     return born
 
 

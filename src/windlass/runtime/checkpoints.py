@@ -33,6 +33,7 @@ from windlass.limits import (
 from windlass.model.attempt import Attempt
 from windlass.model.checkpoint import Checkpoint, Note
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -80,7 +81,7 @@ class Checkpoints:
     def _hear(self) -> None:
         self._is_told = False
         if self._working is None:
-            self._working = asyncio.create_task(self._work(), name="checkpoints")
+            self._working = supervisor().spawn(self._work(), name="checkpoints")
 
     async def _work(self) -> None:
         try:
@@ -95,7 +96,7 @@ class Checkpoints:
         loads = [ask for ask in batch if ask.note is None]
         for ask in batch:
             if ask.is_listening:  # each takes a transaction, and nobody else waits for it
-                task = asyncio.create_task(self._answer([ask], self._listen))
+                task = supervisor().spawn(self._answer([ask], self._listen), name="checkpoint")
                 self._listening.add(task)
                 task.add_done_callback(self._listening.discard)
         if keeps:

@@ -28,6 +28,7 @@ from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_LOOK_SECONDS
 from windlass.model.settle import Settlement
 from windlass.runtime.suspects import Suspects, reason_of
 from windlass.store.database import Database, Held, TooSlow
+from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -77,12 +78,12 @@ class Finisher:
             return
         self._waiting.append(settlement)
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="finisher")
+            self._task = supervisor().spawn(self._run(), name="finisher")
 
     def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Finish one attempt outside of the batches; until that is over it counts as unsettled."""
         self._quiet.clear()
-        task = asyncio.create_task(work, name="finish apart")
+        task = supervisor().spawn(work, name="finish apart")
         self._apart.add(task)
         task.add_done_callback(self._is_over)
         return task

@@ -32,6 +32,7 @@ from windlass.engine.leader import Tenure
 from windlass.limits import LEADER_GRACE_SECONDS, LEADER_RENEW_SHARE, LEADER_TRUST_SHARE
 from windlass.store.address import Address
 from windlass.store.statements import statement
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -77,8 +78,7 @@ class Leadership:
     # -- life ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="windlass leadership", daemon=True)
-        self._thread.start()
+        self._thread = supervisor().thread("leadership", self._run)
 
     def resign(self) -> None:
         """Stop leading, or trying to, without waiting for the end of it."""

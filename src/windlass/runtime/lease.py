@@ -77,7 +77,12 @@ class Lease:
             self._thread.join(timeout=5)
 
     def _run(self) -> None:
-        asyncio.run(self._renew_for_ever())
+        try:
+            asyncio.run(self._renew_for_ever())
+        except BaseException:  # whatever it is: nobody renews it any more, and the node must know
+            log.exception("lease_thread_failed", node=self._node_id.hex)
+            if not self.is_lost and not self._stop.is_set():
+                self._lose("its thread failed")
 
     async def _renew_for_ever(self) -> None:
         connection: asyncpg.Connection[asyncpg.Record] | None = None

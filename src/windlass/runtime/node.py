@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -19,6 +20,7 @@ import structlog
 from windlass.engine.announce import Line
 from windlass.engine.enqueue import Reservation
 from windlass.errors import Unavailable
+from windlass.limits import REBIRTH_SECONDS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
 from windlass.model.operation import Operation
@@ -29,8 +31,11 @@ from windlass.runtime.incarnation import Incarnation
 from windlass.runtime.parts import NodeParts
 from windlass.runtime.signal_handlers import SignalHandlers, node_handlers
 from windlass.runtime.worker import Worker
+from windlass.supervise import Restarts, supervisor
 
 log = structlog.get_logger()
+
+REGISTRATION: Final = "registration"  # what a node is without until it is reborn, as health says it
 
 
 class Node:
@@ -203,18 +208,28 @@ class Node:
         now = self._now
         if now is None:
             return
+        if not self.is_draining:  # else it leaves anyway
+            supervisor().is_down(REGISTRATION, "its lease was lost", is_vital=True)
+            self._rebirth = supervisor().keep("rebirth", partial(self._be_reborn, now))
         now.lose()
         self._parts.refresher.shards.lose()
-        if self.is_draining:
-            return  # it leaves anyway
-        self._rebirth = asyncio.create_task(self._be_reborn(now), name="rebirth")
 
     async def _be_reborn(self, before: Incarnation) -> None:
-        await before.coordinator.leave()
+        """It tries for as long as the process lives, whatever the reason is that it cannot."""
+        try:
+            await before.coordinator.leave()
+        except Exception:  # what it left in Redis is swept
+            log.exception("coordinator_not_left")
+        restarts = Restarts(most_seconds=REBIRTH_SECONDS_MAX)
         while not self.is_draining:
             try:
                 self._now = await self._be_born()
-                return
             except Unavailable as trouble:
                 log.warning("node_waits_for_database", reason=str(trouble))
-                await asyncio.sleep(1)
+            except Exception:
+                log.exception("node_not_registered")
+                supervisor().on_failure("rebirth")
+            else:
+                supervisor().is_up(REGISTRATION)
+                return
+            await asyncio.sleep(restarts.next_seconds())

@@ -27,6 +27,7 @@ from windlass.limits import (
 from windlass.model.attempt import Attempt
 from windlass.model.note import Line, Progress
 from windlass.store.database import Database
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -69,7 +70,7 @@ class Notes:
     def _hear(self) -> None:
         self._is_told = False
         if self._task is None:
-            self._task = asyncio.create_task(self._write_all(), name="notes")
+            self._task = supervisor().spawn(self._write_all(), name="notes")
 
     async def written(self) -> None:
         """Wait a while for the notes that were made before."""

@@ -18,6 +18,7 @@ from windlass.model.outcome import Cancelled
 from windlass.model.settle import cancelled, settle
 from windlass.runtime.finisher import Finisher
 from windlass.store.database import Database, Record
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -32,13 +33,13 @@ class Returns:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+        task = supervisor().spawn(work, name="give back")
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
     async def quiet(self) -> None:
         """Wait for what was begun by `soon`."""
-        await asyncio.gather(*self._under_way)
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def release(self, attempts: list[Attempt]) -> None:
         """Undo their claims: they were never begun."""

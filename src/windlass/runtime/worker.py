@@ -87,7 +87,7 @@ class Worker:
         self.last_execution_at: datetime | None = None
         # Hears executions of which a step begins that takes its time.
         self.on_steps: Callable[[set[UUID]], None] = lambda _: None
-        self._loop = Loop("worker", self._tick)
+        self._loop = Loop("worker", self._tick, is_vital=True)
         finisher.on_settled = self._settled
         finisher.starter = self
         finisher.is_flooded = lambda: bool(self._buffer)

@@ -142,6 +142,13 @@ class Metrics:
         )
         self._cached_by: dict[tuple[str, str], Counter] = {}  # found again without a lock
 
+        self._background = Counter(
+            "windlass_background_failures_total",
+            "Times that something a node does in the background failed for no outside reason",
+            ["task"],
+            registry=self.registry,
+        )
+
     def _histogram(
         self, name: str, about: str, labels: tuple[str, ...], bounds: tuple[float, ...]
     ) -> LabelledBuckets:
@@ -209,6 +216,10 @@ class Metrics:
         """PostgreSQL was asked who leads; called on any thread."""
         self._seen_term = term
         self._leader_seen.set(is_led)
+
+    def background_failed(self, task: str) -> None:
+        """Called on any thread."""
+        self._background.labels(task).inc()
 
     def rejected(self, queue: str, reason: str) -> None:
         self._rejected.labels(queue, reason).inc()
