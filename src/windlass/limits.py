@@ -218,6 +218,12 @@ TARGET_LINE_MAX = 100
 # A node remembers when so many targets answered last.
 TARGETS_REMEMBERED_MAX = 20_000
 UNPARK_BATCH_MAX = 500
+# A look at the targets that jobs are parked for goes through so many, the next one through those
+# that follow; the same for what is read at once of targets that have changed.
+TARGETS_PAGE_MAX = 1_000
+assert TARGETS_PAGE_MAX <= TARGETS_REMEMBERED_MAX
+# What is parked for a target that answered 410 Gone waits so long for somebody to enable it.
+TARGET_GONE_SECONDS = 24 * 3600.0
 # A breaker, unless its target has other figures; 0003_target.sql has the same.
 BREAKER_FAILURES, BREAKER_REST_SECONDS, BREAKER_REST_SECONDS_MAX = 10, 5.0, 300.0
 assert BREAKER_REST_SECONDS <= BREAKER_REST_SECONDS_MAX

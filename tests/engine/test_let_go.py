@@ -8,6 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from tests.engine.flow import Flow
+from tests.engine.flow import noop as step
 from tests.engine.hands import (
     end,
     noop,
@@ -26,6 +28,7 @@ from windlass.engine.cancel import cancel
 from windlass.engine.check_folds import check_folds
 from windlass.engine.claim import park
 from windlass.engine.let_go import (
+    bury_gone,
     close_breaker,
     disable_gone,
     let_go,
@@ -33,6 +36,9 @@ from windlass.engine.let_go import (
     open_breaker,
     special,
 )
+from windlass.engine.pause_execution import pause_execution
+from windlass.engine.queues import pause_queue, resume_queue
+from windlass.limits import TARGET_GONE_SECONDS
 from windlass.model.draft import Draft
 from windlass.model.outcome import Failed
 from windlass.store.database import Database
@@ -124,7 +130,7 @@ async def test_a_million_parked_for_one_host_are_one_line_of_news(database: Data
     await park_all(database)
     await park_all(database)
     told = await news(database, (await special(database))[1])
-    assert {r["host"]: r["waiting"] for r in told} == {HOST: 500, "other.example": 1}
+    assert {r["host"]: r["waiting"] for r in told.rows} == {HOST: 500, "other.example": 1}
 
 
 async def test_a_limit_on_running_counts_passes_that_are_out(database: Database) -> None:
@@ -179,6 +185,53 @@ async def test_a_probe_that_vanished_is_followed_by_another(database: Database) 
     await cancel(database, [probe["id"]])
     [next_probe] = await let_go(database, {HOST: 1})
     assert next_probe["id"] != probe["id"]
+
+
+async def probing(database: Database) -> None:
+    """What is due is parked, and its target may be probed."""
+    await park_all(database)
+    await open_breaker(database, HOST, "refused", 0.5)
+    await _let_rest_pass(database)
+
+
+async def test_a_probe_is_not_given_to_a_job_of_a_paused_queue(database: Database) -> None:
+    await submit(database, *[hook(queue="closed", priority=3)] * 3, hook())
+    await probing(database)
+    await pause_queue(database, "closed")
+    assert [job["queue"] for job in await let_go(database, {HOST: 1})] == ["default"]
+
+
+async def test_a_probe_whose_queue_is_paused_before_it_starts_gives_its_pass_back(
+    database: Database,
+) -> None:
+    first, second = await submit(database, hook(queue="closed", priority=3), hook())
+    await probing(database)
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [first]
+    await pause_queue(database, "closed")
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [second]
+    await resume_queue(database, "closed")
+    assert [a.job_id for a in await take(database, await register(database))] == [second]
+    assert await let_go(database, {HOST: 1}) == [], "one probes, and the other waits"
+    assert await faults(database) == []
+
+
+async def test_a_pass_of_a_limited_target_is_not_kept_by_a_paused_queue(database: Database) -> None:
+    await put(database, max_running=1)
+    await submit(database, hook(queue="closed", priority=3), hook())
+    await park_all(database, "max_running")
+    await let_go(database, {HOST: 500})
+    await pause_queue(database, "closed")
+    assert [job["queue"] for job in await let_go(database, {HOST: 500})] == ["default"]
+
+
+async def test_a_step_of_a_paused_execution_keeps_no_pass(database: Database) -> None:
+    flow = await Flow.start(database, [step("a"), step("b")])
+    await sql(database, "UPDATE windlass.job SET target = $1", HOST)
+    [other] = await submit(database, hook(priority=0))
+    await probing(database)
+    await let_go(database, {HOST: 1})
+    await pause_execution(database, flow.execution_id)
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [other]
 
 
 async def test_each_time_a_breaker_opens_again_it_rests_twice_as_long(database: Database) -> None:
@@ -250,6 +303,51 @@ async def test_what_is_out_of_the_ordinary_is_known_from_the_start(database: Dat
         "slow.example",
         "dead.example",
     }
+
+
+async def be_gone(database: Database, seconds: float) -> None:
+    await disable_gone(database, HOST, "the receiver answered 410 Gone")
+    earlier = "disabled_at - $1 * interval '1 second'"
+    await sql(
+        database,
+        f"UPDATE windlass.target SET disabled_at = {earlier}, gone_at = {earlier}",
+        seconds,
+    )
+
+
+async def grow_old(database: Database) -> None:
+    earlier = "parked_at - $1 * interval '1 second'"
+    await sql(database, f"UPDATE windlass.job SET parked_at = {earlier}", TARGET_GONE_SECONDS)
+
+
+async def test_what_waits_for_a_target_that_is_gone_becomes_a_dead_letter(
+    database: Database,
+) -> None:
+    [job_id] = await submit(database, hook())
+    [child] = await submit(database, noop(depends_on=(job_id,)))
+    await park_all(database, "disabled")
+    await be_gone(database, TARGET_GONE_SECONDS)
+    assert (await bury_gone(database, [HOST])).ended == {}, "it has not waited for so long"
+    await grow_old(database)
+    assert (await bury_gone(database, [HOST])).ended == {job_id: "dead", child: "skipped"}
+    job = await row(database, job_id)
+    assert (job["cause"], job["attempt"]) == ("gone", 0)
+    assert "410" in job["error"]
+    assert await faults(database) == []
+
+
+async def test_what_somebody_has_disabled_or_enabled_again_keeps_its_jobs(
+    database: Database,
+) -> None:
+    await submit(database, hook())
+    await park_all(database, "disabled")
+    await be_gone(database, TARGET_GONE_SECONDS)
+    await grow_old(database)
+    await database.run("target_disable", HOST, "it moves, wait")
+    assert (await bury_gone(database, [HOST])).ended == {}
+    await database.run("target_enable", HOST)
+    assert (await bury_gone(database, [HOST])).ended == {}
+    assert len(await let_go(database, {HOST: 500})) == 1
 
 
 @pytest.mark.parametrize(("url", "target"), ADDRESSES)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from tests.engine.hands import noop, register, sql, submit, take
 from tests.model.attempts import attempt
 from windlass.engine.announce import Announcer
 from windlass.engine.targets import TargetLimits, put_target, read_target_row
 from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.limits import Limits
+from windlass.limits import TARGET_GONE_SECONDS, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
 from windlass.model.outcome import Failed
 from windlass.runtime.targets import Targets
 from windlass.store.database import Database
@@ -16,10 +20,9 @@ from windlass.telemetry.metrics import Metrics
 HOST = "shop.example:443"
 
 
-async def test_a_breaker_that_was_set_just_before_the_failures_opens(database: Database) -> None:
-    """Nobody has told the node of it yet."""
+def targets_of(database: Database) -> Targets:
     lane = FastLane(None)
-    targets = Targets(
+    return Targets(
         database=database,
         announcer=Announcer(lane),
         limits=Limits(lane),
@@ -27,9 +30,57 @@ async def test_a_breaker_that_was_set_just_before_the_failures_opens(database: D
         metrics=Metrics(),
         slots=4,
     )
+
+
+async def test_a_breaker_that_was_set_just_before_the_failures_opens(database: Database) -> None:
+    """Nobody has told the node of it yet."""
+    targets = targets_of(database)
     await targets.look()
     await put_target(database, HOST, TargetLimits(failures=2))
     for _ in range(2):
         targets.ended(attempt(kind="http", target=HOST), Failed("status", "it answered 500"))
     await targets.look()
     assert (await read_target_row(database, HOST)).breaker.state == "open"
+
+
+async def test_every_target_that_jobs_wait_for_has_its_turn(database: Database) -> None:
+    hosts = [f"a{n:05}.example" for n in range(TARGETS_PAGE_MAX + 10)]
+    await sql(
+        database,
+        """INSERT INTO windlass.target (host, is_enabled, disabled_at)
+           SELECT unnest($1::text[]), false, now()""",
+        hosts,
+    )
+    await submit(database, *[noop(target=host, parked_for="disabled") for host in hosts])
+    await submit(database, noop(target="z.example", parked_for="crowded"))
+    await database.run("target_ensure_many", ["z.example"])
+    targets = targets_of(database)
+    for _ in range(2):
+        await targets.look()
+    assert len(await take(database, await register(database))) == 1
+
+
+async def test_however_many_targets_change_at_once_all_are_learnt(database: Database) -> None:
+    targets = targets_of(database)
+    await targets.look()
+    hosts = [f"{n}.example" for n in range(2 * TARGETS_PAGE_MAX + 1)]
+    await sql(
+        database, "INSERT INTO windlass.target (host, rate) SELECT unnest($1::text[]), 1.0", hosts
+    )
+    await targets.look()
+    assert targets.park([noop(target=host) for host in hosts]) == sorted(hosts)
+
+
+async def test_what_waited_for_a_target_that_is_gone_is_ended_and_told(database: Database) -> None:
+    count = UNPARK_BATCH_MAX + 1
+    made = await submit(database, *[noop(target=HOST, parked_for="disabled")] * count)
+    await database.run("target_gone", HOST, "the receiver answered 410 Gone")
+    ago = f"now() - interval '{TARGET_GONE_SECONDS + 1} s'"
+    await sql(database, f"UPDATE windlass.target SET disabled_at = {ago}, gone_at = {ago}")
+    await sql(database, f"UPDATE windlass.job SET parked_at = {ago}")
+    targets = targets_of(database)
+    told: list[UUID] = []
+    targets.on_buried = lambda finished: told.extend(finished.ended)
+    for _ in range(2):
+        await targets.look()
+    assert sorted(told) == sorted(made)

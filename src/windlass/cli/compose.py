@@ -228,6 +228,7 @@ async def start(
         signals=signals,
         sweep=sweeper.sweep if sweeper is not None else None,
     )
+    node_parts.targets.on_buried = follower.follow
     node = Node(node_parts)
     enqueuer.starter = node
     signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))

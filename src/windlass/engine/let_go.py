@@ -1,6 +1,7 @@
 """Let parked jobs go to their targets, as many as there is room for.
 
-Owns: the only statements that end a job's parking, and those that move a breaker.
+Owns: the only statements that end a job's parking, and those that move a breaker. What has waited
+for a day for a target that is gone (410) becomes a dead letter.
 Promises: a limit is decided under the lock of the target's row, from what is committed: the number
 of passes out is exact, whichever nodes ask at once. A pass whose job was cancelled, or whose node
 died, is gone with it, so a probe that vanished is followed by another.
@@ -10,15 +11,27 @@ is lost, which makes us slower, not wrong).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from windlass.limits import TARGET_PROBES
+from windlass.engine.advance import advance
+from windlass.engine.finished import Finished
+from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
 from windlass.model.breaker import Target, room, target_from
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
-NEWS_MAX = 1_000
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """Of a page of the targets that jobs are parked for, and of all that have changed."""
+
+    rows: list[Record]  # of a page, of those asked for by name, and the first that have changed
+    more: list[Record]  # more that have changed, and nothing else is known of
+    after: str  # where the page began
+    until: str | None  # where it ended, and the next one begins; None: there is no other
 
 
 async def special(database: Database) -> tuple[list[Target], datetime]:
@@ -27,9 +40,28 @@ async def special(database: Database) -> tuple[list[Target], datetime]:
     return [target_from(row) for row in rows if row["host"] is not None], rows[0]["now"]
 
 
-async def news(database: Database, since: datetime) -> list[Record]:
-    """Targets that jobs are parked for (`waiting` says how many, to 500) or that have changed."""
-    return await database.run("target_news", since, NEWS_MAX)
+async def news(
+    database: Database, since: datetime, *, after: str = "", named: Collection[str] = ()
+) -> News:
+    """Targets that jobs are parked for (`waiting` says how many, to 500), a page of them behind the
+    host `after`; those of `named` in any case; and all that have changed.
+    """
+    rows = await database.run("target_news", since, after, sorted(named), TARGETS_PAGE_MAX)
+    changed = sorted((row["changed_at"], row["host"]) for row in rows if row["changed_at"] > since)
+    more: list[Record] = []
+    if len(changed) >= TARGETS_PAGE_MAX:
+        more = await _changed_after(database, *changed[TARGETS_PAGE_MAX - 1])
+    return News(rows=rows, more=more, after=after, until=rows[0]["page_end"] if rows else None)
+
+
+async def _changed_after(database: Database, changed_at: datetime, host: str) -> list[Record]:
+    found: list[Record] = []
+    while True:
+        page = await database.run("target_changed", changed_at, host, TARGETS_PAGE_MAX)
+        found += page
+        if len(page) < TARGETS_PAGE_MAX:
+            return found
+        changed_at, host = page[-1]["changed_at"], page[-1]["host"]
 
 
 async def let_go(database: Database, places: Mapping[str, int]) -> list[Record]:
@@ -91,6 +123,37 @@ async def close_breaker(database: Database, host: str) -> Target | None:
 async def disable_gone(database: Database, host: str, reason: str) -> Target | None:
     """None: it was disabled already."""
     return _first(await database.run("target_gone", host, reason[:500]))
+
+
+async def bury_gone(database: Database, hosts: Sequence[str]) -> Finished:
+    """End what has waited too long for targets that answered 410, some of it at a time."""
+
+    async def work(connection: Connection[Record]) -> Finished:
+        found = await connection.fetch(
+            statement("job_gone_many"), list(hosts), TARGET_GONE_SECONDS, UNPARK_BATCH_MAX
+        )
+        if not found:
+            return Finished()
+        ended = await connection.fetch(
+            statement("job_drop_many"),
+            [row["id"] for row in found],
+            ["dead"] * len(found),
+            [_gone(row["disabled_reason"]) for row in found],
+            ["gone"] * len(found),
+        )
+        advanced = await advance(connection, ended)
+        return Finished(
+            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
+            ready=advanced.ready,
+            progressed=advanced.progressed,
+        )
+
+    return await database.together(work)
+
+
+def _gone(reason: str | None) -> str:
+    message = f"its target is disabled: {reason or 'the receiver answered 410 Gone'}"
+    return json.dumps({"cause": "gone", "message": message})
 
 
 def _first(rows: Sequence[Record]) -> Target | None:

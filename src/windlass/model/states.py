@@ -18,7 +18,8 @@ STATES: Final[tuple[State, ...]] = UNFINISHED + TERMINAL
 
 LEGAL_MOVES: Final[dict[State, frozenset[State]]] = {
     "blocked": frozenset({"queued", "cancelled", "expired", "skipped", "dead"}),
-    "queued": frozenset({"running", "cancelled", "expired"}),
+    # `dead` without a further attempt: its target wants nothing more.
+    "queued": frozenset({"running", "cancelled", "expired", "dead"}),
     "running": frozenset({"queued", "succeeded", "dead", "cancelled"}),
     # Only an explicit replay brings a finished job back.
     "succeeded": frozenset({"queued"}),

@@ -14,7 +14,7 @@ by `let_go`, which any node may call at any time.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -23,12 +23,15 @@ from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine import let_go
 from windlass.engine.announce import Announcer
+from windlass.engine.finished import Finished
 from windlass.fastlane.failures import Failures
 from windlass.fastlane.limits import Limits
 from windlass.limits import (
     TARGET_ALIVE_SECONDS,
+    TARGET_GONE_SECONDS,
     TARGET_LINE_MAX,
     TARGET_SLOTS_SHARE,
+    TARGETS_PAGE_MAX,
     TARGETS_REMEMBERED_MAX,
     UNPARK_BATCH_MAX,
 )
@@ -46,6 +49,7 @@ log = structlog.get_logger()
 # How often a node looks: while something is parked, while webhooks run, and else.
 LOOK_WAITING_SECONDS, LOOK_BUSY_SECONDS, LOOK_IDLE_SECONDS = 0.5, 1.0, 5.0
 LET_GO_SECONDS_MIN = 0.02
+LOOK_GONE_SECONDS = 60.0
 TELL_SECONDS = 0.9
 LATE_COMMIT = timedelta(seconds=2)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,6 +82,10 @@ class Targets:
         self._told = monotonic()
         self._tally: dict[str, list[int]] = {}  # host -> succeeded, failed
         self._waiting: set[str] = set()  # targets that jobs are parked for
+        self._page_after = ""  # behind this one the next look begins
+        self._bury_at = 0.0  # when targets that are gone are looked at again
+        self._urgent: set[str] = set()  # where something has happened that may make room
+        self.on_buried: Callable[[Finished], None] = lambda _: None  # hears of what it ended
         self.loop = Loop("targets", self._tick)
         announcer.on_target(lambda _: self.loop.wake())
 
@@ -150,6 +158,7 @@ class Targets:
         if self._running[host] <= 0:
             del self._running[host]
         if host in self._waiting:
+            self._hurry(host)
             self.loop.wake()  # there is room, or news
         status = (attempt.detail or {}).get("status_code")
         self._metrics.delivered(outcome.name, status)
@@ -172,7 +181,11 @@ class Targets:
 
     def settled(self, batch: Sequence[Settlement]) -> None:
         """What ended is committed: its pass is free."""
-        if self._waiting and any(settlement.target in self._waiting for settlement in batch):
+        if not self._waiting:
+            return
+        for host in {settlement.target for settlement in batch} & self._waiting:
+            assert host is not None
+            self._hurry(host)
             self.loop.wake()
 
     def _count(self, host: str, *, is_success: bool) -> None:
@@ -209,7 +222,7 @@ class Targets:
         """What is known of targets is no longer so: they have gone, or time has moved back."""
         for known in (self._known, self._failures, self._answered_at, self._reports, self._tally):
             known.clear()
-        self._waiting = set()
+        self._waiting, self._urgent, self._page_after = set(), set(), ""
         self._known_at = _LONG_AGO
 
     def forget_running(self) -> None:
@@ -286,27 +299,77 @@ class Targets:
         )
 
     async def _let_go(self) -> float:
-        """Let parked jobs go where there is room; returns how long to rest."""
-        rows = [row for row in await self._news() if row["waiting"]]
-        self._waiting = {row["host"] for row in rows}
+        """Let parked jobs go where there is room; returns how long to rest.
+
+        A look goes through a page of the targets, and through those where something happened.
+        """
+        named, self._urgent = self._urgent, set()
+        news = await self._news(after=self._page_after, named=named)
+        self._page_after = news.until or ""
+        rows = [row for row in news.rows if row["waiting"]]
+        self._remember_waiting(news, rows, named)
         rest = LOOK_WAITING_SECONDS
         places: dict[str, int] = {}
         for row in rows:
             count, wait = await self._places(row)
             if count > 0:
                 places[row["host"]] = count
+            if wait < LOOK_WAITING_SECONDS:
+                self._hurry(row["host"])
             rest = min(rest, wait)
         self._announcer.rows(await let_go.let_go(self._database, places))
+        await self._bury(rows)
         return max(rest, LET_GO_SECONDS_MIN)
 
-    async def _news(self) -> list[Record]:
-        """Learn of targets that have changed; returns them, and those for which jobs wait."""
-        rows = await let_go.news(self._database, self._known_at)
-        for row in rows:
+    def _remember_waiting(self, news: let_go.News, rows: list[Record], named: set[str]) -> None:
+        """What this look went through is as it says; of other targets we know from others."""
+        if not news.after and news.until is None:
+            self._waiting = {row["host"] for row in rows}
+            return
+        until = news.until
+        stay = {
+            host
+            for host in self._waiting - named
+            if host <= news.after or (until is not None and host > until)
+        }
+        if len(stay) > TARGETS_REMEMBERED_MAX:
+            stay = set()
+        self._waiting = stay | {row["host"] for row in rows}
+
+    def _hurry(self, host: str) -> None:
+        """The next look goes through this target, whatever its page is."""
+        if len(self._urgent) < TARGETS_PAGE_MAX:
+            self._urgent.add(host)
+
+    async def _bury(self, rows: list[Record]) -> None:
+        """What has waited too long for receivers that want nothing more.
+
+        The line of such a target may be long and young: it is looked at now and then.
+        """
+        if monotonic() < self._bury_at:
+            return
+        longest = timedelta(seconds=TARGET_GONE_SECONDS)
+        gone = [
+            row["host"]
+            for row in rows
+            if not row["is_enabled"]
+            and row["gone_at"] is not None
+            and row["now"] - row["gone_at"] > longest
+        ]
+        if gone:
+            buried = await let_go.bury_gone(self._database, gone)
+            self.on_buried(buried)
+            is_all = len(buried.ended) < UNPARK_BATCH_MAX
+            self._bury_at = monotonic() + LOOK_GONE_SECONDS if is_all else 0.0
+
+    async def _news(self, *, after: str = "", named: Collection[str] = ()) -> let_go.News:
+        """Learn of targets that have changed."""
+        news = await let_go.news(self._database, self._known_at, after=after, named=named)
+        for row in [*news.rows, *news.more]:
             self._keep(target_from(row))
             # What commits late has an earlier instant: look back a little each time.
             self._known_at = max(self._known_at, row["changed_at"] - LATE_COMMIT)
-        return rows
+        return news
 
     async def _places(self, row: Record) -> tuple[int, float]:
         """How many jobs of a target this node would let go, and when to look again."""

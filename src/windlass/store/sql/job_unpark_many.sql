@@ -1,17 +1,39 @@
 -- job_unpark_many: let parked jobs go, so many of each target, the highest priority and the longest waiting first.
 -- params: target text[], count int4[], has_pass bool[]     returns: id, target, queue, priority, run_at
--- The caller holds the targets' rows (target_lock_many): what it counted is still so.
--- Index: job_parked_line, read from its start, as many rows as go.
-WITH picked AS MATERIALIZED (
+-- The caller holds the targets' rows (target_lock_many): what it counted is still so. Who could not start anyway, as its
+-- queue or its execution is paused, gets no pass: it would keep the target from everybody else for as long.
+-- Index: job_parked_queue, hopped through from one queue of the target to the next, and in each as many rows as go: a
+-- million jobs of a paused queue cost one hop.
+WITH chosen AS MATERIALIZED (
     SELECT first.id, room.has_pass
     FROM unnest($1::text[], $2::int4[], $3::bool[]) AS room(target, count, has_pass)
     CROSS JOIN LATERAL (
-        SELECT j.id FROM windlass.job j
-        WHERE j.target = room.target AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
-        ORDER BY j.target, j.priority DESC, j.run_at
+        WITH RECURSIVE hop AS (
+            (SELECT j.queue FROM windlass.job j
+             WHERE j.target = room.target AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
+             ORDER BY j.target, j.queue LIMIT 1)
+            UNION ALL
+            SELECT (SELECT j.queue FROM windlass.job j
+                    WHERE j.target = room.target AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
+                      AND j.queue > hop.queue ORDER BY j.target, j.queue LIMIT 1)
+            FROM hop WHERE hop.queue IS NOT NULL
+        )
+        SELECT line.id FROM hop
+        JOIN windlass.queue q ON q.name = hop.queue AND NOT q.is_paused AND q.max_running IS DISTINCT FROM 0
+        CROSS JOIN LATERAL (
+            SELECT j.id, j.priority, j.run_at FROM windlass.job j
+            WHERE j.target = room.target AND j.queue = q.name AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
+              AND (j.execution_id IS NULL OR NOT coalesce(windlass.execution_is_paused(j.execution_id), false))
+            ORDER BY j.target, j.queue, j.priority DESC, j.run_at
+            LIMIT room.count
+        ) line
+        ORDER BY line.priority DESC, line.run_at
         LIMIT room.count
-        FOR UPDATE SKIP LOCKED
     ) first
+), picked AS MATERIALIZED (
+    SELECT j.id, chosen.has_pass FROM chosen JOIN windlass.job j ON j.id = chosen.id
+    WHERE j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
+    FOR UPDATE OF j SKIP LOCKED
 )
 UPDATE windlass.job j
 SET parked_at = NULL, parked_for = NULL, has_pass = picked.has_pass

@@ -1,6 +1,6 @@
 -- step_park_many: park the queued jobs of paused executions.
 -- params: execution_id uuid[], most int4     returns: parked int8
--- Index: job_step. Those that wait for a target wait for their execution now; those that wait for locks keep their place in
+-- Index: job_step. Those that wait for a target, or may go to it, wait for their execution now; those that wait for locks keep their place in
 -- line, and are parked when it comes to them (lock_grant_many). Who is being claimed just now runs, and ends.
 WITH picked AS MATERIALIZED (
     SELECT j.id FROM windlass.job j JOIN windlass.execution e ON e.id = j.execution_id AND e.paused_at IS NOT NULL
@@ -8,6 +8,6 @@ WITH picked AS MATERIALIZED (
       AND (j.parked_for IS NULL OR j.parked_for NOT IN ('paused', 'lock'))
     LIMIT $2 FOR UPDATE OF j SKIP LOCKED
 ), parked AS (
-    UPDATE windlass.job j SET parked_at = clock_timestamp(), parked_for = 'paused' FROM picked WHERE j.id = picked.id RETURNING 1
+    UPDATE windlass.job j SET parked_at = clock_timestamp(), parked_for = 'paused', has_pass = false FROM picked WHERE j.id = picked.id RETURNING 1
 )
 SELECT count(*) AS parked FROM parked
