@@ -466,6 +466,9 @@ assert DURABLE_GRACE_SECONDS < DURABLE_REST_SECONDS
 
 # Housekeeping.
 IDEMPOTENCY_KEPT_SECONDS = 24 * 3600
+# How long a repeated request waits for the answer of the first one, and how often it looks.
+ANSWER_WAIT_SECONDS, ANSWER_LOOK_SECONDS = 10.0, 0.1
+assert ANSWER_LOOK_SECONDS < ANSWER_WAIT_SECONDS < WAIT_SECONDS_MAX
 PARTITIONS_AHEAD_DAYS = 7
 COUNTER_FOLD_SECONDS = 2.0
 # What only the leader does.

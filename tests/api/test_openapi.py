@@ -65,6 +65,11 @@ async def test_every_answer_to_generated_requests_is_as_documented(
         *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "2"),
         *("-H", f"Authorization: Bearer {api.key}"),
         cwd=tmp_path,
+        env={
+            **os.environ,
+            "SCHEMATHESIS_HOOKS": "tests.api.fresh_keys",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

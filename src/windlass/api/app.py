@@ -50,6 +50,7 @@ from windlass.api import (
 )
 from windlass.api.auth import Keys
 from windlass.api.door import Door
+from windlass.api.idempotency import repeatable
 from windlass.api.parts import ApiParts
 from windlass.api.problem import on_exception, on_http_exception
 from windlass.api.reply import JSON, Reply, encode
@@ -95,6 +96,7 @@ def build_app(parts: ApiParts) -> Litestar:
         *metrics.routes(parts, counters),
         *health.routes(parts, counters),
     ]
+    routes = [repeatable(route, parts.database) for route in routes]
     routes += _documentation(routes, parts)
     _leave_out_telemetry()
     app = Litestar(

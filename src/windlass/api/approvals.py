@@ -14,7 +14,7 @@ from windlass.api.caller import caller_of
 from windlass.api.execution_verbs import read_payload
 from windlass.api.fields import Readers, read_fields
 from windlass.api.noun import Noun
-from windlass.api.paging import APPROVALS, page
+from windlass.api.paging import APPROVALS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import choices_param, id_param, id_schema, limit_param, read_wanted
 from windlass.api.reply import json_reply
@@ -59,7 +59,7 @@ class Approvals:
         which = ApprovalFilter(states=query.pop("state", ()), **query)
         rows = await list_approvals(self._parts.database, which, limit, before)
         cursor = APPROVALS.show(rows[-1]["id"].hex) if len(rows) == limit else None
-        return json_reply(page([approval_view(row) for row in rows], cursor))
+        return page_reply([approval_view(row) for row in rows], cursor)
 
     async def approve(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return await self._decide(request, is_approved=True)

@@ -14,7 +14,7 @@ from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.jobs import FILTERS, executions_of, jobs_page
-from windlass.api.paging import JOBS, page
+from windlass.api.paging import JOBS, page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     INSTANT_SCHEMA,
@@ -61,12 +61,12 @@ class DeadLetters:
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
         which = JobFilter(states=("dead",), finished_since=query.pop("since", None), **query)
-        return json_reply(jobs_page(await list_jobs(self._database, which, limit, before), limit))
+        return jobs_page(await list_jobs(self._database, which, limit, before), limit)
 
-    async def groups(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
+    async def groups(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         rows = await group_dead(self._database)
         shown = [{**row, "sample_id": ids.show("job", row["sample_id"])} for row in rows]
-        return json_reply(page(shown, None))
+        return page_of_whole(shown, query)
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
@@ -189,6 +189,7 @@ def routes(parts: ApiParts) -> list[Route]:
         handle=dead.groups,
         summary="Dead letters by queue, kind and cause",
         tag="Dead letters",
+        query=whole_params(),
         answers={200: Answer(description="The groups", schema=schemas.page_of("DeadGroup"))},
     )
     verbs = [

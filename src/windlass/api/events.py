@@ -10,7 +10,7 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.event_view import event_view
-from windlass.api.paging import EVENTS, event_cursor, page
+from windlass.api.paging import EVENTS, event_cursor, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     Param,
@@ -21,7 +21,6 @@ from windlass.api.query import (
     name_param,
     type_param,
 )
-from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.history import NOUNS
 from windlass.api.stream import EventStreams, Wanted
@@ -68,7 +67,7 @@ class Events:
                 break
         more = len(found) == limit or len(batch) == limit
         cursor = event_cursor(after) if more else None
-        return json_reply(page([event_view(event) for event in found], cursor))
+        return page_reply([event_view(event) for event in found], cursor)
 
 
 def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:

@@ -12,10 +12,9 @@ from windlass.api import schemas
 from windlass.api.caller import caller_of
 from windlass.api.execution_view import execution_view
 from windlass.api.fields import fields_of
-from windlass.api.idempotency import HEADER, REPLAYED, idempotency_of
+from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
-from windlass.api.query import text_schema
-from windlass.api.reply import json_reply
+from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.execution import START, VERSION_MAX
 from windlass.api.workflows import ITS_NAME, PATH, name_of
@@ -47,7 +46,8 @@ class Starts:
         if begun.is_replayed:
             return json_reply(execution_view(begun.row), 200, REPLAYED)
         self._parts.announcer.happened()
-        return json_reply(execution_view(begun.row), 201)
+        view = execution_view(begun.row)
+        return created_reply(view, f"/v1/executions/{view['id']}")
 
 
 def _input(value: object) -> Mapping[str, Any]:
@@ -95,11 +95,13 @@ def routes(parts: ApiParts) -> list[Route]:
             "against the definition, and its defaults are filled in.",
             tag="Executions",
             path_schemas=ITS_NAME,
-            headers={HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))},
+            headers={HEADER: ("Makes a repetition harmless", KEY_SCHEMA)},
             body=START,
             is_body_optional=True,
             answers={
-                201: Answer(description="Accepted: it will not be lost", schema=shown),
+                201: Answer(
+                    description="Accepted: it will not be lost", schema=shown, headers=LOCATION
+                ),
                 200: Answer(
                     description="This Idempotency-Key was answered before",
                     schema=shown,

@@ -15,7 +15,7 @@ from windlass.api.caller import caller_of
 from windlass.api.execution_view import execution_view
 from windlass.api.executions import ITS_ID, PATH, TAG, execution_id_of
 from windlass.api.fields import fields_of, read_fields
-from windlass.api.idempotency import HEADER, REPLAYED, idempotency_of
+from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
 from windlass.api.query import read_wanted, text_schema
 from windlass.api.reply import json_reply
@@ -28,7 +28,7 @@ from windlass.engine.read_executions import read_execution
 from windlass.engine.rerun import rerun
 from windlass.engine.signal_execution import send_signal
 from windlass.errors import InvalidInput
-from windlass.limits import KEY_CHARS_MAX, NAME_CHARS_MAX, RESULT_BYTES_MAX, STEP_ID_CHARS_MAX
+from windlass.limits import NAME_CHARS_MAX, RESULT_BYTES_MAX, STEP_ID_CHARS_MAX
 from windlass.model import strict_json
 from windlass.model.execution_state import ENDED
 from windlass.store.database import Database
@@ -173,7 +173,7 @@ def routes(parts: ApiParts) -> list[Route]:
             description=_SIGNAL,
             tag=TAG,
             path_schemas={**ITS_ID, "name": text_schema(NAME_CHARS_MAX)},
-            headers={HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))},
+            headers={HEADER: ("Makes a repetition harmless", KEY_SCHEMA)},
             body=SIGNAL,
             is_body_optional=True,
             answers={

@@ -11,7 +11,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.event_view import event_view
 from windlass.api.execution_view import execution_view, graph_view, why_view
-from windlass.api.paging import EVENTS, EXECUTION_JOBS, EXECUTIONS, event_cursor, page
+from windlass.api.paging import EVENTS, EXECUTION_JOBS, EXECUTIONS, event_cursor, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     Param,
@@ -66,7 +66,7 @@ class Executions:
         which = ExecutionFilter(states=query.pop("state", ()), **query)
         rows = await list_executions(self._database, which, limit, before)
         cursor = EXECUTIONS.show(rows[-1]["id"].hex) if len(rows) == limit else None
-        return json_reply(page([execution_view(row) for row in rows], cursor))
+        return page_reply([execution_view(row) for row in rows], cursor)
 
     async def get(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         execution_id = execution_id_of(request)
@@ -84,7 +84,7 @@ class Executions:
         if len(rows) == limit:
             last = place_of(rows[-1])
             cursor = EXECUTION_JOBS.show(f"{last.job_id.hex}{last.item:08x}{last.step}")
-        return json_reply(page([job_view(row) for row in rows], cursor))
+        return page_reply([job_view(row) for row in rows], cursor)
 
     async def events(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         execution = await read_execution(self._database, execution_id_of(request))
@@ -93,7 +93,7 @@ class Executions:
             self._database, execution, query.get("cursor"), limit
         )
         cursor = event_cursor(found[-1].place) if len(found) == limit else None
-        return json_reply(page([event_view(event) for event in found], cursor))
+        return page_reply([event_view(event) for event in found], cursor)
 
     async def graph(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         execution = await read_execution(self._database, execution_id_of(request))

@@ -10,7 +10,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.event_view import event_view
 from windlass.api.jobs import job_id_of
-from windlass.api.paging import LOG, page
+from windlass.api.paging import LOG, page_of_whole, page_reply, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import id_schema, limit_param
 from windlass.api.reply import json_reply
@@ -29,25 +29,26 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def attempts(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+    async def attempts(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         tried = await read_attempts(self._database, job_id_of(request))
-        return json_reply(page([_attempt_view(attempt) for attempt in tried], None))
+        views = [_attempt_view(attempt) for attempt in tried]
+        return page_of_whole(views, query)
 
-    async def events(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+    async def events(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
         found = (await read_events_of(self._database, [job_id])).get(job_id)
         if found is None:
             raise NotFound("job", ids.show("job", job_id))
         row, events = found
         views = [event_view(event, row["queue"], row["execution_id"]) for event in events]
-        return json_reply(page(views, None))
+        return page_of_whole(views, query)
 
     async def logs(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
         rows = await read_log(self._database, job_id_of(request), limit, query.get("cursor"))
         more = len(rows) == limit
         cursor = LOG.show(f"{rows[-1]['attempt']}_{rows[-1]['place']}") if more else None
-        return json_reply(page([_line_view(row) for row in rows], cursor))
+        return page_reply([_line_view(row) for row in rows], cursor)
 
     async def why(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -103,8 +104,20 @@ def routes(parts: ApiParts) -> list[Route]:
             problems=(404,),
         )
         for word, handle, summary, schema, query in (
-            ("attempts", history.attempts, "The attempts of a job", schemas.page_of("Attempt"), ()),
-            ("events", history.events, "What happened to a job", schemas.page_of("Event"), ()),
+            (
+                "attempts",
+                history.attempts,
+                "The attempts of a job",
+                schemas.page_of("Attempt"),
+                whole_params(),
+            ),
+            (
+                "events",
+                history.events,
+                "What happened to a job",
+                schemas.page_of("Event"),
+                whole_params(),
+            ),
             (
                 "logs",
                 history.logs,

@@ -1,16 +1,48 @@
-"""`Idempotency-Key`: the same key and the same request get the same answer; work is made once."""
+"""`Idempotency-Key`: the same key and the same request get the same answer; work is made once.
+
+Every POST takes one. Where jobs, executions, schedules, signals or holds are made, the key is
+written with them, in one transaction. The other verbs keep their answer as it was sent
+(`repeatable`): the key is taken before the verb is performed, so that a repetition never performs
+it again; a request that is refused gives its key back.
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
-from windlass.api.caller import Caller
-from windlass.api.reply import Header
+import msgspec
+import structlog
+from litestar import Request
+from litestar.types import ASGIApp
+
+from windlass.api.body import read_bytes
+from windlass.api.caller import Caller, caller_of
+from windlass.api.reply import Header, Reply
+from windlass.api.route import Answer, Call, Route, Schema
+from windlass.engine.once import forget_answer, keep_answer, kept_answer, take_answer
 from windlass.engine.request import Accepted, Idempotency
+from windlass.errors import Unavailable
 from windlass.limits import KEY_CHARS_MAX
+from windlass.store.database import Database
+
+log = structlog.get_logger()
 
 HEADER: Final = "Idempotency-Key"
+KEY_SCHEMA: Final[Schema] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": KEY_CHARS_MAX,
+    "pattern": "^[!-~]([ -~]*[!-~])?$",
+}
+REPLAYED_HEADER: Final = {"Idempotent-Replayed": "`true` when this key was answered before"}
+_PROMISE: Final = (
+    "The same key with the same request is answered with the first answer, and nothing is done "
+    "again; with another request it is refused (422). Keys are kept for a day."
+)
 REPLAYED: Final[Header] = (b"idempotent-replayed", b"true")
 _EXISTING: Final[Header] = (b"windlass-existing", b"true")
 
@@ -29,3 +61,110 @@ def told_headers(accepted: Accepted) -> list[Header]:
     """What the answer says beside the job: that it was answered before, or was there before."""
     headers = [REPLAYED] if accepted.is_replayed else []
     return [*headers, _EXISTING] if accepted.existing else headers
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """An answer as it was sent."""
+
+    status: int
+    headers: list[Header]
+    body: bytes
+
+
+def repeatable(route: Route, database: Database) -> Route:
+    """A POST as it is served: with an Idempotency-Key, unless it has one in its own way."""
+    if route.method != "POST" or HEADER in route.headers:
+        return route
+    perform = _recalled if route.takes_token else _taken
+
+    async def handle(request: Call, query: dict[str, Any]) -> ASGIApp:
+        caller = caller_of(request.scope)
+        if HEADER.lower().encode() not in caller.headers:
+            return await route.handle(request, query)
+        body = await read_bytes(request)
+        path = request.scope["path"]
+        mark = idempotency_of(caller, route.method, path, body)
+        assert mark is not None, "the header is there"
+        if route.takes_token:
+            # Nobody vouches for this caller: its keys are those of what it calls, no one else's.
+            mark = replace(mark, owner=path)
+
+        async def do() -> ASGIApp:
+            return await route.handle(_again(request, body), query)
+
+        return await perform(database, mark, do)
+
+    return replace(
+        route,
+        handle=handle,
+        headers={**route.headers, HEADER: (_PROMISE, KEY_SCHEMA)},
+        answers={code: _told(code, answer) for code, answer in route.answers.items()},
+        problems=sorted({*route.problems, 409, 413}),
+    )
+
+
+async def _taken(
+    database: Database, mark: Idempotency, do: Callable[[], Awaitable[ASGIApp]]
+) -> ASGIApp:
+    kept = await take_answer(database, mark)
+    if kept is not None:
+        return _replayed(kept)
+    try:
+        reply = await do()
+    except Exception:
+        with contextlib.suppress(Unavailable):
+            await forget_answer(database, mark)
+        raise
+    await _keep(database, mark, reply)
+    return reply
+
+
+async def _recalled(
+    database: Database, mark: Idempotency, do: Callable[[], Awaitable[ASGIApp]]
+) -> ASGIApp:
+    """For those who show a token: what it is good for is not known before it is done, and until
+    then nothing of theirs is written.
+    """
+    kept = await kept_answer(database, mark)
+    if kept is not None:
+        return _replayed(kept)
+    reply = await do()
+    await _keep(database, mark, reply)
+    return reply
+
+
+async def _keep(database: Database, mark: Idempotency, reply: ASGIApp) -> None:
+    """What was done is told, even if it cannot be kept: whoever asks again hears that it is not
+    known, and nothing is done twice.
+    """
+    try:
+        await keep_answer(database, mark, _packed(reply))
+    except Unavailable as trouble:
+        log.warning("answer_not_kept", key=mark.key, reason=str(trouble))
+
+
+def _again(request: Call, body: bytes) -> Call:
+    """The request, with its body still to be read."""
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request(request.scope, receive, request.send)
+
+
+def _packed(reply: ASGIApp) -> bytes:
+    assert isinstance(reply, Reply), "a verb answers at once"
+    return msgspec.msgpack.encode(
+        _Kept(status=reply.status, headers=reply.headers, body=reply.body)
+    )
+
+
+def _replayed(kept: bytes) -> Reply:
+    answer = msgspec.msgpack.decode(kept, type=_Kept)
+    reply = Reply(status=200 if answer.status == 201 else answer.status)
+    reply.body, reply.headers = answer.body, [*answer.headers, REPLAYED]
+    return reply
+
+
+def _told(code: int, answer: Answer) -> Answer:
+    return replace(answer, headers={**answer.headers, **REPLAYED_HEADER}) if code < 300 else answer

@@ -12,7 +12,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.host import target_param
-from windlass.api.paging import JOBS, page
+from windlass.api.paging import JOBS, PageReply, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     choices_param,
@@ -57,7 +57,7 @@ class Jobs:
         before = query.pop("cursor", None)
         which = JobFilter(states=query.pop("state", ()), **query)
         rows = await list_jobs(self._database, which, limit, before)
-        return json_reply(jobs_page(rows, limit, await self._progress(rows)))
+        return jobs_page(rows, limit, await self._progress(rows))
 
     async def get(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -139,9 +139,9 @@ def executions_of(replayed: list[Record]) -> set[UUID]:
 
 def jobs_page(
     rows: list[Record], limit: int, progress: Mapping[UUID, Record] | None = None
-) -> dict[str, Any]:
+) -> PageReply:
     cursor = JOBS.show(rows[-1]["id"].hex) if len(rows) == limit else None
-    return page([job_view(row, (progress or {}).get(row["id"])) for row in rows], cursor)
+    return page_reply([job_view(row, (progress or {}).get(row["id"])) for row in rows], cursor)
 
 
 FILTERS = (

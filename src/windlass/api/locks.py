@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 from litestar.types import ASGIApp
@@ -11,13 +12,13 @@ from litestar.types import ASGIApp
 from windlass.api import lock_body as bodies
 from windlass.api import schemas
 from windlass.api.caller import Caller, caller_of
-from windlass.api.idempotency import HEADER
+from windlass.api.idempotency import HEADER, KEY_SCHEMA
 from windlass.api.lock_view import holder_view, lock_view
 from windlass.api.noun import Noun
-from windlass.api.paging import LOCKS, page
+from windlass.api.paging import LOCKS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import Param
-from windlass.api.reply import empty_reply, json_reply
+from windlass.api.reply import LOCATION, created_reply, empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.lock import LOCK_NAME
 from windlass.engine.lock_acquire import LockCall, give_back, renew
@@ -39,7 +40,7 @@ class Locks:
         limit = query.get("limit", PAGE_DEFAULT)
         locks = await list_locks(self._database, limit, query.get("cursor", ""))
         cursor = LOCKS.show(locks[-1].name) if len(locks) == limit else None
-        return json_reply(page([lock_view(lock) for lock in locks], cursor))
+        return page_reply([lock_view(lock) for lock in locks], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return json_reply(lock_view(await read_lock(self._database, _name_of(request))))
@@ -66,7 +67,7 @@ class Locks:
         }
         if held.is_replayed:
             return json_reply(answer, 200, (b"idempotent-replayed", b"true"))
-        return json_reply(answer, 201)
+        return created_reply(answer, f"/v1/locks/{quote(name, safe='')}")
 
     async def renew(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = _name_of(request)
@@ -122,7 +123,9 @@ def _ticket(caller: Caller, name: str) -> UUID:
 def routes(parts: ApiParts) -> list[Route]:
     locks = Locks(parts)
     noun = Noun(word="lock", key="name", key_schema=LOCK_NAME)
-    held = Answer(description="It is yours until then", schema=schemas.ref("LockHold"))
+    held = Answer(
+        description="It is yours until then", schema=schemas.ref("LockHold"), headers=LOCATION
+    )
     again = Answer(description="This Idempotency-Key holds it", schema=schemas.ref("LockHold"))
     renewed = schemas.record(name=schemas.TEXT, token=schemas.COUNT, expires_at=schemas.INSTANT)
     taken = Route(
@@ -138,12 +141,7 @@ def routes(parts: ApiParts) -> list[Route]:
         headers={
             HEADER: (
                 "The same key is answered with the same hold while that lasts",
-                {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": KEY_CHARS_MAX,
-                    "pattern": "^[!-~]([ -~]*[!-~])?$",
-                },
+                KEY_SCHEMA,
             )
         },
         body=bodies.ACQUIRE_SCHEMA,

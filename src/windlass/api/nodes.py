@@ -8,7 +8,7 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api import schemas
-from windlass.api.paging import page
+from windlass.api.paging import page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import id_schema
 from windlass.api.reply import json_reply
@@ -42,9 +42,9 @@ def node_view(row: Record) -> dict[str, Any]:
 
 
 def routes(parts: ApiParts) -> list[Route]:
-    async def index(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+    async def index(_request: Call, query: dict[str, Any]) -> ASGIApp:
         rows = await list_nodes(parts.database)
-        return json_reply(page([node_view(row) for row in rows], None))
+        return page_of_whole([node_view(row) for row in rows], query)
 
     async def get(request: Call, _query: dict[str, Any]) -> ASGIApp:
         try:
@@ -60,6 +60,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=index,
             summary="List nodes, living ones first",
             tag="Nodes",
+            query=whole_params(),
             answers={200: Answer(description="The nodes", schema=schemas.page_of("Node"))},
         ),
         Route(

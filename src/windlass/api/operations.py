@@ -17,7 +17,7 @@ from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
 from windlass.api.operation_view import cluster_view, estimate_view, operation_view
-from windlass.api.paging import OPERATIONS, page
+from windlass.api.paging import OPERATIONS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import choices_param, id_param, id_schema, limit_param
 from windlass.api.reply import Reply, json_reply
@@ -74,7 +74,7 @@ class Operations:
             phases=query.get("phase"),
         )
         cursor = OPERATIONS.show(found[-1].id.hex) if len(found) == limit else None
-        return json_reply(page([operation_view(operation) for operation in found], cursor))
+        return page_reply([operation_view(operation) for operation in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         operation_id = _id(request, "operation")

@@ -1,6 +1,7 @@
 """Pages: `{"data": […], "next_cursor": …}`. A cursor is good for its own list only.
 
 It is the place of the page's last row behind a letter for the list. Callers take it as it comes.
+The header `Link` names the next page as a whole (RFC 8288), with whatever else was asked for.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from windlass.api.query import NAME_PATTERN, Param
-from windlass.limits import NAME_CHARS_MAX
+from windlass.api.query import NAME_PATTERN, Param, limit_param
+from windlass.api.reply import JSON, Reply, encode
+from windlass.limits import NAME_CHARS_MAX, PAGE_MAX
 from windlass.model.event import EVENT_ID_PATTERN, Place, parse_place, show_place
 from windlass.model.lock import NAME_PATTERN as LOCK_PATTERN
 from windlass.model.target import TARGET_CHARS_MAX
@@ -94,5 +96,34 @@ def event_cursor(place: Place) -> str:
     return EVENTS.show(show_place(place))
 
 
-def page(data: Sequence[Any], next_cursor: str | None) -> dict[str, Any]:
-    return {"data": data, "next_cursor": next_cursor}
+class PageReply(Reply):
+    """A page, and where the next one begins."""
+
+    __slots__ = ("next_cursor",)
+
+    def __init__(self, data: Sequence[Any], next_cursor: str | None) -> None:
+        super().__init__(encode({"data": data, "next_cursor": next_cursor}), 200, (JSON,))
+        self.next_cursor = next_cursor
+
+
+def page_reply(data: Sequence[Any], next_cursor: str | None) -> PageReply:
+    return PageReply(data, next_cursor)
+
+
+# -- lists that are short enough to be read whole --------------------------------------------------
+
+WHOLE: Final = Cursors(mark="n_", pattern="[0-9]{1,6}", places=int)
+
+
+def whole_params() -> tuple[Param, Param]:
+    """`limit` and `cursor` of a list that is given whole unless somebody asks for less."""
+    return limit_param(PAGE_MAX), WHOLE.param()
+
+
+def page_of_whole(rows: Sequence[Any], query: dict[str, Any]) -> PageReply:
+    """The asked-for page of `rows`. Its place is a number: such lists hardly change between pages,
+    and those of one job only grow at their end.
+    """
+    start: int = query.get("cursor", 0)
+    end = start + query.get("limit", PAGE_MAX)
+    return PageReply(rows[start:end], WHOLE.show(str(end)) if end < len(rows) else None)

@@ -120,12 +120,12 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-def limit_param() -> Param:
+def limit_param(default: int = PAGE_DEFAULT) -> Param:
     return Param(
         name="limit",
         read=_limit,
         description="How many at most",
-        schema={"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE_DEFAULT},
+        schema={"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": default},
     )
 
 

@@ -9,7 +9,7 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.noun import Noun
-from windlass.api.paging import QUEUES, page
+from windlass.api.paging import QUEUES, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import json_reply
@@ -41,7 +41,7 @@ class Queues:
         limit = query.get("limit", PAGE_DEFAULT)
         queues = await list_queues(self._database, limit, query.get("cursor", ""))
         cursor = QUEUES.show(queues[-1].name) if len(queues) == limit else None
-        return json_reply(page([queue_view(queue) for queue in queues], cursor))
+        return page_reply([queue_view(queue) for queue in queues], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return json_reply(queue_view(await read_queue(self._database, _name_of(request))))

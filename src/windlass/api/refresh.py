@@ -9,7 +9,7 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api import schemas
-from windlass.api.paging import page
+from windlass.api.paging import page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
@@ -18,10 +18,10 @@ from windlass.engine.shards import oldest_refresh_seconds, read_shards
 
 
 def routes(parts: ApiParts) -> list[Route]:
-    async def shards(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+    async def shards(_request: Call, query: dict[str, Any]) -> ASGIApp:
         found = await read_shards(parts.database, parts.marks)
         told = [{**asdict(one), "node_id": shown("node", one.node_id)} for one in found]
-        return json_reply(page(told, None))
+        return page_of_whole(told, query)
 
     async def refresh(_request: Call, _query: dict[str, Any]) -> ASGIApp:
         told = {
@@ -39,6 +39,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=shards,
             summary="List the shards of executions, who looks after each, and what is to be done",
             tag="Nodes",
+            query=whole_params(),
             answers={200: Answer(description="All shards", schema=schemas.page_of("Shard"))},
         ),
         Route(

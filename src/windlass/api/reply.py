@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from litestar.types import Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 Header = tuple[bytes, bytes]
 JSON: Final[Header] = (b"content-type", b"application/json")
@@ -35,8 +36,39 @@ class Reply:
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
+class HeadReply:
+    """What a GET answers, without its body: for HEAD."""
+
+    __slots__ = ("_reply",)
+
+    def __init__(self, reply: ASGIApp) -> None:
+        self._reply = reply
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                raise _HeadIsSent  # what would stream goes no further
+
+        with contextlib.suppress(_HeadIsSent):
+            await self._reply(scope, receive, send_head)
+
+
+class _HeadIsSent(Exception):
+    pass
+
+
 def json_reply(value: Any, status: int = 200, *headers: Header) -> Reply:
     return Reply(encode(value), status, (JSON, *headers))
+
+
+LOCATION: Final = {"Location": "Where it is from now on"}
+
+
+def created_reply(value: Any, path: str, *headers: Header) -> Reply:
+    """201: made, and where it is from now on. What is ours in `path` needs no quoting."""
+    return json_reply(value, 201, (b"location", path.encode()), *headers)
 
 
 def empty_reply() -> Reply:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, urlencode
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Scope
 
 from windlass.api.caller import caller_of
+from windlass.api.paging import PageReply
 from windlass.api.problem import problem_reply
 from windlass.api.query import Param, read_query
+from windlass.api.reply import HeadReply
 
 Call = Request[Any, Any, Any]
 Schema = dict[str, Any]
@@ -61,24 +64,39 @@ class Route:
 async def answer(route: Route, request: Call) -> ASGIApp:
     """What the route says, or the problem it met: every error has an answer."""
     try:
-        return await route.handle(request, read_query(request.scope, route.query))
+        reply = await route.handle(request, read_query(request.scope, route.query))
     except Exception as trouble:
         return problem_reply(trouble, caller_of(request.scope).request_id)
+    if isinstance(reply, PageReply) and reply.next_cursor is not None:
+        reply.headers.append((b"link", _next_page(request.scope, reply.next_cursor)))
+    return reply
+
+
+def _next_page(scope: Scope, cursor: str) -> bytes:
+    """Where the next page is, as a Link (RFC 8288)."""
+    asked = parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True)
+    kept = [(name, text) for name, text in asked if name != "cursor"]
+    query = urlencode([*kept, ("cursor", cursor)])
+    return f'<{quote(scope["path"])}?{query}>; rel="next"'.encode("ascii")
 
 
 def handler_of(routes: Sequence[Route]) -> HTTPRouteHandler:
     """The handler Litestar serves for the routes of one path.
 
-    One for all methods, so that the router knows what the path allows.
+    One for all methods, so that the router knows what the path allows; HEAD wherever GET is.
     """
     by_method = {str(route.method): route for route in routes}
 
     async def serve(request: Call) -> ASGIApp:
-        return await answer(by_method[request.scope["method"]], request)
+        method = request.scope["method"]
+        if method == "HEAD":
+            return HeadReply(await answer(by_method["GET"], request))
+        return await answer(by_method[method], request)
 
+    methods: list[Any] = [*by_method, *(["HEAD"] if "GET" in by_method else [])]
     return HTTPRouteHandler(
         routes[0].path,
-        http_method=[route.method for route in routes],
+        http_method=methods,
         status_code=200,  # a formality: the reply has its own
         include_in_schema=False,  # see openapi.py
         name=routes[0].path,

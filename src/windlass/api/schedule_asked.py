@@ -15,7 +15,7 @@ from windlass.api.fields import read_fields
 from windlass.api.idempotency import REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
 from windlass.api.query import INSTANT_SCHEMA
-from windlass.api.reply import json_reply
+from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_ref import ITS_REF, KEY, ONE, TAG, fire_rules, ref_of
 from windlass.api.schedule_view import firing_view
@@ -53,7 +53,8 @@ class Asked:
             await record(self._database, mark, told)
         # As the ledger has it, which knows better when it was.
         kept = await self._firing(told)
-        return json_reply(firing_view(kept), 201 if kept.state in MADE else 200)
+        view = firing_view(kept)
+        return created_reply(view, _where(view)) if kept.state in MADE else json_reply(view)
 
     async def backfill(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         ref = ref_of(request)
@@ -101,6 +102,13 @@ def _told(firing: Firing) -> list[UUID]:
     return [firing.schedule_id, UUID(int=(firing.instant - _EPOCH) // _MICROSECOND)]
 
 
+def _where(firing: dict[str, Any]) -> str:
+    """What it has made."""
+    if firing["execution_id"] is not None:
+        return f"/v1/executions/{firing['execution_id']}"
+    return f"/v1/jobs/{firing['job_id']}"
+
+
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
@@ -135,7 +143,7 @@ def routes(parts: ApiParts) -> list[Route]:
             path_schemas=ITS_REF,
             headers=KEY,
             answers={
-                201: Answer(description="What was made", schema=firing),
+                201: Answer(description="What was made", schema=firing, headers=LOCATION),
                 200: Answer(
                     description="Nothing was made; or it was answered before", schema=firing
                 ),

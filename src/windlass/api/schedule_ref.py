@@ -6,15 +6,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.api.idempotency import HEADER
+from windlass.api.idempotency import HEADER, KEY_SCHEMA
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_PATTERN, text_schema
+from windlass.api.query import NAME_PATTERN
 from windlass.api.route import Call
 from windlass.api.schedule_body import read_schedule_name
 from windlass.engine.admission import Limits
 from windlass.engine.fired import FireRules
 from windlass.errors import InvalidInput
-from windlass.limits import KEY_CHARS_MAX, NAME_CHARS_MAX
+from windlass.limits import NAME_CHARS_MAX
 
 TAG: Final = "Schedules"
 MANY: Final = "/v1/schedules"
@@ -28,7 +28,7 @@ ITS_REF: Final[dict[str, Any]] = {
         "maxLength": NAME_CHARS_MAX,
     }
 }
-KEY: Final = {HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))}
+KEY: Final = {HEADER: ("Makes a repetition harmless", KEY_SCHEMA)}
 
 
 def ref_of(request: Call) -> UUID | str:

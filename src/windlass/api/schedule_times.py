@@ -13,7 +13,7 @@ from windlass import clock
 from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.fields import fields_of
-from windlass.api.paging import FIRINGS, page
+from windlass.api.paging import FIRINGS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     INSTANT_SCHEMA,
@@ -62,7 +62,7 @@ class Times:
         if len(found) == limit:
             since = found[-1].instant - _EPOCH
             cursor = FIRINGS.show(str(since // _MICROSECOND))
-        return json_reply(page([firing_view(firing) for firing in found], cursor))
+        return page_reply([firing_view(firing) for firing in found], cursor)
 
     async def preview(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         value = await bodies.read_json(request)

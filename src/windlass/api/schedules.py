@@ -15,10 +15,10 @@ from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
 from windlass.api.idempotency import REPLAYED, idempotency_of
-from windlass.api.paging import SCHEDULES, page
+from windlass.api.paging import SCHEDULES, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import Param, limit_param, name_param, tag_param, text_param
-from windlass.api.reply import empty_reply, json_reply
+from windlass.api.reply import LOCATION, created_reply, empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_body import patched, read_body
 from windlass.api.schedule_filter import SOURCES, read_source
@@ -71,7 +71,7 @@ class Schedules:
         )
         found = await list_schedules(self._database, limit, query.get("cursor", ""), where=where)
         cursor = SCHEDULES.show(found[-1].name) if len(found) == limit else None
-        return json_reply(page([schedule_view(schedule) for schedule in found], cursor))
+        return page_reply([schedule_view(schedule) for schedule in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return json_reply(schedule_view(await read_schedule(self._database, ref_of(request))))
@@ -95,7 +95,7 @@ class Schedules:
         self._told(made, fired)
         if mark is not None:
             await record(self._database, mark, [made.id])
-        return json_reply(schedule_view(made), 201)
+        return _made(made)
 
     async def put(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         name = await self._name(ref_of(request))
@@ -121,7 +121,7 @@ class Schedules:
             self._database, draft, edition=edition, rules=self._fire_rules
         )
         self._told(made, fired)
-        return json_reply(schedule_view(made), 201 if is_new else 200)
+        return _made(made) if is_new else json_reply(schedule_view(made))
 
     async def _read(self, request: Call) -> tuple[Any, Idempotency | None]:
         caller = caller_of(request.scope)
@@ -151,6 +151,10 @@ class Schedules:
     def _told(self, schedule: Schedule, fired: Fired) -> None:
         self._parts.announcer.schedules([schedule.name])
         self._parts.follower.fired(fired)
+
+
+def _made(schedule: Schedule) -> ASGIApp:
+    return created_reply(schedule_view(schedule), f"/v1/schedules/{schedule.name}")
 
 
 def _is_same(kept: Schedule, draft: ScheduleDraft) -> bool:
@@ -215,7 +219,7 @@ def routes(parts: ApiParts) -> list[Route]:
     shown = schemas.ref("Schedule")
     put_answers = {
         200: Answer(description="Changed; no instant is lost or doubled by it", schema=shown),
-        201: Answer(description="Made", schema=shown),
+        201: Answer(description="Made", schema=shown, headers=LOCATION),
     }
     return [
         Route(
@@ -239,7 +243,7 @@ def routes(parts: ApiParts) -> list[Route]:
             headers=KEY,
             body=schemas.ref("ScheduleDraft"),
             answers={
-                201: Answer(description="Made", schema=shown),
+                201: Answer(description="Made", schema=shown, headers=LOCATION),
                 200: Answer(
                     description="This Idempotency-Key was answered before",
                     schema=shown,

@@ -13,7 +13,7 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.noun import Noun
-from windlass.api.paging import SECRETS, page
+from windlass.api.paging import SECRETS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import empty_reply, json_reply
@@ -53,7 +53,7 @@ class Secrets:
         limit = query.get("limit", PAGE_DEFAULT)
         secrets = await list_secrets(self._database, self._sealer, limit, query.get("cursor", ""))
         cursor = SECRETS.show(secrets[-1].name) if len(secrets) == limit else None
-        return json_reply(page([secret_view(secret) for secret in secrets], cursor))
+        return page_reply([secret_view(secret) for secret in secrets], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         secret = await read_secret(self._database, self._sealer, _name_of(request))

@@ -16,16 +16,16 @@ from windlass import clock, ids
 from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.caller import Caller, caller_of
-from windlass.api.idempotency import HEADER, idempotency_of, told_headers
+from windlass.api.idempotency import HEADER, KEY_SCHEMA, idempotency_of, told_headers
 from windlass.api.parts import ApiParts
-from windlass.api.reply import json_reply
+from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.submission import batch, submission
 from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
 from windlass.engine.request import Idempotency
 from windlass.errors import MalformedBody, QueueFull
-from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, KEY_CHARS_MAX
+from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX
 from windlass.model.draft import Draft
 from windlass.model.submission import Rules
 from windlass.model.submission import read_batch as read_batch_of
@@ -34,12 +34,7 @@ from windlass.model.submission import read_job as read_job_of
 _HEADERS: dict[str, tuple[str, schemas.Schema]] = {
     HEADER: (
         "The same key with the same body is answered with the same jobs and makes no new ones",
-        {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": KEY_CHARS_MAX,
-            "pattern": "^[!-~]([ -~]*[!-~])?$",
-        },
+        KEY_SCHEMA,
     ),
     "traceparent": (
         "W3C trace context; its trace id becomes the job's trace_id",
@@ -73,7 +68,9 @@ class Submit:
             view = new_job_view(accepted.job_ids[0], draft, now, _due(draft, now))
         else:
             view = job_view(await read_job(self._parts.database, accepted.job_ids[0]))
-        return json_reply(view, 201 if is_new else 200, *told_headers(accepted))
+        if is_new:
+            return created_reply(view, f"/v1/jobs/{view.id}", *told_headers(accepted))
+        return json_reply(view, 200, *told_headers(accepted))
 
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
@@ -142,7 +139,11 @@ def routes(parts: ApiParts) -> list[Route]:
             headers=_HEADERS,
             body=submission(parts.kinds),
             answers={
-                201: Answer(description="Accepted: it will not be lost", schema=schemas.ref("Job")),
+                201: Answer(
+                    description="Accepted: it will not be lost",
+                    schema=schemas.ref("Job"),
+                    headers=LOCATION,
+                ),
                 200: Answer(
                     description="It was there before", schema=schemas.ref("Job"), headers=_TOLD
                 ),

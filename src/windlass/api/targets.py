@@ -10,7 +10,7 @@ from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.noun import Noun
-from windlass.api.paging import TARGETS, page
+from windlass.api.paging import TARGETS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import name_param, text_schema
 from windlass.api.reply import json_reply
@@ -40,7 +40,7 @@ class Targets:
         limit = query.get("limit", PAGE_DEFAULT)
         targets = await list_targets(self._database, limit, query.get("cursor", ""))
         cursor = TARGETS.show(targets[-1].host) if len(targets) == limit else None
-        return json_reply(page([target_view(target) for target in targets], cursor))
+        return page_reply([target_view(target) for target in targets], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return json_reply(target_view(await read_target_row(self._database, _host_of(request))))

@@ -9,7 +9,7 @@ import msgspec
 from litestar.types import ASGIApp
 
 from windlass.api import schemas
-from windlass.api.paging import VERSIONS, page
+from windlass.api.paging import VERSIONS, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import Param, limit_param
 from windlass.api.reply import Reply, json_reply
@@ -42,7 +42,7 @@ class Versions:
         before = query.get("cursor", VERSION_MAX)
         found = await list_versions(self._database, name_of(request), limit, before)
         cursor = VERSIONS.show(str(found[-1].version)) if len(found) == limit else None
-        return json_reply(page([version_summary(version) for version in found], cursor))
+        return page_reply([version_summary(version) for version in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = name_of(request)

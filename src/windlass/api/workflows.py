@@ -9,11 +9,11 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
-from windlass.api.idempotency import HEADER, REPLAYED
-from windlass.api.paging import WORKFLOWS, page
+from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED
+from windlass.api.paging import WORKFLOWS, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, limit_param, text_schema
-from windlass.api.reply import JSON, Reply, empty_reply, encode, json_reply
+from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.reply import JSON, LOCATION, Reply, created_reply, empty_reply, encode, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.workflow_body import Sent, check, checked, read_sent
 from windlass.api.workflow_view import summary_view, workflow_view
@@ -25,7 +25,7 @@ from windlass.engine.workflows import (
     read_workflow,
 )
 from windlass.errors import InvalidInput
-from windlass.limits import KEY_CHARS_MAX, PAGE_DEFAULT
+from windlass.limits import PAGE_DEFAULT
 from windlass.model.definition_schema import published_schema
 from windlass.model.submission import read_name
 
@@ -47,7 +47,7 @@ class Workflows:
         limit = query.get("limit", PAGE_DEFAULT)
         found = await list_workflows(self._database, limit, query.get("cursor", ""))
         cursor = WORKFLOWS.show(found[-1].name) if len(found) == limit else None
-        return json_reply(page([summary_view(workflow) for workflow in found], cursor))
+        return page_reply([summary_view(workflow) for workflow in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return json_reply(workflow_view(await read_workflow(self._database, name_of(request))))
@@ -92,7 +92,9 @@ async def told(parts: ApiParts, name: str, published: Published) -> ASGIApp:
         parts.announcer.happened()
     view = workflow_view(await read_workflow(parts.database, name, published.version))
     headers = [REPLAYED] if published.is_replayed else []
-    return json_reply(view, 201 if published.is_new else 200, *headers)
+    if published.is_new:
+        return created_reply(view, f"/v1/workflows/{name}/versions/{published.version}")
+    return json_reply(view, 200, *headers)
 
 
 def name_of(request: Call) -> str:
@@ -116,13 +118,13 @@ def published_answers() -> dict[int, Answer]:
             schema=shown,
             headers={"Idempotent-Replayed": "true: this key was answered before"},
         ),
-        201: Answer(description="Published as a new version", schema=shown),
+        201: Answer(description="Published as a new version", schema=shown, headers=LOCATION),
     }
 
 
 def routes(parts: ApiParts) -> list[Route]:
     workflows = Workflows(parts)
-    key = {HEADER: ("Makes a repetition harmless", text_schema(KEY_CHARS_MAX))}
+    key = {HEADER: ("Makes a repetition harmless", KEY_SCHEMA)}
     shown = {200: Answer(description="The workflow", schema=schemas.ref("Workflow"))}
     return [
         Route(

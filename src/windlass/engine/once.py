@@ -3,15 +3,21 @@
 Two orders, and each caller chooses what it can live with. `recall`, do it, `record`: a crash in
 between leaves no trace of the key, so what is done must tell by itself that it is there. `take`, do
 it, `record`: a crash in between leaves a key without an answer, and the same request is refused.
+
+Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
+when it was refused. Whoever repeats a request that is still under way waits for its answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from windlass.clock import monotonic
 from windlass.engine.request import Idempotency
 from windlass.errors import Conflict, IdempotencyMismatch
+from windlass.limits import ANSWER_LOOK_SECONDS, ANSWER_WAIT_SECONDS
 from windlass.store.database import Database
 
 
@@ -19,6 +25,7 @@ class AnswerUnknown(Conflict):
     """The key was taken, and nobody knows what came of it."""
 
     code = "answer_unknown"
+    retry_after_seconds = 5
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -53,3 +60,40 @@ async def record(database: Database, mark: Idempotency, answer: Sequence[UUID]) 
     columns = [mark.owner], [mark.key], [mark.body_hash], [told]
     if not await database.run("idempotency_take_many", *columns):
         await database.run("idempotency_correct_many", [mark.owner], [mark.key], [told])
+
+
+async def take_answer(database: Database, mark: Idempotency) -> bytes | None:
+    """The answer that was kept; None: the key is new and now the caller's, who must keep an answer
+    or forget the key. Waits a while for one that is under way, then raises AnswerUnknown. Raises
+    IdempotencyMismatch.
+    """
+    columns = [mark.owner], [mark.key], [mark.body_hash], [""]
+    until = monotonic() + ANSWER_WAIT_SECONDS
+    while True:
+        # Asked again each time: the first of its kind may have been refused and gave the key back.
+        if await database.run("idempotency_take_many", *columns):
+            return None
+        if (kept := await kept_answer(database, mark)) is not None:
+            return kept
+        if monotonic() >= until:
+            raise AnswerUnknown(mark.key)
+        await asyncio.sleep(ANSWER_LOOK_SECONDS)
+
+
+async def kept_answer(database: Database, mark: Idempotency) -> bytes | None:
+    """Raises IdempotencyMismatch when the key was used for something else."""
+    rows = await database.run("answer_get", mark.owner, mark.key)
+    if not rows:
+        return None
+    if rows[0]["body_hash"] != mark.body_hash:
+        raise IdempotencyMismatch(mark.key)
+    answer: bytes | None = rows[0]["answer"]
+    return answer
+
+
+async def keep_answer(database: Database, mark: Idempotency, answer: bytes) -> None:
+    await database.run("answer_keep", mark.owner, mark.key, mark.body_hash, answer)
+
+
+async def forget_answer(database: Database, mark: Idempotency) -> None:
+    await database.run("answer_forget", mark.owner, mark.key, mark.body_hash)
