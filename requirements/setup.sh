@@ -38,9 +38,9 @@ say "installing $lock (a minute on a fresh machine)"
 pip install -qq --require-hashes --requirement "$lock"
 pip install -qq --no-deps --no-build-isolation --editable .
 
-# Tests put these two in front of Windlass. They come from the system; Windlass itself needs neither.
+# Tests put these in front of Windlass. They come from the system; Windlass itself needs none.
 missing=()
-for program in haproxy pgbouncer; do
+for program in haproxy pgbouncer nginx; do
     PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || missing+=("$program")
 done
 if [ ${#missing[@]} -gt 0 ]; then

@@ -49,6 +49,29 @@ TAGS_MAX, TAG_CHARS_MAX = 32, 128
 PARENTS_MAX = 1_000
 assert INPUT_BYTES_MAX < BODY_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
+# The door, before anybody is known (api.connection). A request's head: its bytes, its address and
+# its header lines. As much may come between two pieces of a body: chunk sizes, their extensions.
+HEAD_BYTES_MAX, URL_BYTES_MAX, HEAD_FIELDS_MAX = 32 * 1024, 8 * 1024, 100
+assert URL_BYTES_MAX < HEAD_BYTES_MAX
+# Requests of one connection that wait for the answer to an earlier one; then it is closed.
+PIPELINE_MAX = 16
+# A head is complete after so long; a body after so long and a second for so many bytes of it; an
+# answer that nobody reads, or a caller who goes on sending after a refusal, is cut off.
+HEAD_SECONDS, BODY_SECONDS, BODY_BYTES_PER_SECOND = 10.0, 30.0, 256 * 1024
+ANSWER_STUCK_SECONDS, LINGER_SECONDS, LINGER_BYTES_MAX = 60.0, 2.0, 256 * 1024
+# A connection without a request is kept so long: longer than a proxy keeps it.
+KEEP_ALIVE_SECONDS = 75
+assert HEAD_SECONDS < BODY_SECONDS < KEEP_ALIVE_SECONDS
+# Connections of a node, in all: so many, but no more than this share of its descriptors, of which
+# the engine keeps the rest for itself; and of these so large a share for one address.
+CONNECTIONS_MAX, CONNECTIONS_DESCRIPTORS_SHARE, CONNECTIONS_ADDRESS_SHARE = 4_096, 0.5, 0.5
+assert CONNECTIONS_MAX * HEAD_BYTES_MAX <= 128 * 1024 * 1024, "all of them with half a head"
+# Descriptors that a node asks the system for when it starts.
+DESCRIPTORS_WANTED = 65_536
+
+# Metrics name so many queues and targets; the rest are counted together.
+METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
+
 # Executions: places of one fan-out, and what a node keeps of those that run.
 FAN_PLACES_MAX = 1_000_000
 # Executions may have children, and these theirs, so deep.

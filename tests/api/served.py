@@ -11,13 +11,14 @@ from typing import Any
 from uuid import UUID
 
 import aiohttp
-import uvicorn
 from prometheus_client import CollectorRegistry
 
 from windlass import ids
 from windlass.api.app import build_app
 from windlass.api.keys import ensure_admin_key
 from windlass.api.parts import ApiParts
+from windlass.api.serve import Front, Serving
+from windlass.cli import compose
 from windlass.config import Settings
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
@@ -57,6 +58,7 @@ class Served:
     client: aiohttp.ClientSession
     parts: ApiParts
     facts: Facts
+    serving: Serving
 
     @property
     def database(self) -> Database:
@@ -129,28 +131,25 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
         sealer=sealer_of(settings.secret_key),
     )
     key = await ensure_admin_key(database) or ""
-    config = uvicorn.Config(
-        build_app(parts),
-        host="127.0.0.1",
-        port=0,
-        lifespan="off",
-        access_log=False,
-        log_level="warning",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    await until(lambda: server.started or serving.done())
-    host, port = server.servers[0].sockets[0].getsockname()
+    taken = compose.listen("127.0.0.1", 0)
+    host, port = taken.getsockname()
+    front = Front()
+    front.app = build_app(parts)
+    serving = Serving(taken, front=front)
+    await until(lambda: serving.server.started or serving.task.done())
     headers = {"Authorization": f"Bearer {key}"} if settings.auth == "on" else {}
     try:
         async with aiohttp.ClientSession(headers=headers) as client:
             yield Served(
-                url=f"http://{host}:{port}", key=key, client=client, parts=parts, facts=facts
+                url=f"http://{host}:{port}",
+                key=key,
+                client=client,
+                parts=parts,
+                facts=facts,
+                serving=serving,
             )
     finally:
-        server.should_exit = True
-        await serving
+        await serving.stop()
         await parts.stopper.close()
         await caches.close()
         await lane.close()

@@ -1,10 +1,11 @@
-"""Nobody comes in without a key, except to ask about health or with a token of a job's own."""
+"""Nobody comes in without a key, except for health, the docs, or with a token of a job's own."""
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
 
+import aiohttp
 import asyncpg
 import pytest
 
@@ -38,7 +39,16 @@ async def test_every_route_but_health_refuses_a_caller_without_a_key(door: Serve
                         assert problem["code"] == "unauthorized"
                     asked += 1
     assert asked > 50
-    assert keyless == ["/v1/jobs/{job_id}/complete"]
+    assert keyless == ["/v1/jobs/{job_id}/complete", "/openapi.json", "/docs"]
+
+
+async def test_a_browser_can_open_the_documentation(door: Served) -> None:
+    for path, kind in (("/docs", "text/html"), ("/openapi.json", "application/json")):
+        async with aiohttp.ClientSession() as browser, browser.get(door.url + path) as answer:
+            assert (answer.status, answer.content_type) == (200, kind)
+            assert door.key not in await answer.text()
+    async with aiohttp.ClientSession() as browser, browser.post(door.url + "/docs") as answer:
+        assert answer.status == 401
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
 from tests.engine.hands import sql
 from windlass.config import Settings
+from windlass.limits import METRIC_QUEUES_MAX
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
@@ -89,6 +90,20 @@ async def test_metrics_tell_how_full_the_queues_are(api: Served, node: ActingNod
         lines = (await answer.text()).splitlines()
     assert 'windlass_queue_depth{queue="mail",state="queued"} 1.0' in lines
     assert 'windlass_queue_depth{queue="mail",state="running"} 1.0' in lines
+
+
+async def test_metrics_name_only_so_many_queues(api: Served) -> None:
+    many = METRIC_QUEUES_MAX + 20
+    jobs = [{"kind": "noop", "queue": f"q{n}"} for n in range(many)] + [
+        {"kind": "noop", "queue": "full"} for _ in range(5)
+    ]
+    await api.post("/v1/jobs/batch", {"jobs": jobs}, 201)
+    async with api.client.get(api.url + "/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    queued = [li for li in lines if li.startswith("windlass_queue_depth") and '"queued"' in li]
+    assert len(queued) == METRIC_QUEUES_MAX + 1
+    assert 'windlass_queue_depth{queue="full",state="queued"} 5.0' in queued
+    assert 'windlass_queue_depth{queue="other",state="queued"} 21.0' in queued
 
 
 async def test_stats_add_up_queues_by_state(api: Served, node: ActingNode) -> None:

@@ -97,11 +97,15 @@ class Nodes:
         roles: str = "worker",
         settings: dict[str, str] | None = None,
         app: str = APP,
+        descriptors: int | None = None,
     ) -> NodeProcess:
+        """`descriptors` is all that the system lets it have; None: as many as we have."""
         log_path = self._folder / f"node-{len(self.started)}.log"
         command = [sys.executable, "-m", "windlass", "node", "--database-url", database_url]
         command += ["--redis-url", redis_url] if redis_url else []
         command += ["--roles", roles, "--workers", str(workers), "--app", app]
+        if descriptors is not None:
+            command = ["prlimit", f"--nofile={descriptors}:{descriptors}", *command]
         with log_path.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *command,

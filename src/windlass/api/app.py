@@ -152,6 +152,7 @@ def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
             handle=document,
             summary="This document",
             tag="System",
+            is_public=True,
             answers={200: Answer(description="OpenAPI 3.1", schema=schemas.ANY_OBJECT)},
         ),
         Route(
@@ -160,6 +161,7 @@ def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
             handle=page,
             summary="This document, to read",
             tag="System",
+            is_public=True,
             answers={
                 200: Answer(description="A page", schema=schemas.TEXT, media_type="text/html")
             },

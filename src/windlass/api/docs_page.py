@@ -50,7 +50,8 @@ def _page(document: dict[str, Any]) -> str:
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
         f"<style>{_STYLE}</style><h1>{escape(title)}</h1>"
         "<p>Send <code>Authorization: Bearer wlk_…</code> with every request but those to "
-        "<code>/health</code>. The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"
+        "<code>/health</code> and for this page. "
+        "The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"
         f"{''.join(sections)}<h2>Schemas</h2>{named}</html>"
     )
 

@@ -1,8 +1,9 @@
 """The door: every request passes it before it is routed.
 
-Owns: the request's id, which every answer carries, and the question who calls. `/health*` is open,
-and so are routes that ask for a token of their own; everything else needs a key unless the owner
-switched that off. Code of this very process has no key and needs none: its name is in the scope.
+Owns: the request's id, which every answer carries, and the question who calls. Open are `/health*`,
+the description of the API (a browser cannot send a key) and routes that ask for a token of their
+own; everything else needs a key unless the owner switched that off. Code of this very process has
+no key and needs none: its name is in the scope.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ class Door:
         self._keys = keys  # None: everybody may come in
         # The busiest routes are known here: finding them again would cost a tenth of their time.
         self._hot = {(str(r.method), r.path): r for r in routes if r.is_hot}
-        self._token_routes = [
+        self._open_routes = [
             (str(r.method), re.compile(_PARAMETER.sub("[^/]+", r.path)))
             for r in routes
-            if r.takes_token
+            if r.is_open and not r.path.startswith(_OPEN)
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,4 +68,4 @@ class Door:
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):
             return True
-        return any(method == m and route.fullmatch(path) for m, route in self._token_routes)
+        return any(method == m and route.fullmatch(path) for m, route in self._open_routes)

@@ -14,8 +14,10 @@ from windlass.api.parts import ApiParts
 from windlass.api.reply import Reply
 from windlass.api.route import Answer, Call, Route
 from windlass.engine.ledger import count_silent
-from windlass.engine.stats import Counters, QueueCounts
+from windlass.engine.stats import Counters, QueueCounts, add_up
+from windlass.limits import METRIC_QUEUES_MAX
 from windlass.model.states import UNFINISHED
+from windlass.telemetry.metrics import OTHER
 
 
 class Metrics:
@@ -44,10 +46,25 @@ def _depth(queues: Mapping[str, QueueCounts]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "windlass_queue_depth", "Unfinished jobs by queue and state", labels=["queue", "state"]
     )
-    for name, queue in queues.items():
+    for name, queue in _named(queues).items():
         for state in UNFINISHED:
             family.add_metric([name, state], queue.counts[state])
     return family
+
+
+def _named(queues: Mapping[str, QueueCounts]) -> dict[str, QueueCounts]:
+    """The fullest by name, and the rest as one: whoever may submit may name queues."""
+    if len(queues) <= METRIC_QUEUES_MAX:
+        return dict(queues)
+
+    def rank(item: tuple[str, QueueCounts]) -> tuple[int, str]:
+        return -sum(item[1].counts[state] for state in UNFINISHED), item[0]
+
+    ranked = sorted(queues.items(), key=rank)
+    named, rest = dict(ranked[:METRIC_QUEUES_MAX]), dict(ranked[METRIC_QUEUES_MAX:])
+    if OTHER in named:
+        rest[OTHER] = named.pop(OTHER)
+    return {**named, OTHER: add_up(rest)}
 
 
 def _silent(count: int) -> GaugeMetricFamily:

@@ -52,13 +52,14 @@ class Route:
     problems: Sequence[int] = ()  # beside those that any route may answer
     is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key
+    is_public: bool = False  # True: what it shows is the same for everybody, and no secret
     description: str = ""
     operation: str = ""  # its name in the document; made of the path unless two were the same
 
     @property
     def is_open(self) -> bool:
         """May it be called without a key?"""
-        return self.takes_token or self.path.startswith("/health")
+        return self.takes_token or self.is_public or self.path.startswith("/health")
 
 
 async def answer(route: Route, request: Call) -> ASGIApp:

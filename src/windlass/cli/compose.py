@@ -5,16 +5,13 @@ database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) a
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import gc
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
-import uvicorn
 
 from windlass import ids
 from windlass.api.parts import ApiParts
@@ -65,6 +62,10 @@ from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:
+    # A second of imports that a worker never needs.
+    from windlass.api.serve import Serving
+
 log = structlog.get_logger()
 
 
@@ -87,8 +88,7 @@ class Windlass:
     node: Node
     stopper: Stopper
     resident: Resident
-    server: uvicorn.Server | None
-    serving: asyncio.Task[None] | None
+    serving: Serving | None  # None: the API is served to nobody outside
     admin_key: str | None  # only when it was made by this start
     url: str | None
 
@@ -103,11 +103,8 @@ class Windlass:
         await self._close()
 
     async def _close(self) -> None:
-        if self.server is not None and self.serving is not None:
-            self.server.should_exit = True
-            self.server.force_exit = True
-            with contextlib.suppress(asyncio.CancelledError, TimeoutError):
-                await asyncio.wait_for(self.serving, 5)
+        if self.serving is not None:
+            await self.serving.stop()
         self.resident.leave()
         await self.stopper.close()
         await self.caches.close()
@@ -116,7 +113,10 @@ class Windlass:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The API's socket, bound before anything else starts: a busy port is said at once."""
+    """The API's socket, bound before anything else starts: a busy port is said at once.
+
+    From here on callers wait to be heard: let `open_door` follow.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -131,6 +131,13 @@ def listen(host: str, port: int) -> socket.socket:
     taken.listen(2048)
     taken.setblocking(False)
     return taken
+
+
+def open_door(taken: socket.socket) -> Serving:
+    """Answer there, that the node is starting."""
+    from windlass.api.serve import Serving
+
+    return Serving(taken)
 
 
 def build_kinds(
@@ -157,11 +164,12 @@ async def start(
     *,
     database_url: str,
     redis_url: str | None,
-    taken: socket.socket | None,
+    taken: Serving | None,
     app: Any = None,
     tasks: Mapping[str, Task] | None = None,
 ) -> Windlass:
-    """Everything up to `ready`. `taken` is the API's socket; None: it is served to nobody outside.
+    """Everything up to `ready`. `taken` says until then that the node is starting, and serves the
+    API from then on; None: it is served to nobody outside.
 
     `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
     `tasks` stands in place of those that it holds, and may change within (windlass.testing).
@@ -264,12 +272,12 @@ async def start(
     resident.enter()
     await node.start()
     admin_key = None
-    server, serving = None, None
     if taken is not None:
         from windlass.api.keys import ensure_admin_key
 
         admin_key = await ensure_admin_key(database)
-        server, serving = serve(resident.api(), taken)
+        taken.connections.on_refused = metrics.turned_away
+        taken.front.app = resident.api()
     await resident.publish()
     return Windlass(
         settings=settings,
@@ -283,8 +291,7 @@ async def start(
         node=node,
         stopper=stopper,
         resident=resident,
-        server=server,
-        serving=serving,
+        serving=taken,
         admin_key=admin_key,
         url=f"http://{settings.host}:{settings.port}" if taken is not None else None,
     )
@@ -311,28 +318,3 @@ def tune_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-class _Server(uvicorn.Server):
-    """uvicorn that leaves signals alone: they drain the node first."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def serve(app: Any, taken: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
-    """The API in our own loop."""
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        timeout_keep_alive=75,
-        server_header=False,
-        proxy_headers=False,  # nobody's word about who calls is taken
-        http="httptools",
-        ws="none",
-    )
-    server = _Server(config)
-    return server, asyncio.create_task(server.serve(sockets=[taken]), name="api")

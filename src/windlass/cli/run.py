@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final
 import structlog
 import uvloop
 
+from windlass.api.connections import ask_for_descriptors
 from windlass.cli import compose
 from windlass.cli.exits import Exit
 from windlass.cli.kept_alive import kept_alive
@@ -52,12 +52,13 @@ def run_node(flags: Mapping[str, object]) -> int:
 def _settings(flags: Mapping[str, object]) -> Settings:
     settings = load_settings(flags, os.environ, Path.cwd()).settings
     configure_logs(settings.log_format)
+    ask_for_descriptors()
     return settings
 
 
 async def _up(settings: Settings, nodes: int) -> int:
     # First of all: a busy port must be said before anything is started.
-    taken = compose.listen(settings.host, settings.port)
+    taken = compose.open_door(compose.listen(settings.host, settings.port))
     stop = Stop()
     async with EmbeddedServers(settings.data or DATA) as servers:
         settings = with_key(settings, servers.data)
@@ -78,9 +79,9 @@ async def _up(settings: Settings, nodes: int) -> int:
 
 
 async def _node(settings: Settings, database_url: str) -> int:
-    taken: socket.socket | None = None
+    taken = None
     if "api" in settings.roles:
-        taken = compose.listen(settings.host, settings.port)
+        taken = compose.open_door(compose.listen(settings.host, settings.port))
     stop = Stop()
     running = await compose.start(
         settings, database_url=database_url, redis_url=settings.redis_url, taken=taken
@@ -116,7 +117,7 @@ async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> Exit:
     An API that ended by itself is a failure: whoever keeps the node running starts it again.
     """
     waits = [asyncio.create_task(e.wait()) for e in (stop.first, running.node.leave_asked)]
-    serving = [running.serving] if running.serving is not None else []
+    serving = [running.serving.task] if running.serving is not None else []
     await asyncio.wait([*waits, *serving], return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX
 from windlass.model.settle import Settlement
 from windlass.telemetry.age import Age
 from windlass.telemetry.buckets import LabelledBuckets
 
+# The label of everything that has none of its own.
+OTHER: Final = "other"
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _AGE = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200, 86400)
 
@@ -18,6 +22,8 @@ _AGE = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200, 86400
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._queues: dict[str, str] = {}  # those that have a label of their own
+        self._breakers: dict[str, str] = {}  # target -> state, of those that are shown
         self._duration = self._histogram(
             "windlass_job_duration_seconds",
             "From the start of an attempt to its outcome",
@@ -41,6 +47,12 @@ class Metrics:
             "windlass_jobs_rejected_total",
             "Submissions refused by a limit",
             ["queue", "reason"],
+            registry=self.registry,
+        )
+        self._turned_away = Counter(
+            "windlass_http_refused_total",
+            "Connections and requests that were refused before they reached the API, by reason",
+            ["reason"],
             registry=self.registry,
         )
         self.refused = Counter(
@@ -162,7 +174,7 @@ class Metrics:
     def settled(self, settlements: Iterable[Settlement]) -> None:
         counted: dict[tuple[str, str], int] = {}
         for settlement in settlements:
-            queue, outcome = settlement.queue, settlement.outcome
+            queue, outcome = self._label(settlement.queue), settlement.outcome
             self._duration.of(settlement.kind, queue, outcome).observe(settlement.duration_seconds)
             counted[queue, outcome] = counted.get((queue, outcome), 0) + 1
         for labels, count in counted.items():
@@ -182,7 +194,23 @@ class Metrics:
             counter = self._cached_by[cache, result] = self._cached.labels(cache, result)
         counter.inc(count)
 
+    def _label(self, queue: str) -> str:
+        """The queue, or one label for all when there are too many of them."""
+        label = self._queues.get(queue)
+        if label is None:
+            if len(self._queues) >= METRIC_QUEUES_MAX:
+                return OTHER
+            label = self._queues[queue] = queue
+        return label
+
     def breaker(self, host: str, state: str) -> None:
+        if host not in self._breakers and len(self._breakers) >= METRIC_TARGETS_MAX:
+            healthy = next((h for h, known in self._breakers.items() if known == "closed"), None)
+            if healthy is None:
+                return  # enough others say that something is wrong
+            del self._breakers[healthy]
+            self._breaker.remove(healthy)
+        self._breakers[host] = state
         self._breaker.labels(host).set({"closed": 0, "half_open": 1, "open": 2}[state])
 
     def swept(self, seconds: float, removed_keys: int) -> None:
@@ -222,7 +250,10 @@ class Metrics:
         self._background.labels(task).inc()
 
     def rejected(self, queue: str, reason: str) -> None:
-        self._rejected.labels(queue, reason).inc()
+        self._rejected.labels(self._label(queue), reason).inc()
+
+    def turned_away(self, reason: str) -> None:
+        self._turned_away.labels(reason).inc()
 
     def _leads(self) -> float:
         return float(self.term_led() is not None)
