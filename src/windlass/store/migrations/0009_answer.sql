@@ -1,2 +1,0 @@
--- 0009_answer: answers of requests that make no jobs, kept under their idempotency key: status, headers and body as sent.
-ALTER TABLE windlass.idempotency ADD COLUMN answer bytea;
