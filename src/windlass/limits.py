@@ -76,6 +76,8 @@ METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
 FAN_PLACES_MAX = 1_000_000
 # Executions may have children, and these theirs, so deep.
 CHILD_DEPTH_MAX = 16
+# And so many in all below the one that somebody started, unless the setting says otherwise.
+EXECUTION_TREE_MAX = 100_000
 # Steps without what they wait for: left alone for so long, and looked after so many at a time.
 UNTENDED_SECONDS, UNTENDED_BATCH = 5.0, 500
 # One that failed for a reason nobody foresaw rests so long, twice as long each time, up to the

@@ -101,9 +101,10 @@ class Executions:
 
     async def why(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         execution_id = execution_id_of(request)
-        return json_reply(
-            why_view(execution_id, await explain_execution(self._database, execution_id))
+        why = await explain_execution(
+            self._database, execution_id, self._parts.settings.execution_tree_max
         )
+        return json_reply(why_view(execution_id, why))
 
 
 def routes(parts: ApiParts) -> list[Route]:

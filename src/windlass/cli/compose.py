@@ -185,7 +185,9 @@ async def start(
     lane = FastLane(redis_url)
     announcer = Announcer(lane)
     metrics = Metrics()
-    follower = Follower(database, announcer, metrics.tending_failed)
+    follower = Follower(
+        database, announcer, metrics.tending_failed, tree_max=settings.execution_tree_max
+    )
     await ensure_default_secret(database, sealer)
     supervisor().on_failure = metrics.background_failed
     lane.on_change(metrics.lane_changed)

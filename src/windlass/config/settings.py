@@ -37,6 +37,8 @@ class Settings:
     # What a queue holds unless it has limits of its own. None: no limit.
     queue_max_jobs: int | None = None
     queue_max_bytes: int | None = None
+    # Executions that may be begun below one that somebody started.
+    execution_tree_max: int = limits.EXECUTION_TREE_MAX
 
     job_timeout_seconds: float = 300.0
     http_timeout_seconds: float = 30.0

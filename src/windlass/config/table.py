@@ -29,6 +29,7 @@ RULES: dict[str, rules.Rule] = {
     "leader_lease_seconds": rules.seconds(0.5, 3600),
     "queue_max_jobs": rules.bound(10**12),
     "queue_max_bytes": rules.bound(10**15),
+    "execution_tree_max": rules.whole_number(1, 10**9),
     "job_timeout_seconds": rules.seconds(0.1, limits.TIMEOUT_SECONDS_MAX),
     "http_timeout_seconds": rules.seconds(0.1, 3600),
     "retry_max_attempts": rules.whole_number(1, limits.ATTEMPTS_MAX),

@@ -34,7 +34,7 @@ async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Ou
     )
 
 
-async def bury(database: Database, job_id: UUID, outcome: Failed) -> Finished:
+async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
     """End a step that waits for what it will never get: what it asks for cannot be."""
 
     async def work(connection: Connection[Record]) -> Finished:

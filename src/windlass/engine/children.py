@@ -1,7 +1,8 @@
 """Child executions: begun for the step that asks for them, and waited for by it.
 
 Promises: a step has one child, whoever begins it and however often: the step's id is unique among
-executions. The child's end ends the step (see `conclude`).
+executions. The child's end ends the step (see `conclude`). No child begins below an execution that
+is given up, nor more of them than a tree may have (see `tree`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from windlass.engine.awaited import bury, invalid
 from windlass.engine.finished import Finished
 from windlass.engine.plans import Facts, facts_in
 from windlass.engine.start import Start, start_many
+from windlass.engine.tree import AncestorEnded
 from windlass.errors import Conflict, InvalidInput, NotFound
-from windlass.limits import CHILD_DEPTH_MAX
+from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
 from windlass.model.definition_input import filled_problems
-from windlass.model.outcome import Failed
+from windlass.model.outcome import Cancelled, Failed
 from windlass.store.database import Database, Record
 
 
-async def begin_children(database: Database, job_ids: Collection[UUID]) -> Finished:
+async def begin_children(
+    database: Database, job_ids: Collection[UUID], tree_max: int = EXECUTION_TREE_MAX
+) -> Finished:
     """Begin the executions that these steps wait for; one that has its child is left alone. One
     that cannot begin fails only its own step.
     """
@@ -32,11 +36,11 @@ async def begin_children(database: Database, job_ids: Collection[UUID]) -> Finis
         facts = await facts_in(connection, {row["execution_id"] for row in rows})
     finished = Finished()
     for row in rows:
-        finished.add(await _begin(database, row, facts[row["execution_id"]]))
+        finished.add(await _begin(database, row, facts[row["execution_id"]], tree_max))
     return finished
 
 
-async def _begin(database: Database, row: Record, parent: Facts) -> Finished:
+async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Finished:
     given: dict[str, Any] = msgspec.json.decode(row["input"])
     if problems := filled_problems("workflow", given):
         return await bury(database, row["id"], invalid(problems))
@@ -49,13 +53,18 @@ async def _begin(database: Database, row: Record, parent: Facts) -> Finished:
         input=given.get("input") or {},
         priority=row["priority"],
         parent_job_id=row["id"],
+        parent_id=row["execution_id"],
         depth=parent.depth + 1,
+        tree_max=tree_max,
         correlation_id=row["correlation_id"],
         trace_id=row["trace_id"],
         owner=row["owner"],
     )
     try:
         started = await start_many(database, [start])
+    except AncestorEnded:
+        # Nobody's mistake: the cancel of one above has come by before it came here step by step.
+        return await bury(database, row["id"], Cancelled())
     except (NotFound, InvalidInput, Conflict) as refusal:
         return await bury(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
     return started.finished

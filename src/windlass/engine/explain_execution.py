@@ -13,7 +13,7 @@ from windlass import ids
 from windlass.engine.explain import Gate, explain
 from windlass.engine.read_executions import read_execution
 from windlass.errors import NotFound
-from windlass.limits import WHY_JOBS_MAX
+from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX, WHY_JOBS_MAX
 from windlass.model.execution_state import ENDED
 from windlass.store.database import Database, Record
 
@@ -36,12 +36,15 @@ class WhyExecution:
     has_more: bool = False
 
 
-async def explain_execution(database: Database, execution_id: UUID) -> WhyExecution:
+async def explain_execution(
+    database: Database, execution_id: UUID, tree_max: int = EXECUTION_TREE_MAX
+) -> WhyExecution:
     """Raises NotFound."""
     execution = await read_execution(database, execution_id)
     if execution["state"] in ENDED:
         return _ended(execution)
-    reasons = [*_whole(execution), *await _turn(database, execution)]
+    reasons = [*_whole(execution), *await _tree(database, execution_id, tree_max)]
+    reasons += await _turn(database, execution)
     jobs = await database.read("execution_open_jobs", execution_id, WHY_JOBS_MAX + 1)
     for job in jobs[:WHY_JOBS_MAX]:
         reasons += await _of_job(database, job)
@@ -73,6 +76,27 @@ def _whole(execution: Record) -> Iterator[Reason]:
     if execution["paused_at"] is not None:
         said = "it is paused, and no step starts; resume it to go on"
         yield Reason(gate="paused", reason=said, since=execution["paused_at"])
+
+
+async def _tree(database: Database, execution_id: UUID, tree_max: int) -> list[Reason]:
+    """What holds for the tree that it belongs to."""
+    ancestry = await database.read("execution_ancestry", execution_id, 2 * CHILD_DEPTH_MAX)
+    reasons = [
+        Reason(
+            gate="ancestor_ended",
+            reason=f"{ids.show('execution', row['id'])}, above it, {row['over']}: it ends with it",
+        )
+        for row in ancestry[1:]
+        if row["over"] is not None
+    ][:1]
+    if ancestry:
+        root_id = ancestry[0]["root_id"] or ancestry[-1]["id"]
+        (tree,) = await database.read("execution_tree_get", root_id)
+        if tree["born"] >= tree_max:
+            root = ids.show("execution", root_id)
+            said = f"{tree['born']} executions were begun below {root}, as many as may be"
+            reasons.append(Reason(gate="tree_full", reason=f"{said}: no further child begins"))
+    return reasons
 
 
 async def _turn(database: Database, execution: Record) -> list[Reason]:

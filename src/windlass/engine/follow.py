@@ -20,6 +20,7 @@ from windlass.engine.fired import Fired
 from windlass.engine.lock_passed import Passed
 from windlass.engine.progressed import Progressed
 from windlass.engine.tend import needs_tending, tend
+from windlass.limits import EXECUTION_TREE_MAX
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -32,10 +33,12 @@ class Follower:
         database: Database,
         announcer: Announcer,
         on_failed: Callable[[str], None] = lambda _: None,  # counts what could not be tended
+        tree_max: int = EXECUTION_TREE_MAX,
     ) -> None:
         self._database = database
         self._announcer = announcer
         self.troubled = Troubled(on_failed)
+        self._tree_max = tree_max
         self._due = Progressed()
         self._task: asyncio.Task[None] | None = None
         # Hears of running jobs that must stop, each with its node (see engine.stop).
@@ -76,7 +79,7 @@ class Follower:
             while needs_tending(self._due):
                 due, self._due = self._due, Progressed()
                 try:
-                    self.follow(await tend(self._database, due, self.troubled))
+                    self.follow(await tend(self._database, due, self.troubled, self._tree_max))
                 except Exception:
                     # `tend` keeps its items apart, so this is nobody's: whatever it is, the next
                     # round comes, and the net finds what this one left.

@@ -23,9 +23,10 @@ from windlass.engine.progress import play
 from windlass.engine.progressed import Progressed
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
+from windlass.engine.tree import ask_ancestors, count_birth
 from windlass.engine.turns import Standing, take_turns
 from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.limits import EXPRESSION_KEY_WORK_MAX, KEY_CHARS_MAX
+from windlass.limits import EXECUTION_TREE_MAX, EXPRESSION_KEY_WORK_MAX, KEY_CHARS_MAX
 from windlass.model import strict_json
 from windlass.model.definition import Concurrency
 from windlass.model.execution_input import complete_input
@@ -45,7 +46,9 @@ class Start:
     input: Mapping[str, Any] = field(default_factory=dict)
     priority: int | None = None  # None: the definition's
     parent_job_id: UUID | None = None  # the step that waits for it
+    parent_id: UUID | None = None  # the execution of that step
     depth: int = 0
+    tree_max: int = EXECUTION_TREE_MAX  # executions below one root
     correlation_id: str | None = None
     trace_id: str | None = None
     owner: str | None = None
@@ -83,10 +86,13 @@ class Prepared:
     input: str
     key: str | None  # of its concurrency; None: it waits for no other
     concurrency: Concurrency | None
+    root_id: UUID | None = None  # known when its ancestors were asked; None: it has none
 
 
 async def start_many(database: Database, starts: Sequence[Start]) -> Started:
-    """Start them all or none. Raises NotFound, InvalidInput, and what its policy refuses."""
+    """Start them all or none. Raises NotFound, InvalidInput, what its policy refuses, and of a
+    child TreeFull and AncestorEnded.
+    """
     drafts = []
     for found in await prepare(database.run, starts):
         if isinstance(found, WindlassError):
@@ -190,8 +196,14 @@ async def begin(
         for draft, turn in zip(drafts, decided.standings, strict=True)
         if draft.execution_id in wanted
     ]
+    for draft, _ in chosen:
+        if draft.start.parent_id is not None:
+            draft.root_id = await ask_ancestors(connection, draft.start.parent_id)
     inserted = await connection.fetch(statement("execution_insert_many"), *_columns(chosen))
     made = {row["id"]: row["created_at"] for row in inserted}
+    for draft, _ in chosen:
+        if draft.root_id is not None and draft.execution_id in made:
+            await count_birth(connection, draft.root_id, draft.start.tree_max)
     boards: dict[UUID, Board] = {}
     for draft, turn in chosen:
         if draft.execution_id not in made:
@@ -264,6 +276,7 @@ def _columns(chosen: Sequence[tuple[Prepared, Standing]]) -> list[list[Any]]:
         [strict_json.write(list(start.tags)) if start.tags else None for start in starts],
         [turn.word == "begin" for _, turn in chosen],
         [_why_skipped(turn) for _, turn in chosen],
+        [draft.root_id for draft in drafts],
     ]
 
 

@@ -25,6 +25,7 @@ from windlass.engine.heed import heed
 from windlass.engine.progressed import Progressed
 from windlass.engine.signal_execution import ask
 from windlass.errors import Unavailable
+from windlass.limits import EXECUTION_TREE_MAX
 from windlass.store.database import BadValue, Database
 
 log = structlog.get_logger()
@@ -37,7 +38,10 @@ def needs_tending(progressed: Progressed) -> bool:
 
 
 async def tend(
-    database: Database, progressed: Progressed, troubled: Troubled | None = None
+    database: Database,
+    progressed: Progressed,
+    troubled: Troubled | None = None,
+    tree_max: int = EXECUTION_TREE_MAX,
 ) -> Finished:
     """One round; what came of it may need another. Never fails: what could not be looked after is
     left to those who look again.
@@ -64,7 +68,8 @@ async def tend(
         return await bury_unstorable(database, job_id, trouble)
 
     try:
-        await each("begin children", progressed.unbegun, begin_children, give_up)
+        begin = partial(begin_children, tree_max=tree_max)
+        await each("begin children", progressed.unbegun, begin, give_up)
         await each("ask", progressed.asked, ask, give_up)
         await each("heed", progressed.unheard, heed)
         if progressed.fans:
