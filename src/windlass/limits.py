@@ -494,7 +494,19 @@ IDEMPOTENCY_KEPT_SECONDS = 24 * 3600
 # How long a repeated request waits for the answer of the first one, and how often it looks.
 ANSWER_WAIT_SECONDS, ANSWER_LOOK_SECONDS = 10.0, 0.1
 assert ANSWER_LOOK_SECONDS < ANSWER_WAIT_SECONDS < WAIT_SECONDS_MAX
-PARTITIONS_AHEAD_DAYS = 7
+# Days of the history are made so far ahead; when so few are left, somebody is told.
+PARTITIONS_AHEAD_DAYS, PARTITIONS_LOW_DAYS = 14, 3
+assert PARTITIONS_LOW_DAYS < PARTITIONS_AHEAD_DAYS
+# Making or dropping a day waits for a lock so long (0012_history.sql has the number too), because
+# finishing waits behind it; what cannot be had is tried again a few times, then after a rest.
+DAY_LOCK_SECONDS, DAY_TRIES, DAY_TRY_AGAIN_SECONDS = 0.25, 3, 1.0
+RETAIN_SECONDS, RETAIN_AGAIN_SECONDS = 3600.0, 600.0
+assert DAY_LOCK_SECONDS < DAY_TRY_AGAIN_SECONDS < RETAIN_AGAIN_SECONDS < RETAIN_SECONDS
+# A day past the retention is thinned by so many blocks at a time. So many rows that are needed
+# still may move when it is dropped, while finishing waits; the last look may take so long.
+THIN_BLOCKS, DAY_KEPT_MAX, DAY_DROP_SECONDS = 256, 5_000, 600
+# So many ended parents of waiting jobs are kept beyond the retention.
+DAY_PARENTS_MAX = 100_000
 COUNTER_FOLD_SECONDS = 2.0
 # What only the leader does.
 SWEEP_EVERY_SECONDS, FORGET_EVERY_SECONDS = 300.0, 3600.0

@@ -8,6 +8,8 @@ from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
 from tests.engine.hands import sql
 from windlass.config import Settings
+from windlass.engine.doctor import doctor
+from windlass.engine.retain import retain
 from windlass.limits import METRIC_QUEUES_MAX
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
@@ -65,6 +67,19 @@ async def _until_ready(api: Served) -> None:
             async with api.client.get(api.url + "/health/ready") as answer:
                 if answer.status == 200:
                     return
+
+
+async def test_a_history_without_days_to_come_is_told_by_health_and_doctor(
+    patient_lane: None, api: Served
+) -> None:
+    async with api.database.side() as connection:
+        day = await connection.fetchval("SELECT to_char(now() + interval '2 days', 'YYYYMMDD')")
+        await connection.execute(f"DROP TABLE windlass.attempt_{day}")
+    health = await api.get("/health")
+    assert (health["status"], health["degraded"]) == ("degraded", ["partitions"])
+    assert dict((await doctor(api.database)).counts) == {"partitions": 1}
+    await retain(api.database, 14)
+    assert (await api.get("/health"))["status"] == "ok"
 
 
 async def test_metrics_tell_how_many_schedules_are_silent(

@@ -1,18 +1,31 @@
-"""Executions that ended long ago go, and what belongs to them; the others stay."""
+"""Executions that ended long ago go, and what belongs to them; others stay with all they need."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
+from tests.engine.aging import age, age_execution
+from tests.engine.endings import ended_as
 from tests.engine.executions import job, put, read
-from tests.engine.flow import Flow, noop
-from tests.engine.hands import sql, value
+from tests.engine.flow import FAILS, Flow, noop
+from tests.engine.hands import counted, end, register, sql, state, submit, take, true_counts, value
+from tests.engine.hands import noop as draft
+from windlass import ids
+from windlass.engine import partitions
 from windlass.engine import retain as retaining
+from windlass.engine.approvals import Decision, decide
+from windlass.engine.cancel import cancel
+from windlass.engine.job_at import job_at
+from windlass.engine.read_events import read_events_of_execution
 from windlass.engine.refresh import refresh
+from windlass.engine.replay import replay
+from windlass.engine.rerun import rerun
 from windlass.engine.retain import retain
 from windlass.engine.signal_execution import send_signal
+from windlass.model.outcome import Failed
 from windlass.store.database import Database
 
 AGED = """UPDATE windlass.execution
@@ -52,3 +65,148 @@ async def test_many_go_in_bounded_batches(
     assert (await retain(database, 7)).forgotten_executions == 5
     assert await value(database, "SELECT count(*) FROM windlass.execution") == 1
     assert (await read(database, kept))["id"] == kept
+
+
+ORDER = [
+    noop("charge"),
+    {"id": "ok", "kind": "approval", "needs": ["charge"], "input": {"title": "May I?"}},
+    noop("ship", "charge", "ok", input={"paid": "${steps.charge.output}"}),
+]
+
+
+async def approve(flow: Flow) -> None:
+    approval = await value(flow.database, "SELECT id FROM windlass.approval WHERE state = 'open'")
+    done = await decide(flow.database, approval, Decision(is_approved=True, by=None))
+    await flow.look_after(done.finished.progressed)
+
+
+async def days_of(database: Database, table: str = "job_history") -> set[str]:
+    """The partitions that hold something."""
+    rows = await sql(
+        database, f"SELECT DISTINCT tableoid::regclass::text AS name FROM windlass.{table}"
+    )
+    return {row["name"].removeprefix("windlass.") for row in rows}
+
+
+@pytest.mark.parametrize("kept_max", [0, 5_000])
+async def test_an_execution_that_waited_longer_than_the_retention_goes_on_as_if_it_had_not(
+    database: Database, monkeypatch: pytest.MonkeyPatch, kept_max: int
+) -> None:
+    # With 0 the day stays, thinned; otherwise it goes and what is needed of it moves.
+    monkeypatch.setattr(partitions, "DAY_KEPT_MAX", kept_max)
+    flow = await Flow.start(database, ORDER)
+    await flow.run()
+    other = await submit(database, *(draft(queue="other") for _ in range(20)))
+    node = await register(database)
+    await end(database, node, await take(database, node))
+    await age(database, other, 20)
+    day = await age_execution(database, flow.execution_id, 20)
+
+    await retain(database, 14)
+
+    assert await value(database, "SELECT count(*) FROM windlass.job_history") == 1
+    assert await days_of(database) == {
+        f"job_history_{day}" if kept_max == 0 else "job_history_rest"
+    }
+    assert await counted(database) == await true_counts(database)
+    await approve(flow)
+    assert await flow.run() == {"charge": "succeeded", "ok": "succeeded", "ship": "succeeded"}
+    assert flow.ran == ["charge", "ship"]
+    assert await flow.given("ship") == {"paid": "charge"}
+    assert await ended_as(flow) == "succeeded"
+
+
+async def test_an_execution_keeps_its_steps_and_events_until_it_goes_itself(
+    database: Database,
+) -> None:
+    flow = await Flow.start(database, ORDER)
+    await flow.run(charge=Failed("again", "later"))
+    await sql(database, "UPDATE windlass.job SET run_at = now() WHERE state = 'queued'")
+    await flow.run(charge=FAILS)
+    assert await ended_as(flow) == "failed"
+    day = await age_execution(database, flow.execution_id, 20)
+    execution = await read(database, flow.execution_id)
+    before = await read_events_of_execution(database, execution, None, 100)
+    assert await days_of(database, "attempt") == {f"attempt_{day}"}
+
+    done = await retain(database, 14)
+
+    assert len(done.dropped) == 4
+    after = await read_events_of_execution(database, execution, None, 100)
+    assert len(after) > 5
+    assert after == before
+    assert await days_of(database, "attempt") == {"attempt_rest"}
+    await sql(database, AGED, flow.execution_id, 16)
+    assert (await retain(database, 14)).forgotten_executions == 1
+    for rows in ("job_history", "attempt", "event WHERE noun IN ('job', 'execution')"):
+        assert await value(database, f"SELECT count(*) FROM windlass.{rows}") == 0, rows
+    assert await counted(database) == await true_counts(database) == {}
+
+
+async def test_steps_of_long_ago_serve_a_rerun_of_an_execution_that_ended_lately(
+    database: Database,
+) -> None:
+    flow = await Flow.start(database, ORDER)
+    await flow.run()
+    await age_execution(database, flow.execution_id, 20)
+    await retain(database, 14)
+    await approve(flow)
+    await flow.run(ship=FAILS)
+    assert await ended_as(flow) == "failed"
+    await retain(database, 14)
+    done = await rerun(database, flow.execution_id, "ship")
+    await flow.look_after(done.finished.progressed)
+    flow.outcomes.clear()
+    assert (await flow.run())["ship"] == "succeeded"
+    assert flow.ran == ["charge", "ship", "ship"]
+    assert await flow.given("ship") == {"paid": "charge"}
+
+
+async def test_a_job_of_long_ago_that_has_not_ended_is_told_whole(database: Database) -> None:
+    [job_id] = await submit(database, draft(max_attempts=3))
+    node = await register(database)
+    await end(database, node, await take(database, node), Failed("again", "later"))
+    day = await age(database, [job_id], 20)
+    [tried] = await database.read("attempt_list", [job_id])
+    await retain(database, 14)
+    assert await days_of(database, "attempt") == {"attempt_rest"}, day
+    shown = await job_at(database, job_id, tried["started_at"])
+    assert (shown["state"], shown["attempt"]) == ("running", 1)
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
+    await end(database, node, await take(database, node))
+    assert [row["attempt"] for row in await database.read("attempt_list", [job_id])] == [1]
+
+
+async def test_a_job_that_is_replayed_takes_what_is_known_of_it_along(database: Database) -> None:
+    [job_id] = await submit(database, draft(max_attempts=1))
+    node = await register(database)
+    await end(database, node, await take(database, node), Failed("once", "no"))
+    await age(database, [job_id], 14)
+    await retain(database, 14)
+    await replay(database, [job_id])
+    await retain(database, 13)
+    assert [row["attempt"] for row in await database.read("attempt_list", [job_id])] == [1]
+    events = await sql(database, "SELECT type FROM windlass.event WHERE job_id = $1", job_id)
+    assert sorted(row["type"] for row in events) == ["finished", "replayed"]
+
+
+async def test_a_parent_that_a_waiting_job_names_stays(database: Database) -> None:
+    old, _, child = await submit(
+        database, draft(), draft(delay_seconds=3600), draft(depends_on_places=(0, 1))
+    )
+    node = await register(database)
+    await end(database, node, await take(database, node))
+    await age(database, [old], 20)
+    # An id tells when its job was made.
+    made = ids.uuid7_at(datetime.now(UTC) - timedelta(days=20))
+    async with database.side(readonly=False) as connection:
+        await connection.execute("SET LOCAL session_replication_role = replica")
+        await connection.execute("UPDATE windlass.job_history SET id = $1", made)
+        await connection.execute(
+            "UPDATE windlass.job SET depends_on = array_replace(depends_on, $1, $2)", old, made
+        )
+    await retain(database, 14)
+    assert await state(database, made) == "succeeded"
+    await cancel(database, [child])
+    await retain(database, 14)
+    assert await database.read("job_get_many", [made]) == [], "nobody waits beside it any more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncpg
 
+from windlass.limits import PARTITIONS_AHEAD_DAYS
 from windlass.store.statements import statement
 
 TABLES = (
@@ -23,6 +24,6 @@ async def wipe(url: str) -> None:
         # Days that a test made or dropped.
         for day in await connection.fetch(statement("partition_list"), 0):
             await connection.execute(f"DROP TABLE windlass.{day['partition']}")
-        await connection.execute(statement("partition_ensure").replace("$1", "7"))
+        await connection.execute(f"SELECT windlass.ensure_partitions({PARTITIONS_AHEAD_DAYS})")
     finally:
         await connection.close()

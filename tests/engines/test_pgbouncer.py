@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.engine.hands import noop, register, states, submit, take, value
+from tests.engine.aging import age
+from tests.engine.hands import end, noop, register, states, submit, take, value
 from tests.engines.bouncer import open_bouncer
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
 from tests.faults.until import until
 from windlass.engine.finished import Finished
-from windlass.model.outcome import Succeeded
+from windlass.engine.partitions import TABLES
+from windlass.engine.retain import retain
+from windlass.model.outcome import Failed, Succeeded
 from windlass.model.settle import settle
 from windlass.runtime.own_end import end_with
 from windlass.runtime.own_transaction import OwnTransaction
@@ -49,6 +52,29 @@ async def test_each_turn_has_its_settings_and_leaves_none_behind(bouncer_url: st
                 assert await hot.fetchval("SHOW statement_timeout") == "30s"
                 assert await side.fetchval("SHOW enable_seqscan") == "on"
                 assert await side.fetchval("SHOW jit") == "off"
+    finally:
+        await database.close()
+
+
+async def test_days_come_and_go(bouncer_url: str) -> None:
+    await migrate(bouncer_url)
+    database = Database(bouncer_url)
+    await database.open()
+    try:
+        missing = await value(database, "SELECT to_char(now() + interval '5 days', 'YYYYMMDD')")
+        async with database.side() as connection:
+            await connection.execute(f"DROP TABLE windlass.event_{missing}")
+        kept, gone = await submit(database, noop(max_attempts=2), noop())
+        node = await register(database)
+        by_id = {attempt.job_id: attempt for attempt in await take(database, node)}
+        await end(database, node, by_id[kept], Failed("again", "later"))
+        await end(database, node, by_id[gone])
+        day = await age(database, [kept, gone], 20)
+        done = await retain(database, 14)
+        assert (done.made, done.is_whole) == (1, True)
+        assert sorted(done.dropped) == sorted(f"{table}_{day}" for table in TABLES)
+        assert await states(database, [kept]) == ["queued"]
+        assert len(await database.read("attempt_list", [kept, gone])) == 1
     finally:
         await database.close()
 

@@ -6,6 +6,9 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
+
+from tests.engine.aging import age
 from tests.engine.hands import (
     counted,
     door,
@@ -17,10 +20,15 @@ from tests.engine.hands import (
     submit_one,
     take,
     true_counts,
+    until,
     value,
 )
+from windlass.engine import partitions
+from windlass.engine.cancel import cancel
+from windlass.engine.partitions import are_low
 from windlass.engine.replay import replay
 from windlass.engine.retain import fold_counters, retain
+from windlass.limits import PARTITIONS_AHEAD_DAYS
 from windlass.model.outcome import Failed
 from windlass.store.database import Database
 
@@ -87,9 +95,90 @@ async def test_the_coming_days_have_their_partitions_already(database: Database)
     made = {
         one[0] for one in await sql(database, "SELECT relname FROM pg_class WHERE relkind = 'r'")
     }
-    days = {f"{day(-ahead):%Y%m%d}" for ahead in range(8)}
+    days = {f"{day(-ahead):%Y%m%d}" for ahead in range(PARTITIONS_AHEAD_DAYS + 1)}
     assert {f"{table}_{name}" for table in TABLES for name in days} <= made
-    assert (await retain(database, 7)).made == 0
+    done = await retain(database, 7)
+    assert (done.made, done.days_ahead, done.is_whole) == (0, PARTITIONS_AHEAD_DAYS, True)
+
+
+async def test_a_day_that_is_made_apart_is_as_one_that_is_made_in_place(database: Database) -> None:
+    """The indexes, checks and triggers of the table are those of the day."""
+    new, old = f"{day(-2):%Y%m%d}", await make_day(database, 20)
+    for table in TABLES:
+        await sql(database, f"DROP TABLE windlass.{table}_{new}")
+    assert (await retain(database, 30)).made == len(TABLES)
+    for table in TABLES:
+        of_a_day = """SELECT array_agg(line ORDER BY line) FROM (
+            SELECT replace(indexdef, $1, 'x') AS line FROM pg_indexes WHERE tablename = $1
+            UNION ALL SELECT conname || pg_get_constraintdef(oid) FROM pg_constraint
+            WHERE conrelid = to_regclass('windlass.' || $1) AND contype = 'c'
+            UNION ALL SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass('windlass.' || $1)
+            UNION ALL SELECT attname || format_type(atttypid, atttypmod) || attnotnull
+            FROM pg_attribute WHERE attrelid = to_regclass('windlass.' || $1) AND attnum > 0
+        ) lines"""
+        made = await value(database, of_a_day, f"{table}_{new}")
+        assert len(made) > 5
+        assert made == await value(database, of_a_day, f"{table}_{old}"), table
+        apart = """SELECT count(*) FROM pg_index x WHERE x.indrelid = $1::text::regclass
+                   AND NOT EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = x.indexrelid)"""
+        assert await value(database, apart, f"windlass.{table}_{new}") == 0
+
+
+async def test_who_reads_the_history_stops_neither_finishing_nor_the_rest_of_the_house(
+    database: Database,
+) -> None:
+    old = await make_day(database, 20)
+    await ended_long_ago(database, 20, "old")
+    for table in TABLES:
+        await sql(database, f"DROP TABLE windlass.{table}_{day(-2):%Y%m%d}")
+    node = await register(database)
+    await submit(database, *(noop() for _ in range(200)))
+    async with database.side() as reader, reader.transaction():
+        for table in TABLES:  # a dump
+            await reader.fetch(f"SELECT count(*) FROM windlass.{table}")
+        keeping = asyncio.create_task(retain(database, 14))
+        # Without a bound on its wait for a lock it would take as long as the reader.
+        async with asyncio.timeout(25):
+            while attempts := await take(database, node, 10):
+                await end(database, node, attempts)
+            done = await keeping
+    assert await counted(database) == {"default": {"succeeded": 200}}, "the old one is forgotten"
+    assert (done.made, done.days_ahead, done.is_whole) == (0, 1, False)
+    assert await are_low(database)
+    assert set(done.overdue) == {f"{table}_{old}" for table in TABLES}
+    again = await retain(database, 14)
+    assert (again.made, again.days_ahead) == (3, PARTITIONS_AHEAD_DAYS)
+    assert set(again.dropped) == set(done.overdue)
+    assert again.is_whole
+    assert not await are_low(database)
+
+
+async def test_a_large_day_goes_in_bites_and_an_interrupted_one_is_gone_on_with(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "THIN_BLOCKS", 1)
+    old = await make_day(database, 20)
+    names = [f"key {n}" for n in range(200)]
+    jobs = await submit(database, *(noop(key=name, queue="q") for name in names))
+    await cancel(database, jobs)
+    await age(database, jobs, 20)
+    blocks = (await database.read("table_blocks", f"job_history_{old}"))[0]["blocks"]
+    assert blocks > 3
+    async with database.side() as other, other.transaction():
+        # Somebody holds a row near the end: what lies before it goes meanwhile, and is uncounted.
+        await other.fetch(
+            f"SELECT FROM windlass.job_history_{old} WHERE ctid >= $1 FOR SHARE", (blocks - 1, 0)
+        )
+        keeping = asyncio.create_task(retain(database, 14))
+        left = f"SELECT count(*) < 100 FROM windlass.job_history_{old}"
+        await until(database, left, seconds=60)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+    assert 0 < (await counted(database))["q"]["cancelled"] < 100
+    assert await counted(database) == await true_counts(database)
+    assert f"job_history_{old}" in (await retain(database, 14)).dropped
+    assert await counted(database) == await true_counts(database) == {}
+    assert await value(database, "SELECT count(*) FROM windlass.job_key") == 0
 
 
 async def test_missing_partitions_are_made_by_many_nodes_at_once(database: Database) -> None:
@@ -179,13 +268,13 @@ async def test_a_replay_across_days_keeps_what_was_known(database: Database) -> 
 
 
 async def test_idempotency_records_are_forgotten_after_their_day(database: Database) -> None:
-    for key, age in (("old", "25 hours"), ("new", "23 hours")):
+    for key, since in (("old", "25 hours"), ("new", "23 hours")):
         await sql(
             database,
             """INSERT INTO windlass.idempotency
                VALUES ('owner', $1, '', '{}', now() - $2::text::interval)""",
             key,
-            age,
+            since,
         )
     assert (await retain(database, 14)).forgotten_keys == 1
     assert await value(database, "SELECT array_agg(key) FROM windlass.idempotency") == ["new"]

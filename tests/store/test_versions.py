@@ -85,4 +85,5 @@ async def test_every_statement_is_understood(older: Database) -> None:
     async with older.side() as connection:
         for name in names:
             text = statement(name).replace("{where}", "true")
-            await connection.prepare(text.replace("{partition}", "windlass.job_history_rest"))
+            table = f"windlass.{name.removesuffix('_thin')}_rest"
+            await connection.prepare(text.replace("{partition}", table))

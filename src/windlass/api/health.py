@@ -20,6 +20,7 @@ from windlass.api.route import Answer, Call, Route
 from windlass.api.view import shown
 from windlass.clock import monotonic
 from windlass.engine.leader import read_leader
+from windlass.engine.partitions import are_low
 from windlass.engine.stats import Counters
 from windlass.errors import Unavailable
 from windlass.supervise import supervisor
@@ -56,6 +57,8 @@ class Health:
         if self._parts.lane.is_shared:
             degraded.append("redis_shared")
         degraded += supervisor().down
+        if database is not None and await self._lacks_partitions():
+            degraded.append("partitions")
         status = "down" if database is None else "degraded" if degraded else "ok"
         answer = {
             "status": status,
@@ -83,6 +86,13 @@ class Health:
     async def _redis_ms(self) -> float | None:
         seconds = await self._parts.lane.ping_seconds()
         return None if seconds is None else seconds * 1000
+
+    async def _lacks_partitions(self) -> bool:
+        """Whether the history will soon have no partition for its next day."""
+        try:
+            return await asyncio.wait_for(are_low(self._parts.database), PROBE_SECONDS)
+        except (Unavailable, TimeoutError):
+            return False
 
     async def _leader(self) -> str | None:
         try:

@@ -1,9 +1,9 @@
 """Look over the whole database: is everything as we promise, and what would mend it?
 
 Checks G10 (events fold to rows), that no job is without an owner, that parents and children are
-linked, that locks are held and waited for by living jobs, counters against truth, and that the
-ledgers of schedules have no gaps. Repairs, when asked, only what cannot do harm: links, what a job
-waits for, and counters. May run beside working nodes.
+linked, that locks are held and waited for by living jobs, counters against truth, that the ledgers
+of schedules have no gaps, and that the days to come have their partitions. Repairs, when asked,
+only what cannot do harm: links, what a job waits for, and counters. May run beside working nodes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from windlass.engine.check_folds import check_folds
 from windlass.engine.check_ledger import check_ledger
 from windlass.engine.check_links import check_links, check_owners
 from windlass.engine.check_locks import check_locks
+from windlass.engine.check_partitions import check_partitions
 from windlass.engine.finding import Finding
 from windlass.store.database import Database
 
@@ -60,4 +61,5 @@ async def doctor(
     report.add(await check_locks(database, repair=repair))
     report.add(await check_counters(database, repair=repair))
     report.add(await check_ledger(database))
+    report.add(await check_partitions(database))
     return report

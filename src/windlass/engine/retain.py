@@ -1,19 +1,31 @@
-"""Keep the house: partitions for the days to come, nothing past the retention, folded counters."""
+"""Keep the house: partitions for the days to come, nothing past the retention, folded counters.
+
+Owns: one round of housekeeping. Promises: what one part of it cannot do keeps no other part from
+being done, and is said; whatever is to be forgotten is forgotten to the end, in bounded bites.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+import structlog
+
 from windlass.engine.checkpoint import forget_checkpoints
 from windlass.engine.ledger import forget_firings
+from windlass.engine.partitions import Dropped, Made, days_ahead, drop_days, make_days
 from windlass.engine.secrets import forget_expired_secrets
-from windlass.errors import Unavailable
-from windlass.limits import IDEMPOTENCY_KEPT_SECONDS, PARTITIONS_AHEAD_DAYS
-from windlass.store.database import Connection, Database, Record
-from windlass.store.statements import statement
+from windlass.errors import WindlassError
+from windlass.limits import (
+    IDEMPOTENCY_KEPT_SECONDS,
+    PARTITIONS_AHEAD_DAYS,
+    PARTITIONS_LOW_DAYS,
+)
+from windlass.store.database import Database
 
-REST_BATCH: Final = 10_000
+log = structlog.get_logger()
+
 EXECUTIONS_BATCH: Final = 2_000
 
 
@@ -21,61 +33,73 @@ EXECUTIONS_BATCH: Final = 2_000
 class Retained:
     made: int = 0
     dropped: list[str] = field(default_factory=list)
+    overdue: list[str] = field(default_factory=list)  # days that could not be dropped yet
+    days_ahead: int = PARTITIONS_AHEAD_DAYS  # that have their partitions
     forgotten_keys: int = 0
     forgotten_executions: int = 0
     forgotten_firings: int = 0
+    troubles: list[str] = field(default_factory=list)  # what was not done, to be tried again
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is nothing to come back for before the next round is due."""
+        return not self.troubles and not self.overdue
 
 
 async def retain(database: Database, retention_days: int) -> Retained:
     """Idempotent; any node may run it at any time."""
     done = Retained()
-    made = await database.read("partition_ensure", PARTITIONS_AHEAD_DAYS)
-    done.made = made[0]["made"]
-    for row in await database.read("partition_list", retention_days):
-        if await _drop(database, row["parent"], row["partition"]):
-            done.dropped.append(row["partition"])
-    await _forget_rest(database, retention_days)
-    done.forgotten_executions = await _forget_executions(database, retention_days)
-    done.forgotten_firings = await forget_firings(database, retention_days)
-    await forget_checkpoints(database, retention_days)
-    forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
-    done.forgotten_keys = forgotten[0]["forgotten"]
-    await forget_expired_secrets(database)
+
+    async def make() -> None:
+        _tell_made(done, await make_days(database))
+        done.days_ahead = await days_ahead(database)
+
+    async def executions() -> None:
+        done.forgotten_executions = await _forget_executions(database, retention_days)
+
+    async def days() -> None:
+        _tell_dropped(done, await drop_days(database, retention_days))
+
+    async def firings() -> None:
+        done.forgotten_firings = await forget_firings(database, retention_days)
+
+    async def checkpoints() -> None:
+        await forget_checkpoints(database, retention_days)
+
+    async def keys() -> None:
+        forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
+        done.forgotten_keys = forgotten[0]["forgotten"]
+
+    async def secrets() -> None:
+        await forget_expired_secrets(database)
+
+    # Executions before days: a step goes with its execution. Checkpoints after: they go with jobs.
+    for part in (make, executions, days, firings, checkpoints, keys, secrets):
+        await _guarded(done, part)
+    if done.days_ahead < PARTITIONS_LOW_DAYS:
+        log.warning("partitions_low", days_ahead=done.days_ahead, wanted=PARTITIONS_AHEAD_DAYS)
     return done
 
 
-async def _drop(database: Database, parent: str, partition: str) -> bool:
-    """Drop one day. Its jobs leave the counters and free their unique keys in the same transaction.
-
-    The names come from pg_class, are ours, and are quoted; DDL takes no parameters.
-    """
-
-    async def work(connection: Connection[Record]) -> bool:
-        await connection.execute("SET LOCAL lock_timeout = '2s'")
-        # One node at a time: the others would wait for a table that is gone when they get it.
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtext('windlass.retain'))")
-        if await connection.fetchval("SELECT to_regclass($1)", f"windlass.{partition}") is None:
-            return False  # another node was first
-        await connection.execute(f'LOCK TABLE windlass."{partition}" IN ACCESS EXCLUSIVE MODE')
-        if parent == "job_history":
-            for name in ("partition_uncount", "partition_unkey", "partition_unnote"):
-                sql = statement(name).replace("{partition}", f'windlass."{partition}"')
-                await connection.execute(sql)
-        await connection.execute(f'DROP TABLE windlass."{partition}"')
-        return True
-
+async def _guarded(done: Retained, part: Callable[[], Awaitable[None]]) -> None:
     try:
-        return await database.together(work)
-    except Unavailable:
-        return False  # somebody is reading it; it goes in the next round, and the others go now
+        await part()
+    except WindlassError as trouble:
+        done.troubles.append(f"{part.__name__}: {trouble}")
+        log.warning("retain_waits", part=part.__name__, reason=str(trouble))
 
 
-async def _forget_rest(database: Database, retention_days: int) -> None:
-    async def work(connection: Connection[Record]) -> None:
-        await connection.fetch(statement("verb_set"), "delete")
-        await connection.fetch(statement("rest_forget"), retention_days, REST_BATCH)
+def _tell_made(done: Retained, made: Made) -> None:
+    done.made = made.count
+    if made.busy:
+        done.troubles.append(f"somebody reads {', '.join(made.busy)}")
+        log.warning("partitions_not_made", tables=made.busy)
 
-    await database.together(work)
+
+def _tell_dropped(done: Retained, dropped: Dropped) -> None:
+    done.dropped, done.overdue = dropped.partitions, dropped.overdue
+    if dropped.overdue:
+        log.warning("days_not_dropped", partitions=dropped.overdue)
 
 
 async def _forget_executions(database: Database, retention_days: int) -> int:

@@ -82,6 +82,7 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         database=parts.database,
         follower=parts.follower,
         worker=worker,
+        metrics=parts.metrics,
         retention_days=parts.settings.retention_days,
     )
     born = Incarnation(

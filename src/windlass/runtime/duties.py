@@ -9,13 +9,18 @@ from windlass.chance import chance
 from windlass.engine.follow import Follower
 from windlass.engine.rescue import BATCH, recover
 from windlass.engine.retain import fold_counters, retain
-from windlass.limits import COUNTER_FOLD_SECONDS, RESCUE_INTERVAL_SECONDS
+from windlass.limits import (
+    COUNTER_FOLD_SECONDS,
+    RESCUE_INTERVAL_SECONDS,
+    RETAIN_AGAIN_SECONDS,
+    RETAIN_SECONDS,
+)
 from windlass.runtime.lock_keeper import LockKeeper
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker import Worker
 from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
 
-RETAIN_SECONDS = 3600.0
 CANCEL_POLL_SECONDS = 1.0
 STOP_CANCELLED = "stop cancelled"
 RECONCILE_SECONDS = 15.0
@@ -28,6 +33,7 @@ class Duties:
     database: Database
     follower: Follower
     worker: Worker
+    metrics: Metrics
     retention_days: int
 
     def loops(self) -> list[Loop]:
@@ -55,8 +61,10 @@ class Duties:
         return COUNTER_FOLD_SECONDS if folded else 5 * COUNTER_FOLD_SECONDS
 
     async def retain(self) -> float:
-        await retain(self.database, self.retention_days)
-        return RETAIN_SECONDS
+        retained = await retain(self.database, self.retention_days)
+        self.metrics.retained(retained.days_ahead, len(retained.overdue))
+        # What somebody's open transaction stood in the way of has days of time.
+        return RETAIN_SECONDS if retained.is_whole else RETAIN_AGAIN_SECONDS
 
     async def stop_cancelled(self) -> float:
         """Who cancels tells us at once; this is for when that does not reach us."""

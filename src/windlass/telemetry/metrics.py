@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX
+from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX, PARTITIONS_AHEAD_DAYS
 from windlass.model.settle import Settlement
 from windlass.telemetry.age import Age
 from windlass.telemetry.buckets import LabelledBuckets
@@ -123,6 +123,17 @@ class Metrics:
             ["what"],
             registry=self.registry,
         )
+        self._days_ahead = Gauge(
+            "windlass_partition_days_ahead",
+            "Days after today that the history has its partitions for, as of the last look",
+            registry=self.registry,
+        )
+        self._days_ahead.set(PARTITIONS_AHEAD_DAYS)  # until somebody has looked
+        self._overdue = Gauge(
+            "windlass_partitions_overdue",
+            "Days past the retention that could not be dropped, as of the last try",
+            registry=self.registry,
+        )
         # Read when somebody asks: they change with every attempt.
         self.slots: Callable[[], Mapping[str, int]] = dict
         slots = Gauge("windlass_slots", "Slots of this node", ["state"], registry=self.registry)
@@ -179,6 +190,10 @@ class Metrics:
             counted[queue, outcome] = counted.get((queue, outcome), 0) + 1
         for labels, count in counted.items():
             self._jobs.labels(*labels).inc(count)
+
+    def retained(self, days_ahead: int, overdue: int) -> None:
+        self._days_ahead.set(days_ahead)
+        self._overdue.set(overdue)
 
     def delivered(self, outcome: str, status_code: int | None) -> None:
         key = outcome, 0 if status_code is None else status_code // 100
