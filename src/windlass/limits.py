@@ -330,6 +330,19 @@ assert EXPRESSION_DEPTH_MAX <= JSON_DEPTH_MAX, "what is written as deep may be a
 assert EXPRESSION_CHAIN_MAX < EXPRESSION_NODES_MAX < EXPRESSION_CHARS_MAX
 assert EXPECT_CHARS_MAX <= EXPRESSION_CHARS_MAX
 assert EXPECT_WORK_MAX <= EXPRESSION_WORK_MAX
+# JSON Schemas. Patterns: how long, and how much work to compile (model.text_pattern; a unit is less
+# than a tenth of a millisecond): one, and all of a definition.
+PATTERN_CHARS_MAX, PATTERN_COST_MAX, DEFINITION_PATTERNS_COST_MAX = 500, 1_000, 10_000
+# A process keeps so many compiled ones that take little, and fewer of the others.
+PATTERN_CHEAP_COST_MAX, PATTERNS_CHEAP_KEPT_MAX, PATTERNS_COSTLY_KEPT_MAX = 100, 256, 20
+assert PATTERN_CHEAP_COST_MAX < PATTERN_COST_MAX < DEFINITION_PATTERNS_COST_MAX
+assert DEFINITION_PATTERNS_COST_MAX <= PATTERN_COST_MAX * PATTERNS_COSTLY_KEPT_MAX
+# What checking a value may be (model.json_schema; a unit is one or two microseconds, the largest
+# input has half a million values); and so much of it is done on the loop, the rest in a thread.
+SCHEMA_WORK_MAX, SCHEMA_QUICK_WORK_MAX = 600_000, 4_000
+# Of a job of a plugin's kind, which is always checked on the loop, by a schema of the plugin's.
+SCHEMA_JOB_WORK_MAX = 200_000
+assert SCHEMA_QUICK_WORK_MAX < SCHEMA_JOB_WORK_MAX < SCHEMA_WORK_MAX
 # A template: its expressions, which share one evaluation's work, and what it may be filled to.
 TEMPLATE_EXPRESSIONS_MAX, TEMPLATE_BYTES_MAX = 1_000, INPUT_BYTES_MAX
 assert TEMPLATE_BYTES_MAX <= RESULT_BYTES_MAX, "`transform` makes a result of it"

@@ -134,6 +134,21 @@ async def test_heavy_outputs_of_many_executions_are_all_written(database: Databa
     assert [msgspec.json.decode(row["output"]) for row in rows] == [{"n": 20_000}] * 8
 
 
+async def test_a_schema_that_is_much_work_does_not_freeze_the_loop(database: Database) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"list": {"uniqueItems": True, "items": {"enum": list(range(20_000))}}},
+    }
+    read = trust_definition({"name": "checked", "steps": [noop("a")], "inputs": schema})
+    await publish(database, read, by=None)
+    starts = Starts(database, lambda finished: None)
+    async with watched_loop():
+        begun = await asyncio.gather(
+            *(starts.start(Start(workflow="checked", input=INPUT)) for _ in range(3))
+        )
+    assert len({one.row["id"] for one in begun}) == 3
+
+
 async def states_of(database: Database, execution_ids: list[UUID]) -> dict[UUID, dict[str, str]]:
     rows = await sql(
         database,

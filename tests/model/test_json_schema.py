@@ -11,7 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from windlass.model.json_schema import PROBLEMS_MAX, value_problems, with_defaults
+from windlass.model.json_schema import (
+    PROBLEMS_MAX,
+    Allowance,
+    TooMuchToCheck,
+    value_problems,
+    with_defaults,
+)
 from windlass.model.json_schema_check import schema_mistakes
 
 SEED = int(os.environ.get("WINDLASS_TEST_SEED", "1"))
@@ -196,3 +202,91 @@ def test_a_second_opinion_agrees(value: Any, schema: Any) -> None:
     assert schema_mistakes(schema) == []
     ours = value_problems(value, schema) == []
     assert ours == jsonschema_rs.validator_for(schema).is_valid(value), (SEED, schema, value)
+
+
+# Each took seconds of a frozen loop; a busy machine takes its time too.
+SECONDS_MAX = 5.0
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        (["abc"] * 100_000, {"items": {"pattern": "^[a-z]{1,900}$"}}),
+        (["abc"] * 20_000, {"items": {"pattern": r"^\w{1,30}$"}}),
+        (list(range(20_000)), {"items": {"enum": list(range(-1_000, 20_000))}}),
+        (["x"] * 20_000, {"items": {"enum": [{"a": [0.0] * 5_000}, "x"]}}),
+        ([[0.0] * 500] * 500, {"uniqueItems": True}),
+        ([{"a": [1] * 5_000}] * 50, {"items": {"anyOf": [{"const": {"b": 1}}] * 500}}),
+        ([{}] * 100_000, {"items": {"required": [f"n{n}" for n in range(50_000)]}}),
+        (
+            [{"x": 1}] * 50_000,
+            {
+                "items": {
+                    "not": {
+                        "properties": {f"n{n}": {} for n in range(20_000)},
+                        "additionalProperties": False,
+                    }
+                }
+            },
+        ),
+        ({"k" * 300_000: [1] * 300_000}, {"additionalProperties": {"items": {"minimum": 0}}}),
+        ([1] * 200_000, {"items": {"type": ["string"] * 50_000}}),
+        ([0.3] * 100_000, {"items": {"multipleOf": 0.1}}),
+    ],
+)
+def test_no_value_and_schema_take_long_together(value: Any, schema: Any) -> None:
+    began = time.process_time()
+    value_problems(value, schema)
+    assert time.process_time() - began < SECONDS_MAX
+
+
+@pytest.mark.parametrize(
+    ("value", "part", "is_good"),
+    [
+        (10**400, 0.5, True),
+        (10**400 + 1, 2, False),
+        (1e308, 1e-308, True),
+        (5e-324, 1e308, False),
+        (10**400, 1e308, True),
+        (0.3, 0.1, True),
+        (0.35, 0.1, False),
+        (1e-9, 1, False),
+        (4.35, 0.01, True),
+        (-7, 3.5, True),
+        (0, 1e-300, True),
+    ],
+)
+def test_multiples_are_exact_however_large_or_small(
+    value: float, part: float, is_good: bool
+) -> None:
+    assert (value_problems(value, {"multipleOf": part}) == []) is is_good
+
+
+def test_a_pattern_that_takes_long_to_compile_is_refused_with_another_way() -> None:
+    [(pointer, detail)] = schema_mistakes({"pattern": r"^\w{1,255}$"})
+    assert pointer == "/pattern"
+    assert "[A-Za-z0-9_]" in detail
+    assert schema_mistakes({"pattern": "^[A-Za-z0-9_]{1,255}$"}) == []
+
+
+def test_an_ordinary_schema_takes_the_largest_input() -> None:
+    value = {"lines": [{"count": 1 + n % 9} for n in range(60_000)], "code": "AB12"}
+    assert value_problems(value, ORDER) == []
+    texts = [f"user{n}@shop.example" for n in range(30_000)]
+    schema = {"items": {"type": "string", "pattern": r"^[\w.+-]+@[\w-]+(\.[\w-]+)+$"}}
+    assert value_problems(texts, schema) == []
+    assert value_problems(texts, {"uniqueItems": True, "items": {"enum": texts}}) == []
+
+
+def test_constants_of_schemas_that_differ_are_told_apart() -> None:
+    schema = {"items": {"anyOf": [{"const": n} for n in range(20)]}}
+    assert value_problems(list(range(20)), schema) == []
+    assert value_problems([20], schema)
+
+
+def test_what_is_allowed_for_a_moment_is_no_judgement_when_it_is_too_little() -> None:
+    allowance = Allowance(100)
+    assert value_problems([1] * 10, {"items": {"type": "integer"}}, allowance=allowance) == []
+    assert allowance.left < 100
+    with pytest.raises(TooMuchToCheck):
+        value_problems([1] * 1_000, {"items": {"type": "integer"}}, allowance=allowance)

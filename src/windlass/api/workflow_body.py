@@ -17,6 +17,7 @@ from windlass.errors import InvalidInput, MalformedBody
 from windlass.model import strict_yaml
 from windlass.model.definition import Definition, Problem
 from windlass.model.definition_read import read_definition
+from windlass.model.json_schema_check import has_patterns
 from windlass.model.known_kinds import KnownKinds, TaskShape
 
 _YAML: Final = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
@@ -55,7 +56,7 @@ async def read_sent(request: Call) -> Sent:
 async def check(parts: ApiParts, document: Any, size: int) -> Definition | list[Problem]:
     """The definition, or everything that is wrong with it."""
     kinds = known_kinds(parts)
-    if size > _CHECK_HERE_BYTES_MAX:
+    if size > _CHECK_HERE_BYTES_MAX or has_patterns(document):
         return await asyncio.to_thread(read_definition, document, kinds)
     return read_definition(document, kinds)
 

@@ -16,9 +16,11 @@ import msgspec
 from windlass import ids
 from windlass.engine.awaited import end_awaited
 from windlass.engine.finished import Finished
+from windlass.engine.turn_apart import apart
 from windlass.errors import Conflict, FieldProblem, InvalidInput, NotFound
+from windlass.limits import SCHEMA_QUICK_WORK_MAX
 from windlass.model import strict_json
-from windlass.model.json_schema import value_problems
+from windlass.model.json_schema import Allowance, TooMuchToCheck, value_problems
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -60,7 +62,7 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
             state = row["state"] if row["state"] != "open" else "void"
             raise AlreadyDecided(approval_id, state, row["decided_by"])
         if decision.is_approved:
-            _check_answer(row, decision.answer)
+            await _check_answer(row, decision.answer)
         finished = await end_awaited(connection, {row["job_id"]: _outcome(decision)})
         if row["job_id"] not in finished.ended:
             raise AlreadyDecided(approval_id, "void", None)
@@ -95,10 +97,14 @@ async def open_approvals(connection: Connection[Record], steps: Sequence[Record]
     )
 
 
-def _check_answer(row: Record, answer: Any) -> None:
+async def _check_answer(row: Record, answer: Any) -> None:
     if row["form"] is None:
         return
-    problems = value_problems(answer, msgspec.json.decode(row["form"]))
+    form = msgspec.json.decode(row["form"])
+    try:
+        problems = value_problems(answer, form, allowance=Allowance(SCHEMA_QUICK_WORK_MAX))
+    except TooMuchToCheck:
+        problems = await apart(value_problems, answer, form)
     if problems:
         raise InvalidInput(
             *(FieldProblem(pointer=f"/answer{at}", detail=detail) for at, detail in problems)

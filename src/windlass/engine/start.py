@@ -24,13 +24,20 @@ from windlass.engine.progressed import Progressed
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
 from windlass.engine.tree import ask_ancestors, count_birth
+from windlass.engine.turn_apart import apart
 from windlass.engine.turns import Standing, take_turns
 from windlass.errors import InvalidInput, NotFound, WindlassError
-from windlass.limits import EXECUTION_TREE_MAX, EXPRESSION_KEY_WORK_MAX, KEY_CHARS_MAX
+from windlass.limits import (
+    EXECUTION_TREE_MAX,
+    EXPRESSION_KEY_WORK_MAX,
+    KEY_CHARS_MAX,
+    SCHEMA_QUICK_WORK_MAX,
+)
 from windlass.model import strict_json
 from windlass.model.definition import Concurrency
 from windlass.model.execution_input import complete_input
 from windlass.model.expression import Run, Unanswerable
+from windlass.model.json_schema import Allowance, TooMuchToCheck
 from windlass.model.placement import shard_of
 from windlass.model.plan import Plan
 from windlass.store.database import Connection, Database, Record
@@ -130,6 +137,7 @@ async def prepare(
         for row in await fetch("definition_get_many", *columns):
             plans[row["hash"]] = learn(row["hash"], row["definition"])
     drafts: list[Prepared | WindlassError] = []
+    allowance = Allowance(SCHEMA_QUICK_WORK_MAX)
     for place, start in enumerate(starts):
         asked = (start.workflow, start.version or 0)
         if asked not in found:
@@ -139,14 +147,19 @@ async def prepare(
         row = found[asked]
         at = f"/{place}" if is_batch and len(starts) > 1 else ""
         try:
-            drafts.append(_drafted(start, row, plans[row["hash"]], at))
+            drafts.append(await _drafted(start, row, plans[row["hash"]], at, allowance))
         except InvalidInput as trouble:
             drafts.append(trouble)
     return drafts
 
 
-def _drafted(start: Start, row: Record, plan: Plan, at: str) -> Prepared:
-    given = complete_input(plan.definition, start.input, at)
+async def _drafted(
+    start: Start, row: Record, plan: Plan, at: str, allowance: Allowance
+) -> Prepared:
+    try:
+        given = complete_input(plan.definition, start.input, at, allowance)
+    except TooMuchToCheck:
+        given = await apart(complete_input, plan.definition, start.input, at)
     try:
         text = strict_json.write(given)
     except ValueError as trouble:

@@ -11,7 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from windlass.errors import InvalidInput
-from windlass.limits import CONCURRENT_MAX, DEFINITION_BYTES_MAX, STEPS_MAX
+from windlass.limits import (
+    CONCURRENT_MAX,
+    DEFINITION_BYTES_MAX,
+    DEFINITION_PATTERNS_COST_MAX,
+    STEPS_MAX,
+)
 from windlass.model import definition_fields as fields
 from windlass.model import strict_json
 from windlass.model.canonical import canonical_json, hash_of
@@ -27,7 +32,7 @@ from windlass.model.definition_graph import Graph, graph_of
 from windlass.model.definition_names import check_names
 from windlass.model.definition_reading import Enough, Reading
 from windlass.model.definition_step import read_step
-from windlass.model.json_schema_check import schema_mistakes
+from windlass.model.json_schema_check import patterns_cost, schema_mistakes
 from windlass.model.known_kinds import KnownKinds
 from windlass.model.pointer import step as pointer_to
 from windlass.model.submission import read_name
@@ -49,6 +54,9 @@ def read_definition(document: Any, kinds: KnownKinds) -> Definition | list[Probl
     if len(text) > DEFINITION_BYTES_MAX:
         at_most = f"at most {DEFINITION_BYTES_MAX} are allowed"
         desk.say("", f"takes {len(text)} bytes as JSON; {at_most}")
+        return desk.problems
+    if patterns_cost(given) > DEFINITION_PATTERNS_COST_MAX:
+        desk.say("", "its patterns are too much to be compiled together; count less in them")
         return desk.problems
     try:
         found = _read_fields(document, desk)

@@ -7,14 +7,21 @@ from typing import Any
 
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.model.definition import Definition
-from windlass.model.json_schema import value_problems, with_defaults
+from windlass.model.json_schema import Allowance, value_problems, with_defaults
 
 
-def complete_input(definition: Definition, given: Mapping[str, Any], at: str = "") -> Any:
-    """Raises InvalidInput with every problem found below `<at>/input`."""
+def complete_input(
+    definition: Definition,
+    given: Mapping[str, Any],
+    at: str = "",
+    allowance: Allowance | None = None,
+) -> Any:
+    """Raises InvalidInput with every problem found below `<at>/input`; TooMuchToCheck when that
+    is more than the allowance.
+    """
     filled = with_defaults(dict(given), definition.inputs)
     if definition.inputs is not None:
-        problems = value_problems(filled, definition.inputs)
+        problems = value_problems(filled, definition.inputs, allowance=allowance)
         if problems:
             raise InvalidInput(
                 *(

@@ -6,24 +6,29 @@
 Which keywords there are, and whether a schema uses them rightly, is in `json_schema_check`; a
 schema that was not checked may be judged wrongly, but never raises. `$ref` reaches `#/$defs/…` of
 its own schema. A value of a template that is known only at the run is `open` and taken as good.
+
+Whoever sends the value may have written the schema too, so work is counted while it is done: a unit
+is a visit of a value, some tens of characters written to be compared, or a name looked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
+from windlass.limits import SCHEMA_WORK_MAX
 from windlass.model.canonical import canonical_json
 from windlass.model.pointer import step as pointer_to
-from windlass.model.text_pattern import matches, pattern_trouble, repeats_of
+from windlass.model.text_pattern import compiled, cost_of
 
 Found = list[tuple[str, str]]
 Schema = Mapping[str, Any]
 
 PROBLEMS_MAX: Final = 100
-# Schemas may refer to themselves in two places at once, which doubles the work at every level.
-_WORK_MAX: Final = 2_000_000
-_PATTERN_WORK: Final = 50  # for every counted repeat; measured beside a plain visit
+_MULTIPLE_COSTS: Final = 4
+# Compiling a pattern, for each unit of its cost; see text_pattern.
+_PATTERN_COSTS: Final = 10
 _SHOWN_MAX: Final = 10
 
 _WORDS: Final = {
@@ -37,8 +42,21 @@ _WORDS: Final = {
 }
 
 
-class _TooMuch(Exception):
-    """The value and its schema together are more work than anybody should wait for."""
+class TooMuchToCheck(Exception):
+    """The value and its schema together are more work than was allowed: schemas may refer to
+    themselves in two places at once, which doubles the work at every level.
+    """
+
+
+class Allowance:
+    """Work that may be done, for several values together. A judgement that it is too little for is
+    none: TooMuchToCheck is raised, and somebody else asks again where there is time.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, work_max: int) -> None:
+        self.left = work_max
 
 
 def _never(value: object) -> bool:
@@ -46,13 +64,23 @@ def _never(value: object) -> bool:
 
 
 def value_problems(
-    value: Any, schema: Schema | bool, is_open: Callable[[object], bool] = _never
+    value: Any,
+    schema: Schema | bool,
+    is_open: Callable[[object], bool] = _never,
+    *,
+    work_max: int = SCHEMA_WORK_MAX,
+    allowance: Allowance | None = None,
 ) -> Found:
     """Everything in which `value` is not as `schema` says, as (pointer, detail)."""
-    judge = _Judge(schema, is_open)
+    judge = _Judge(schema, is_open, work_max if allowance is None else allowance.left)
     try:
         judge.visit(value, schema, "")
-    except (_TooMuch, RecursionError):
+        if allowance is not None:
+            allowance.left = judge.work
+    except (TooMuchToCheck, RecursionError) as trouble:
+        if allowance is not None and isinstance(trouble, TooMuchToCheck):
+            allowance.left = 0
+            raise
         return [("", "is too much to be checked against its schema; send less of it")]
     return judge.found
 
@@ -91,61 +119,85 @@ def is_type(value: Any, name: object) -> bool:
             return True
 
 
+class _Node:
+    """What is asked of a schema at every visit, looked up once."""
+
+    __slots__ = ("has_bounds", "has_choices", "names", "ref")
+
+    def __init__(self, schema: Schema) -> None:
+        kinds = schema.get("type")
+        self.ref = schema.get("$ref")
+        self.names: list[Any] | None = (
+            None if kinds is None else kinds if isinstance(kinds, list) else [kinds]
+        )
+        self.has_choices = not _CHOOSING.isdisjoint(schema)
+        self.has_bounds = not _BOUNDING.isdisjoint(schema)
+
+
 class _Judge:
     def __init__(
         self,
         root: Schema | bool,
         is_open: Callable[[object], bool],
-        work: int = _WORK_MAX,
+        work: int,
         problems_max: int = PROBLEMS_MAX,
     ) -> None:
         self.root, self.is_open = root, is_open
         self.work, self.problems_max = work, problems_max
         self.found: Found = []
+        self._written: dict[int, frozenset[bytes]] = {}  # choices, by the id of what they are of
+        self._patterns: set[str] = set()  # that were charged
+        self._nodes: dict[int, _Node] = {}  # by the id of their schema
 
     @property
     def has_enough(self) -> bool:
         return len(self.found) >= self.problems_max
 
-    def say(self, at: str, detail: str) -> None:
+    def say(self, at: str, detail: str | Callable[[], str]) -> None:
+        """A detail that takes work to write is written only if somebody will read it."""
         if not self.has_enough:
+            if not isinstance(detail, str):
+                detail = detail() if self.problems_max > 1 else ""
             self.found.append((at, detail))
 
     def spend(self, work: int) -> None:
         self.work -= work
         if self.work < 0:
-            raise _TooMuch
+            raise TooMuchToCheck
 
     def visit(self, value: Any, schema: Any, at: str) -> None:
-        self.spend(1)
+        self.spend(1 + len(at) // 64)
         if self.has_enough:
             return
-        if schema is False:
-            self.say(at, "must not be here")
-        if not isinstance(schema, Mapping):
+        if type(schema) is not dict and not isinstance(schema, Mapping):
+            if schema is False:
+                self.say(at, "must not be here")
             return
         if self.is_open(value):
             self._open(value, schema, at)
             return
-        if (ref := schema.get("$ref")) is not None:
-            self.visit(value, self._resolved(ref), at)
-        if (kinds := schema.get("type")) is not None:
-            names = kinds if isinstance(kinds, list) else [kinds]
-            if not any(is_type(value, name) for name in names):
-                self.say(at, f"must be {' or '.join(_WORDS.get(str(n), str(n)) for n in names)}")
+        node = self._nodes.get(id(schema))
+        if node is None:
+            node = self._nodes[id(schema)] = _Node(schema)
+        if node.ref is not None:
+            self.visit(value, self._resolved(node.ref), at)
+        if node.names is not None:
+            self.spend(len(node.names) // 4)
+            if not any(is_type(value, name) for name in node.names):
+                said = " or ".join(_WORDS.get(str(n), str(n)) for n in node.names[:_SHOWN_MAX])
+                self.say(at, f"must be {said}")
                 return
-        self._choices(value, schema, at)
-        match value:
-            case dict():
-                self._object(value, schema, at)
-            case list():
-                self._array(value, schema, at)
-            case str():
-                self._text(value, schema, at)
-            case int() | float() if not isinstance(value, bool):
-                self._number(value, schema, at)
-            case _:
-                pass  # of true, false and null there is no more to say
+        if node.has_choices:
+            self._choices(value, schema, at)
+        kind = type(value)
+        if kind is dict:
+            self._object(value, schema, at)
+        elif kind is list:
+            self._array(value, schema, at)
+        elif kind is str:
+            self._text(value, schema, at)
+        elif (kind is int or kind is float) and node.has_bounds:
+            self._number(value, schema, at)
 
     def _open(self, value: Any, schema: Schema, at: str) -> None:
         """Text around an expression stays text, whatever the expression gives."""
@@ -156,31 +208,36 @@ class _Judge:
             self.say(at, f"must be {' or '.join(_WORDS.get(str(n), str(n)) for n in names)}")
 
     def _resolved(self, ref: object) -> Any:
-        self.spend(10)
+        self.spend(2 + len(str(ref)) // 8)
         found: Any = self.root
         for name in str(ref).removeprefix("#").split("/")[1:]:
             found = found.get(name) if isinstance(found, Mapping) else None
         return found
 
     def _holds(self, value: Any, schema: Any) -> bool:
+        self.spend(1)
         inner = _Judge(self.root, self.is_open, self.work, problems_max=1)
+        inner._written, inner._patterns = self._written, self._patterns
+        inner._nodes = self._nodes
         inner.visit(value, schema, "")
         self.work = inner.work
         return not inner.found
 
     def _choices(self, value: Any, schema: Schema, at: str) -> None:
-        if "const" in schema and not self._is_among(value, [schema["const"]]):
-            self.say(at, f"must be {_shown(schema['const'])}")
+        if "const" in schema and not self._is_among(value, [schema["const"]], schema):
+            self.say(at, lambda: f"must be {_shown(schema['const'])}")
         enum = schema.get("enum")
-        if isinstance(enum, list) and not self._is_among(value, enum):
+        if isinstance(enum, list) and not self._is_among(value, enum, enum):
             more = " …" if len(enum) > _SHOWN_MAX else ""
-            self.say(at, f"must be one of: {' '.join(map(_shown, enum[:_SHOWN_MAX]))}{more}")
+            shown = enum[:_SHOWN_MAX]
+            self.say(at, lambda: f"must be one of: {' '.join(map(_shown, shown))}{more}")
         for inner in _list(schema.get("allOf")):
             self.visit(value, inner, at)
         for word in ("anyOf", "oneOf"):
             choices = _list(schema.get(word))
             fitting = sum(self._holds(value, inner) for inner in choices)
             if choices and not fitting:
+                self.spend(len(choices))
                 likely = [inner for inner in choices if inner != {"type": "null"}]
                 if len(likely) == 1 and value is not None:
                     self.visit(value, likely[0], at)
@@ -191,10 +248,21 @@ class _Judge:
         if "not" in schema and not self._has_open(value) and self._holds(value, schema["not"]):
             self.say(at, "has a form that it must not have")
 
-    def _is_among(self, value: Any, choices: list[Any]) -> bool:
+    def _is_among(self, value: Any, choices: list[Any], of: object) -> bool:
+        """`of` is the part of the schema that they are of: they are written once for it."""
+        written = self._written.get(id(of))
+        if written is None:
+            written = frozenset(map(self._canonical, choices))
+            self._written[id(of)] = written
+        if isinstance(value, dict | list) and not any(text[:1] in b"{[" for text in written):
+            self.spend(len(written))
+            return False
+        return self._canonical(value) in written
+
+    def _canonical(self, value: Any) -> bytes:
         text = canonical_json(value)
-        self.spend(len(choices) + len(text) // 100)
-        return any(canonical_json(choice) == text for choice in choices)
+        self.spend(1 + len(text) // 8)
+        return text
 
     def _has_open(self, value: Any) -> bool:
         rest = [value]
@@ -210,7 +278,9 @@ class _Judge:
     def _object(self, value: dict[str, Any], schema: Schema, at: str) -> None:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
-        for name in _list(schema.get("required")):
+        required = _list(schema.get("required"))
+        self.spend(len(required) // 4)
+        for name in required:
             if name not in value:
                 self.say(at + pointer_to(str(name)), "is required")
         others = schema.get("additionalProperties", True)
@@ -220,11 +290,10 @@ class _Judge:
             if name in properties:
                 self.visit(found, properties[name], at + pointer_to(name))
             elif others is False:
-                known = " ".join(properties) or "none"
-                self.say(at + pointer_to(name), f"unknown field; known are {known[:500]}")
+                self.say(at + pointer_to(name), lambda: _unknown(properties))
             elif others is not True:
                 self.visit(found, others, at + pointer_to(name))
-        self._size(len(value), schema, at, "Properties", "fields")
+        self._size(len(value), schema, at, _OF_OBJECT)
 
     def _array(self, value: list[Any], schema: Schema, at: str) -> None:
         first = _list(schema.get("prefixItems"))
@@ -232,22 +301,28 @@ class _Judge:
             inner = first[place] if place < len(first) else schema.get("items", True)
             if inner is not True:
                 self.visit(found, inner, f"{at}/{place}")
-        self._size(len(value), schema, at, "Items", "items")
+        self._size(len(value), schema, at, _OF_ARRAY)
         if schema.get("uniqueItems") is True and not self._has_open(value):
             seen: set[bytes] = set()
             for place, found in enumerate(value):
-                text = canonical_json(found)
+                text = self._canonical(found)
                 if text in seen:
                     self.say(f"{at}/{place}", "stands there twice")
                 seen.add(text)
 
     def _text(self, value: str, schema: Schema, at: str) -> None:
-        self._size(len(value), schema, at, "Length", "characters")
+        self._size(len(value), schema, at, _OF_TEXT)
         pattern = schema.get("pattern")
-        if isinstance(pattern, str) and pattern_trouble(pattern) is None:
-            self.spend(_PATTERN_WORK * repeats_of(pattern) + len(value))
-            if not matches(pattern, value):
-                self.say(at, f"must match {pattern}")
+        if not isinstance(pattern, str):
+            return
+        if pattern not in self._patterns:
+            self.spend(_PATTERN_COSTS * cost_of(pattern))
+            self._patterns.add(pattern)
+        # The costliest patterns take half a microsecond for a character.
+        self.spend(1 + len(value) // 2)
+        is_match = compiled(pattern)
+        if is_match is not None and not is_match(value):
+            self.say(at, f"must match {pattern}")
 
     def _number(self, value: float, schema: Schema, at: str) -> None:
         for word, is_good, said in _BOUNDS:
@@ -255,24 +330,49 @@ class _Judge:
             if is_type(bound, "number") and not is_good(value, bound):
                 self.say(at, f"must be {said} {bound}")
         part: Any = schema.get("multipleOf")
-        if is_type(part, "number") and part > 0 and abs(value / part - round(value / part)) > 1e-9:
-            self.say(at, f"must be a multiple of {part}")
+        if is_type(part, "number") and part > 0:
+            self.spend(_MULTIPLE_COSTS)
+            if not is_multiple(value, part):
+                self.say(at, f"must be a multiple of {part}")
 
-    def _size(self, size: int, schema: Schema, at: str, word: str, unit: str) -> None:
-        least: Any = schema.get(f"min{word}")
-        most: Any = schema.get(f"max{word}")
-        if is_type(least, "integer") and size < least:
+    def _size(self, size: int, schema: Schema, at: str, of: tuple[str, str, str]) -> None:
+        least_word, most_word, unit = of
+        least: Any = schema.get(least_word)
+        most: Any = schema.get(most_word)
+        if least is not None and is_type(least, "integer") and size < least:
             self.say(at, f"has {size} {unit}; at least {least}")
-        if is_type(most, "integer") and size > most:
+        if most is not None and is_type(most, "integer") and size > most:
             self.say(at, f"has {size} {unit}; at most {most}")
 
 
+_OF_TEXT: Final = ("minLength", "maxLength", "characters")
+_OF_OBJECT: Final = ("minProperties", "maxProperties", "fields")
+_OF_ARRAY: Final = ("minItems", "maxItems", "items")
+_CHOOSING: Final = frozenset(("const", "enum", "allOf", "anyOf", "oneOf", "not"))
+_BOUNDING: Final = frozenset(
+    ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+)
 _BOUNDS: Final[tuple[tuple[str, Callable[[Any, Any], bool], str], ...]] = (
     ("minimum", lambda value, bound: value >= bound, "at least"),
     ("maximum", lambda value, bound: value <= bound, "at most"),
     ("exclusiveMinimum", lambda value, bound: value > bound, "more than"),
     ("exclusiveMaximum", lambda value, bound: value < bound, "less than"),
 )
+
+
+def is_multiple(value: float, part: float) -> bool:
+    """Exactly, of the numbers as they are written: 0.3 is a multiple of 0.1."""
+    if isinstance(value, int) and isinstance(part, int):
+        return value % part == 0
+    try:
+        return (Fraction(repr(value)) / Fraction(repr(part))).denominator == 1
+    except ValueError:  # no number that JSON has
+        return False
+
+
+def _unknown(properties: Mapping[str, Any]) -> str:
+    known = " ".join(properties) or "none"
+    return f"unknown field; known are {known[:500]}"
 
 
 def _list(value: Any) -> list[Any]:

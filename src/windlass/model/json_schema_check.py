@@ -6,13 +6,13 @@ A keyword that would be passed over in silence is refused: whoever writes `minim
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from windlass.model.definition_fields import unknown
 from windlass.model.json_schema import PROBLEMS_MAX, is_type
 from windlass.model.pointer import step as pointer_to
-from windlass.model.text_pattern import pattern_trouble
+from windlass.model.text_pattern import cost_of, pattern_trouble
 
 Found = list[tuple[str, str]]
 
@@ -59,6 +59,27 @@ def schema_mistakes(schema: Any) -> Found:
             else:
                 rest += [(place + below, part) for below, part in _below(name, value)]
     return found or _lost_references(schema)
+
+
+def has_patterns(document: Any) -> bool:
+    return next(_patterns(document), None) is not None
+
+
+def patterns_cost(document: Any) -> int:
+    """About what it takes to compile all patterns that stand anywhere in a document."""
+    return sum(map(cost_of, set(_patterns(document))))
+
+
+def _patterns(document: Any) -> Iterator[str]:
+    rest = [document]
+    while rest:
+        found = rest.pop()
+        if isinstance(found, dict):
+            rest += found.values()
+            if isinstance(pattern := found.get("pattern"), str):
+                yield pattern
+        elif isinstance(found, list):
+            rest += found
 
 
 def _below(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -1,60 +1,86 @@
 """Regular expressions that somebody else wrote, matched in time linear in the text.
 
-Python's own matcher takes exponential time over `(a+)+$`, and it runs where everybody waits. The
-one inside the CEL library does not go back; what it takes to compile grows with counted repeats,
-which are bounded here.
+Python's own matcher takes exponential time over `(a+)+$`, and it runs where everybody waits. This
+one does not go back. What it takes to compile a pattern grows with its counted repeats and
+with the classes of letters in them, which are bounded together; each is compiled once and kept.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from windlass.limits import (
+    PATTERN_CHARS_MAX,
+    PATTERN_CHEAP_COST_MAX,
+    PATTERN_COST_MAX,
+    PATTERNS_CHEAP_KEPT_MAX,
+    PATTERNS_COSTLY_KEPT_MAX,
+)
 from windlass.model.harmless import harmless_text
 
-if TYPE_CHECKING:
-    import cel
+Match = Callable[[str], bool]
 
-CHARS_MAX: Final = 500
-REPEATS_MAX: Final = 1_000
 _COUNTED: Final = re.compile(r"\{([0-9]*),?([0-9]*)\}")
+# Hundreds of ranges each, and some tens.
+_WIDE: Final = re.compile(r"\\[wWpPbB]")
+_MIDDLING: Final = re.compile(r"\\[dDsS]")
+_WIDE_COSTS, _MIDDLING_COSTS = 20, 2
 
 
 def pattern_trouble(pattern: object) -> str | None:
     """Why it is no pattern that can be used, or None."""
-    if not isinstance(pattern, str) or not 1 <= len(pattern) <= CHARS_MAX:
-        return f"must be a regular expression of 1 to {CHARS_MAX} characters"
-    if repeats_of(pattern) > REPEATS_MAX:
-        return f"repeats more than {REPEATS_MAX} times; count less"
-    return _trouble(pattern)
+    if not isinstance(pattern, str) or not 1 <= len(pattern) <= PATTERN_CHARS_MAX:
+        return f"must be a regular expression of 1 to {PATTERN_CHARS_MAX} characters"
+    if cost_of(pattern) > PATTERN_COST_MAX:
+        return (
+            "repeats too much; count less, name the letters ([A-Za-z0-9_] is a thirtieth of the "
+            "work of \\w), or say maxLength beside \\w+"
+        )
+    found = _found(pattern)
+    return found if isinstance(found, str) else None
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether the pattern is found anywhere in the text. It must be without trouble."""
-    return bool(_program().execute({"pattern": pattern, "text": text}))
+def compiled(pattern: str) -> Match | None:
+    """Tells whether the pattern is found anywhere in a text. None: it is no pattern."""
+    found = _found(pattern[: PATTERN_CHARS_MAX + 1])
+    return None if isinstance(found, str) else found
 
 
-def repeats_of(pattern: str) -> int:
-    """The product of its counted repeats: what it costs to compile."""
-    counts = [max(int(a or 1), int(b or 1)) for a, b in _COUNTED.findall(pattern[:CHARS_MAX])]
-    return prod(max(1, count) for count in counts)
+def cost_of(pattern: str) -> int:
+    """About what it takes to compile it; a unit is less than a tenth of a millisecond."""
+    pattern = pattern[:PATTERN_CHARS_MAX]
+    counts = [max(int(a or 1), int(b or 1)) for a, b in _COUNTED.findall(pattern)]
+    wide, middling = len(_WIDE.findall(pattern)), len(_MIDDLING.findall(pattern))
+    each = 1 + _WIDE_COSTS * wide + _MIDDLING_COSTS * middling
+    return prod(max(1, count) for count in counts) * each
 
 
-@lru_cache(maxsize=1_000)
-def _trouble(pattern: str) -> str | None:
+def _found(pattern: str) -> Match | str:
+    is_cheap = cost_of(pattern) <= PATTERN_CHEAP_COST_MAX
+    return _cheap(pattern) if is_cheap else _costly(pattern)
+
+
+@lru_cache(maxsize=PATTERNS_CHEAP_KEPT_MAX)
+def _cheap(pattern: str) -> Match | str:
+    return _compile(pattern)
+
+
+@lru_cache(maxsize=PATTERNS_COSTLY_KEPT_MAX)
+def _costly(pattern: str) -> Match | str:
+    return _compile(pattern)
+
+
+def _compile(pattern: str) -> Match | str:
+    # Here, because not every process needs it.
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
     try:
-        matches(pattern, "")
-    except Exception as trouble:
+        schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex", strict=True)
+        return SchemaValidator(schema).isinstance_python
+    except SchemaError as trouble:
         said = harmless_text(str(trouble)).strip().rpartition("error: ")[2]
         return f"is no regular expression: {said.splitlines()[0].partition('. ')[0][:200]}"
-    return None
-
-
-@cache
-def _program() -> cel.Program:
-    # Here, because the import alone takes a fifth of a second.
-    import cel
-
-    return cel.compile("text.matches(pattern)")

@@ -21,7 +21,7 @@ from typing import Any, Final, get_args
 import msgspec
 import structlog
 
-from windlass.limits import PLUGIN_CLOSE_SECONDS
+from windlass.limits import PLUGIN_CLOSE_SECONDS, SCHEMA_JOB_WORK_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.json_schema import value_problems
 from windlass.model.json_schema_check import schema_mistakes
@@ -52,7 +52,9 @@ class Plugged:
 
     def check_input(self, value: dict[str, Any]) -> list[tuple[str, str]]:
         """What its schema and then its own check say."""
-        if self.input_schema is not None and (found := value_problems(value, self.input_schema)):
+        if self.input_schema is not None and (
+            found := value_problems(value, self.input_schema, work_max=SCHEMA_JOB_WORK_MAX)
+        ):
             return found
         check = getattr(self._inner, "check_input", None)
         if check is None:
