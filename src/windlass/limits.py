@@ -135,7 +135,7 @@ assert PREFETCH_WAIT_SECONDS < PREFETCH_HOLD_SECONDS
 # A deadline that is further away gets a timer only if its attempt still runs after so long.
 DEADLINE_LOOK_SECONDS = 0.02
 # A task that a node does not have is left for one that has it, after a rest that grows by half each
-# time, up to a minute. After so many rests, about an hour, its job fails: nobody will.
+# time, up to a minute. After so many in a row, about an hour, its job fails: nobody will.
 UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX = 60.0, 70
 # What a drain stops at its end gets so long to let go before it is given up.
 HAND_BACK_SECONDS = 1.0

@@ -6,12 +6,15 @@ import asyncio
 import json
 import threading
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
 from tests.model.attempts import attempt
 from windlass.limits import RESULT_BYTES_MAX, UNKNOWN_TASK_RESTS_MAX
 from windlass.model.outcome import Crashed, Failed, Outcome, Snoozed, Succeeded
+from windlass.runtime.desk import NodeDesk
+from windlass.store.database import Database
 from windlass.strategies.python import Python
 from windlass.strategies.task import Task
 
@@ -45,25 +48,64 @@ async def test_an_async_function_in_disguise_is_awaited_all_the_same(python: Pyt
     assert await perform(python, "in_disguise", "me") == Succeeded(b'"me"')
 
 
-async def test_a_task_that_is_not_known_here_is_left_for_who_may_know_it(python: Python) -> None:
-    rests = []
-    for snoozes in (0, 1, 2, 11, UNKNOWN_TASK_RESTS_MAX - 1):
-        one = attempt(kind="python", input='{"task":"nowhere"}', snoozes=snoozes)
+def knowing(database: Database) -> Python:
+    tasks = {name: Task(name=name, function=len) for name in ("add", "apart")}
+    return Python(tasks, None, NodeDesk(database))
+
+
+NOTE_RESTS = """
+INSERT INTO windlass.attempt (job_id, attempt, started_at, ended_at, outcome, detail)
+SELECT $1, n, now(), now(), 'snoozed', $4 FROM generate_series($2::int, $3::int) n
+"""
+
+
+async def note_rests(database: Database, job_id: UUID, first: int, last: int, detail: str) -> None:
+    async with database.side(readonly=False) as connection:
+        await connection.execute(NOTE_RESTS, job_id, first, last, detail)
+
+
+async def test_a_task_that_is_not_known_here_is_left_for_who_may_know_it(
+    database: Database,
+) -> None:
+    python, rests, job_id = knowing(database), [], uuid4()
+    noted = 0
+    for number in (1, 2, 3, 12, UNKNOWN_TASK_RESTS_MAX):
+        await note_rests(database, job_id, noted + 1, number - 1, '{"unknown_task": "none"}')
+        noted = number - 1
+        one = attempt(
+            kind="python", input='{"task":"nowhere"}', job_id=job_id, number=number, snoozes=noted
+        )
         outcome = await python.perform(one)
         assert isinstance(outcome, Snoozed)
         rests.append(outcome.rest_seconds)
         assert one.detail is not None
         assert "this node has no task 'nowhere'; it has: add, apart" in one.detail["unknown_task"]
     assert rests == [1, 1.5, 2.25, 60, 60]
+    await python.close()
 
 
-async def test_a_task_that_nobody_knew_for_an_hour_has_failed(python: Python) -> None:
-    snoozes = UNKNOWN_TASK_RESTS_MAX
-    one = attempt(kind="python", input='{"task":"nowhere"}', snoozes=snoozes, number=snoozes + 1)
+async def test_a_task_that_nobody_knew_for_an_hour_has_failed(database: Database) -> None:
+    python, job_id, number = knowing(database), uuid4(), 171
+    await note_rests(database, job_id, 101, 170, '{"unknown_task": "none"}')
+    one = attempt(kind="python", input='{"task":"nowhere"}', job_id=job_id, number=number)
     outcome = await python.perform(one)
     assert isinstance(outcome, Failed)
     assert (outcome.cause, outcome.is_final) == ("unknown_task", False)
     assert "it has: add, apart" in outcome.message
+    await python.close()
+
+
+async def test_rests_of_its_own_do_not_count_where_its_task_is_not_known(
+    database: Database,
+) -> None:
+    python, job_id = knowing(database), uuid4()
+    # It did not know it for a long time, then rested by itself, then was not known twice.
+    await note_rests(database, job_id, 1, 60, '{"unknown_task": "none"}')
+    await note_rests(database, job_id, 61, 197, "{}")
+    await note_rests(database, job_id, 198, 199, '{"unknown_task": "none"}')
+    one = attempt(kind="python", input='{"task":"nowhere"}', job_id=job_id, number=200, snoozes=199)
+    assert await python.perform(one) == Snoozed(2.25)
+    await python.close()
 
 
 async def test_wrong_arguments_are_a_failure_with_a_reason(python: Python) -> None:

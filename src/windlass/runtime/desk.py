@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from windlass.errors import Unavailable
+from windlass.limits import UNKNOWN_TASK_RESTS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.checkpoint import Checkpoints as Kept
 from windlass.model.running import Own
@@ -29,3 +31,13 @@ class NodeDesk:
 
     def checkpoints(self, attempt: Attempt) -> Kept:
         return self._checkpoints.of(attempt)
+
+    async def unknown_rests(self, attempt: Attempt) -> int:
+        try:
+            (row,) = await self._database.read(
+                "attempt_unknown_rests", attempt.job_id, attempt.number, UNKNOWN_TASK_RESTS_MAX
+            )
+        except Unavailable:
+            return 0  # one short rest, and it is asked again
+        rests: int = row["rests"]
+        return rests

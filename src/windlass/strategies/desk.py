@@ -33,6 +33,9 @@ class Desk(Protocol):
 
     def checkpoints(self, attempt: Attempt) -> Any: ...
 
+    async def unknown_rests(self, attempt: Attempt) -> int:
+        """How often in a row, up to now, its job rested because nobody knew its task."""
+
 
 class EmptyDesk:
     """For a strategy that no node has taken in: notes are made nowhere."""
@@ -51,3 +54,6 @@ class EmptyDesk:
 
     def checkpoints(self, attempt: Attempt) -> Any:
         raise NotOffered("there is no database here; durable functions are for tasks of a node")
+
+    async def unknown_rests(self, attempt: Attempt) -> int:
+        return 0

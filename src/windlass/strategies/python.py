@@ -171,7 +171,7 @@ class Python:
             return refused_input(refused.problems)
         task = self._tasks.get(given.task)
         if task is None:
-            return self._unknown(attempt, given.task)
+            return self._unknown(attempt, given.task, await self._desk.unknown_rests(attempt))
         running = RunningTask(attempt, task.name, self._desk)
         outcome: Outcome
         try:
@@ -190,14 +190,16 @@ class Python:
                 await self._desk.written()
         return outcome
 
-    def _unknown(self, attempt: Attempt, task: str) -> Outcome:
-        """Another node may have it: one with another app, or with the code of tomorrow."""
+    def _unknown(self, attempt: Attempt, task: str, rests: int) -> Outcome:
+        """Another node may have it: one with another app, or with the code of tomorrow. `rests` in
+        a row were because of that; those of its own (a durable function's) count for nothing.
+        """
         known = ", ".join(sorted(self._tasks)[:20]) or "none: start the node with --app"
         said = f"this node has no task {task!r}; it has: {known}"
-        if attempt.snoozes >= UNKNOWN_TASK_RESTS_MAX:
+        if rests >= UNKNOWN_TASK_RESTS_MAX:
             return Failed("unknown_task", said)
         attempt.detail = {"unknown_task": said}
-        return Snoozed(min(1.5**attempt.snoozes, UNKNOWN_TASK_REST_SECONDS_MAX))
+        return Snoozed(min(1.5**rests, UNKNOWN_TASK_REST_SECONDS_MAX))
 
     def resize(self, workers: int) -> None:
         self._threads.keep(workers + 1)
