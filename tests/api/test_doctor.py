@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+from windlass import ids
 from windlass.engine.doctor import doctor
 from windlass.model.outcome import Failed, Snoozed
 
@@ -137,6 +138,27 @@ async def test_a_child_that_was_never_told_is_queued_when_its_parents_ended_well
     assert report.is_well
     assert (await api.get(f"/v1/jobs/{child['id']}"))["state"] == "queued"
     assert await found(api) == {}
+
+
+async def test_a_child_that_was_never_told_waits_for_its_locks_like_any_other(
+    api: Served, node: ActingNode, sql: Connection
+) -> None:
+    parent = await api.submit()
+    child = await api.submit(depends_on=[parent["id"]], locks=["till"])
+    await sql.execute("DELETE FROM windlass.dependency")
+    await node.run()
+    holder = await api.submit(locks=["till"])
+    assert (await doctor(api.database, repair=True)).is_well
+    found_now = await sql.fetch("SELECT id, state, parked_for FROM windlass.job ORDER BY id")
+    assert [(row["state"], row["parked_for"]) for row in found_now] == [
+        ("queued", "lock"),
+        ("queued", None),
+    ]
+    [held] = await node.claim(5)
+    assert ids.show("job", held.job_id) == holder["id"], "the child has no lock, and is not claimed"
+    assert await found(api) == {}
+    assert await sql.fetchval("SELECT count(*) FROM windlass.lock_wait") == 1
+    assert (await api.get(f"/v1/jobs/{child['id']}"))["state"] == "queued"
 
 
 async def test_a_child_whose_parent_failed_untold_is_left_to_somebodys_decision(

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.finding import Finding
+from windlass.engine.lock_release import release
 from windlass.limits import RESCUE_INTERVAL_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -71,7 +72,9 @@ async def _repair(database: Database, children: set[UUID], parents: set[UUID]) -
         await connection.fetch(statement("job_lock_many"), named)
         await connection.fetch(statement("link_drop"))
         await connection.fetch(statement("link_add"), list(children))
-        await connection.fetch(statement("link_recount"), list(children))
+        moved = await connection.fetch(statement("link_recount"), list(children))
+        # Whoever waits for nobody any more still waits for its locks.
+        await release(connection, [], [row["id"] for row in moved if row["parked_for"] == "lock"])
 
     await database.together(work)
 

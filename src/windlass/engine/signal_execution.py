@@ -83,13 +83,16 @@ async def send_signal(
         await connection.fetch(
             statement("execution_signal_insert"), signal_id, execution_id, name, payload, sent_by
         )
-        waiting = await connection.fetch(statement("step_waiting_for_signal"), execution_id, name)
-        if not waiting:
-            woken = await wake_listening(connection, execution_id, name)
-            return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
-        job_id = waiting[0]["id"]
-        finished = await _give(connection, execution_id, name, job_id)
-        return Sent(signal_id=signal_id, taken_by=job_id, finished=finished)
+        # One that ends just now is waited for, and found no more: then it is the next one's turn.
+        while waiting := await connection.fetch(
+            statement("step_waiting_for_signal"), execution_id, name
+        ):
+            job_id = waiting[0]["id"]
+            finished = await _give(connection, execution_id, name, job_id)
+            if finished is not None:
+                return Sent(signal_id=signal_id, taken_by=job_id, finished=finished)
+        woken = await wake_listening(connection, execution_id, name)
+        return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
 
     return await database.together(work)
 
@@ -133,7 +136,8 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
             await connection.fetch(statement("execution_lock_many"), held)
         for row in waiting:
             name = msgspec.json.decode(row["input"])["name"]
-            finished.add(await _give(connection, row["execution_id"], name, row["id"]))
+            given = await _give(connection, row["execution_id"], name, row["id"])
+            finished.add(given or Finished())
         return finished
 
     return await database.together(work)
@@ -149,11 +153,12 @@ def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
 
 async def _give(
     connection: Connection[Record], execution_id: UUID, name: str, job_id: UUID
-) -> Finished:
-    """The oldest signal that waits, to this step. What comes twice finds the step gone."""
-    still = await connection.fetch(statement("step_asked_get_many"), [job_id])
-    if not still:
-        return Finished()
+) -> Finished | None:
+    """The oldest signal that waits, to this step. None: it waits no more, having timed out or been
+    cancelled, be it a moment ago. Held first: nobody else may end it between the two.
+    """
+    if not await connection.fetch(statement("step_hold_waiting"), [job_id]):
+        return None
     taken = await connection.fetch(statement("execution_signal_take"), execution_id, name, job_id)
     if not taken:
         return Finished()
