@@ -423,6 +423,9 @@ PAGE_MAX, PAGE_DEFAULT = 500, 50
 # A graph shows the beginning of what a step gave; why an execution waits names so many of its jobs.
 OUTPUT_SHOWN_CHARS_MAX, WHY_JOBS_MAX = 1_000, 20
 WAIT_SECONDS_MAX = 60.0
+# Live events: one whose transaction was open for so long is told when that ends. So many are
+# remembered, so that none is told twice.
+STREAM_LATE_SECONDS_MAX, STREAM_REMEMBERED_MAX = 600.0, 200_000
 assert SIGNAL_WAIT_SECONDS <= WAIT_SECONDS_MAX < SIGNAL_LIFE_SECONDS
 STREAM_CLIENTS_MAX = 200
 WAITERS_MAX = 10_000

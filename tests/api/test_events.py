@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import aiohttp
@@ -13,8 +15,11 @@ import asyncpg
 import pytest
 
 from tests.api.acting_node import ActingNode
+from tests.api.conftest import Serve
 from tests.api.served import Served
 from windlass.api import stream
+from windlass.config import Settings
+from windlass.engine import tail_events
 from windlass.limits import STREAM_CLIENTS_MAX
 
 
@@ -36,8 +41,15 @@ class Following:
                     named = line[4:]
                 elif line.startswith("data: "):
                     event: dict[str, Any] = json.loads(line[6:])
-                    assert event["id"] == named
+                    assert named.startswith(event["id"])
+                    event["position"] = named
                     return event
+
+    async def of(self, job_id: str) -> dict[str, Any]:
+        """The next event of this job."""
+        while (event := await self.next())["job_id"] != job_id:
+            pass
+        return event
 
     async def take(self, count: int) -> list[dict[str, Any]]:
         return [await self.next() for _ in range(count)]
@@ -191,3 +203,87 @@ async def test_the_list_of_events_pages_through_everything_once(
     assert {e["at"] >= since for e in (await api.get(f"/v1/events?since={since}"))["data"]} == {
         True
     }
+
+
+async def test_an_event_whose_transaction_stayed_open_for_longer_than_looks_go_back_is_told(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail_events, "_OVERLAP", timedelta(seconds=0.2))
+    await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    try:
+        async with follow(api) as following:
+            async with connection.transaction():
+                late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+                await asyncio.sleep(1)  # of database time: looks have left its instant behind
+                early = (await api.submit())["id"]
+                assert (await following.next())["job_id"] == early
+            assert (await following.next())["job_id"] == late
+            await api.submit(queue="last")
+            assert (await following.next())["queue"] == "last"
+    finally:
+        await connection.close()
+
+
+async def test_what_is_created_bears_the_time_of_its_statement_not_of_its_transaction(
+    api: Served,
+) -> None:
+    await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    try:
+        async with follow(api) as following, connection.transaction():
+            await connection.fetch("SELECT pg_sleep(0.2), now()")
+            began_at = await connection.fetchval("SELECT now()")
+            await connection.execute('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+            created_at = await connection.fetchval(
+                "SELECT created_at FROM windlass.job ORDER BY id DESC LIMIT 1"
+            )
+            assert created_at > began_at
+            assert following.comments == 0
+    finally:
+        await connection.close()
+
+
+async def test_a_follower_that_goes_on_at_another_node_misses_nothing_that_committed_late(
+    api: Served, serve_with: Serve
+) -> None:
+    """Another node does not remember what this one told: it goes by the position."""
+    await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    second, third = [
+        replace(await serve_with(Settings()), client=api.client, key=api.key) for _ in range(2)
+    ]
+    try:
+        async with connection.transaction():
+            async with follow(api) as following:
+                # It gets its id now, and its event an instant that lies before the next one's.
+                late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+                await api.submit()
+                seen = await following.next()
+            async with follow(second, last=seen["position"]) as following:
+                marker = await second.submit(queue="marker")
+                told = await following.of(marker["id"])
+        async with follow(third, last=told["position"]) as following:
+            await following.of(late)
+        # Nor is it lost to whoever was there when it was still open.
+        async with follow(second, last=told["position"]) as following:
+            await following.of(late)
+    finally:
+        await connection.close()
+
+
+async def test_an_execution_cancelled_while_it_waits_for_its_turn_ends_after_it_was_cancelled(
+    api: Served,
+) -> None:
+    steps = [{"id": "hold", "kind": "signal", "input": {"name": "go"}}]
+    definition = {"name": "narrow", "concurrency": {"key": "'one'", "limit": 1}, "steps": steps}
+    await api.call("PUT", "/v1/workflows/narrow", 201, json=definition)
+    await api.post("/v1/workflows/narrow/executions", {}, 201)
+    waiting = await api.post("/v1/workflows/narrow/executions", {}, 201)
+    path = f"/v1/executions/{waiting['id']}"
+    async with follow(api, f"?execution_id={waiting['id']}") as following:
+        await api.post(f"{path}/cancel")
+        streamed = await following.take(2)
+    assert words(streamed) == [("execution", "cancel_requested"), ("execution", "finished")]
+    listed = (await api.get(f"{path}/events"))["data"]
+    assert [event["type"] for event in listed] == ["created", "cancel_requested", "finished"]

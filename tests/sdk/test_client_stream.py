@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -102,7 +101,7 @@ async def test_events_are_read_across_comments_and_pieces() -> None:
         ):
             yield line
 
-    found: list[dict[str, Any]] = [event async for event in events_in(lines())]
+    found = [event async for _, event in events_in(lines())]
     assert found == [{"id": "1"}]
 
 

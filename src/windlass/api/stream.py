@@ -1,7 +1,8 @@
 """The stream of events (SSE): bounded in clients and in what waits for a slow one.
 
-A client that cannot keep up is cut off rather than kept in memory; it comes back with the id of the
-last event it saw and misses nothing.
+A client that cannot keep up is cut off rather than kept in memory; it comes back with the position
+that it was given with the last event and misses nothing, whichever node it comes to. On another
+node than before it may be told a few events again, with the same ids (see engine.tail_events).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from windlass.api.parts import ApiParts
 from windlass.api.reply import encode
 from windlass.api.route import Call
 from windlass.engine.read_events import database_now, read_events_after
-from windlass.engine.tail_events import EventTail
+from windlass.engine.tail_events import EventTail, Told
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import STREAM_CLIENTS_MAX
-from windlass.model.event import Event, parse_place
+from windlass.model.event import Event, Place, Position, parse_position, show_place
 
 HEARTBEAT_SECONDS: Final = 15.0
 # How soon a stream notices that its node drains.
@@ -95,13 +96,14 @@ class EventStreams:
         inbox = _Inbox()
         told: set[str] = set()
         gone.add_done_callback(lambda _: inbox.wake())
-        since = await self._tail.listen(inbox.put)
+        position = None if last is None else parse_position(last)
+        since = await self._tail.listen(inbox.put, position and position.settled_at)
         try:
             yield b": windlass\n\n"
-            async for event in self._missed(last, since):
-                told.add(event.id)
-                if wanted.takes(event):
-                    yield _shown(event)
+            async for one in self._missed(position, since):
+                told.add(one.event.id)
+                if wanted.takes(one.event):
+                    yield _shown(one)
             silent = 0.0
             while not (gone.done() or inbox.is_over or self._parts.node.is_draining):
                 try:
@@ -114,29 +116,32 @@ class EventStreams:
                     continue
                 if heard is None:
                     continue
-                if heard.id in told:
-                    told.discard(heard.id)
-                elif wanted.takes(heard):
+                if heard.event.id in told:
+                    told.discard(heard.event.id)
+                elif wanted.takes(heard.event):
                     silent = 0.0
                     yield _shown(heard)
         finally:
             self._tail.leave(inbox.put)
 
-    async def _missed(self, last: str | None, since: datetime) -> AsyncIterator[Event]:
+    async def _missed(self, last: Position | None, since: datetime) -> AsyncIterator[Told]:
         """What happened between the last event the client saw and the tail's first look."""
         if last is None:
             return
-        remembered = self._tail.told_after(last)
+        seen = show_place(last.place)
+        remembered = self._tail.told_after(seen)
         if remembered is not None:
-            for event in remembered:
-                yield event
+            for told in remembered:
+                yield told
             return
-        after = parse_place(last)
+        is_behind = last.settled_at < last.place.at
+        after = Place(last.settled_at, UUID(int=0), 0, -1) if is_behind else last.place
         until = max(since, await database_now(self._parts.database))
         while True:
             page = await read_events_after(self._parts.database, after, until, CATCH_UP_PAGE)
             for event in page:
-                yield event
+                if event.id != seen:
+                    yield Told(event=event, settled_at=self._tail.settled_at)
             if len(page) < CATCH_UP_PAGE:
                 return
             after = page[-1].place
@@ -146,12 +151,12 @@ class _Inbox:
     """What one client has yet to be sent."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Event | None] = asyncio.Queue(WAITING_MAX)
+        self._waiting: asyncio.Queue[Told | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False  # True: it could not keep up and lacks something
 
-    def put(self, event: Event) -> None:
+    def put(self, told: Told) -> None:
         try:
-            self._waiting.put_nowait(event)
+            self._waiting.put_nowait(told)
         except asyncio.QueueFull:
             self.is_over = True
 
@@ -160,7 +165,7 @@ class _Inbox:
         with contextlib.suppress(asyncio.QueueFull):  # then it is awake
             self._waiting.put_nowait(None)
 
-    async def get(self) -> Event | None:
+    async def get(self) -> Told | None:
         return await self._waiting.get()
 
 
@@ -183,11 +188,11 @@ def _last_event(request: Call) -> str | None:
     last = caller_of(request.scope).text("Last-Event-ID", 100)
     if last is not None:
         try:
-            parse_place(last)
+            parse_position(last)
         except ValueError as trouble:
             raise InvalidInput.at("Last-Event-ID", str(trouble)) from None
     return last
 
 
-def _shown(event: Event) -> bytes:
-    return b"id: %s\ndata: %s\n\n" % (event.id.encode(), encode(event_view(event)))
+def _shown(told: Told) -> bytes:
+    return b"id: %s\ndata: %s\n\n" % (told.position.encode(), encode(event_view(told.event)))

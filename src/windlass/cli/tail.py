@@ -23,6 +23,7 @@ from windlass.cli.limits import (
     STREAM_SILENCE_SECONDS,
 )
 from windlass.cli.output import say
+from windlass.sdk.stream import Given
 
 PATH = "/v1/events/stream"
 
@@ -37,7 +38,7 @@ class Message:
 
 def follow(client: Client, after: str | None, query: Query) -> Generator[Message]:
     """Events for ever. A server that is away is fatal only before the first connection."""
-    last, pause = after, RETRY_PAUSE_SECONDS
+    last, pause, given = after, RETRY_PAUSE_SECONDS, Given()
     was_connected = False
     while True:
         try:
@@ -45,7 +46,8 @@ def follow(client: Client, after: str | None, query: Query) -> Generator[Message
                 was_connected, pause = True, RETRY_PAUSE_SECONDS
                 for message in messages(response):
                     last = message.id or last
-                    yield message
+                    if given.is_new(message.value.get("id", message.id)):
+                        yield message
         except Stopped as stop:
             if stop.code != Exit.UNREACHABLE or not was_connected:
                 raise

@@ -1,10 +1,23 @@
 """Following the present: one reader of new events for all who listen in this process.
 
-Events commit slightly out of order: one that bears an earlier instant may appear after a later one.
-So every look goes back OVERLAP_SECONDS and what was told before is not told again. What was told is
-kept for a while in the order in which it was told: who comes back with the id of the last event it
-saw goes on exactly there. A transaction that stays open longer than the overlap tells its events
-only to those who read the list later.
+Events commit out of order: one that bears an earlier instant may appear after a later one, and much
+later when its transaction stays open. An event bears the time of the statement that made it, which
+is when its transaction got its id, or after. So the transactions that are open at a look
+(event_horizon) say how far back something may still appear:
+
+    look 1        look 2                 look n        look n+1
+      |      x------|----- open ... -------|---- x         |
+             |<- its events bear instants from here on     |<- it has ended: read from there, once
+
+Every look goes back OVERLAP_SECONDS behind the look before; when a transaction that was open at a
+look has ended, the next one goes back to before it was first seen. What was told before is not told
+again.
+
+Whoever comes back gives its position: the last event it saw, and the instant before which nothing
+could appear any more when that was told (`Told.position`). The node that told it goes on exactly
+there, from memory; any other one reads from that instant, so that an event that committed in
+between is not lost, and a few are told again, with the same ids. A transaction that stays open for
+longer than STREAM_LATE_SECONDS_MAX tells its events only to those who read the list later.
 """
 
 from __future__ import annotations
@@ -13,6 +26,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -20,10 +34,10 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Announcer
-from windlass.engine.read_events import database_now, read_window
+from windlass.engine.read_events import read_window
 from windlass.errors import Unavailable
-from windlass.limits import POLL_IDLE_SECONDS
-from windlass.model.event import Event, Place
+from windlass.limits import POLL_IDLE_SECONDS, STREAM_LATE_SECONDS_MAX, STREAM_REMEMBERED_MAX
+from windlass.model.event import Event, Place, Position
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -36,41 +50,78 @@ REMEMBERED_MAX: Final = 20_000
 LINGER_SECONDS: Final = 60.0
 # Looks follow each other no closer than this, however much is going on.
 REST_SECONDS: Final = 0.1
+_OVERLAP: Final = timedelta(seconds=OVERLAP_SECONDS)
+_LATE: Final = timedelta(seconds=STREAM_LATE_SECONDS_MAX)
 
-Listener = Callable[[Event], None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An event, and the instant before which nothing could appear any more when it was told."""
+
+    event: Event
+    settled_at: datetime
+
+    @property
+    def position(self) -> str:
+        """What its reader gives to go on behind it."""
+        return Position(self.event.place, min(self.settled_at, self.event.at)).text
+
+
+Listener = Callable[[Told], None]
 
 
 class EventTail:
     def __init__(self, database: Database, announcer: Announcer) -> None:
         self._database = database
-        self._listeners: set[Listener] = set()
-        self._told: OrderedDict[str, Event] = OrderedDict()
-        self._since: datetime | None = None  # None: not reading
+        self._listeners: dict[Listener, datetime] = {}  # from which instant on each hears
+        self._told: OrderedDict[str, Told] = OrderedDict()
+        self._told_ids: OrderedDict[str, None] = OrderedDict()  # as many more as may come again
+        self._looked_at: datetime | None = None  # None: not reading
+        # Transactions that are open, and since when their events may be; those that were open
+        # before the first look may be older than that.
+        self._open: dict[int, datetime] = {}
+        self._of_unknown_age: set[int] = set()
         self._reader: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         announcer.on_event(self._wake.set)
 
-    async def listen(self, listener: Listener) -> datetime:
-        """Tell `listener` what happens from now on; returns the instant from which that is sure."""
-        self._listeners.add(listener)
+    async def listen(self, listener: Listener, settled_at: datetime | None) -> datetime:
+        """Tell `listener` what happens from now on; returns the instant from which that is sure.
+
+        What commits from now on and bears an instant after `settled_at` is told as well; None: it
+        was not here before.
+        """
         if self._reader is None or self._reader.done():
-            self._since = await database_now(self._database)
+            await self._begin()
             self._reader = supervisor().keep("event tail", self._read_on)
-        assert self._since is not None
-        return self._since
+        assert self._looked_at is not None
+        since = self._looked_at - _OVERLAP
+        if settled_at is not None:
+            since = min(since, settled_at)
+            back = max(settled_at, self._looked_at - _LATE)
+            for xid in self._of_unknown_age & self._open.keys():
+                self._open[xid] = min(self._open[xid], back)
+        self._listeners[listener] = since
+        return self._looked_at
 
     def leave(self, listener: Listener) -> None:
-        self._listeners.discard(listener)
+        self._listeners.pop(listener, None)
 
-    def told_after(self, event_id: str) -> list[Event] | None:
+    @property
+    def settled_at(self) -> datetime:
+        """Nothing that bears an earlier instant appears any more."""
+        assert self._looked_at is not None
+        return min([self._looked_at - _OVERLAP, *self._open.values()])
+
+    def told_after(self, event_id: str) -> list[Told] | None:
         """What was told after this event; None when it is not remembered."""
         if event_id not in self._told:
             return None
-        later: list[Event] = []
-        for event in reversed(self._told.values()):
-            if event.id == event_id:
+        later: list[Told] = []
+        for told in reversed(self._told.values()):
+            if told.event.id == event_id:
                 break
-            later.append(event)
+            later.append(told)
         return later[::-1]
 
     async def close(self) -> None:
@@ -93,25 +144,53 @@ class EventTail:
             # Counted in rests, which a busy system cuts short: then it lingers a little less.
             silent_seconds = 0.0 if self._listeners else silent_seconds + POLL_IDLE_SECONDS
         self._told.clear()
+        self._told_ids.clear()
+
+    async def _begin(self) -> None:
+        now, is_open = await self._horizon()
+        self._looked_at = now
+        self._open = dict.fromkeys(is_open, now - _OVERLAP)
+        self._of_unknown_age = set(is_open)
+        for event in await self._read(now - _OVERLAP, now):
+            self._told_ids[event.id] = None  # it was before whoever listens now
 
     async def _look(self) -> None:
-        assert self._since is not None
-        now = await database_now(self._database)
-        after = Place(self._since, UUID(int=0), 0, -1)
-        while True:
-            page = await read_window(self._database, after, now, PAGE)
-            for event in page:
-                self._tell(event)
-            if len(page) < PAGE:
-                break
-            after = page[-1].place
-        self._since = max(self._since, now - timedelta(seconds=OVERLAP_SECONDS))
+        assert self._looked_at is not None
+        # First who is open, then what is there: whoever has ended by then is seen whole.
+        now, is_open = await self._horizon()
+        before = self._looked_at - _OVERLAP
+        ended = [since for xid, since in self._open.items() if xid not in is_open]
+        found = await self._read(max(min([before, *ended]), now - _LATE), now)
+        self._open = {xid: self._open.get(xid, before) for xid in is_open}
+        self._of_unknown_age &= is_open
+        self._looked_at = now
+        settled_at = self.settled_at
+        for event in found:
+            self._tell(Told(event=event, settled_at=settled_at))
 
-    def _tell(self, event: Event) -> None:
-        if event.id in self._told:
-            return
-        self._told[event.id] = event
+    async def _read(self, since: datetime, until: datetime) -> list[Event]:
+        """What was not told before."""
+        after = Place(since, UUID(int=0), 0, -1)
+        found: list[Event] = []
+        while True:
+            page = await read_window(self._database, after, until, PAGE)
+            found += [event for event in page if event.id not in self._told_ids]
+            if len(page) < PAGE:
+                return found
+            after = page[-1].place
+
+    async def _horizon(self) -> tuple[datetime, set[int]]:
+        (row,) = await self._database.read("event_horizon")
+        return row["now"], set(row["is_open"])
+
+    def _tell(self, told: Told) -> None:
+        event = told.event
+        self._told[event.id] = told
+        self._told_ids[event.id] = None
         while len(self._told) > REMEMBERED_MAX:
             self._told.popitem(last=False)
-        for listener in list(self._listeners):
-            listener(event)
+        while len(self._told_ids) > STREAM_REMEMBERED_MAX:
+            self._told_ids.popitem(last=False)
+        for listener, since in list(self._listeners.items()):
+            if event.at >= since:
+                listener(told)

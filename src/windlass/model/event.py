@@ -43,6 +43,7 @@ _DIGITS: Final = (14, 32, 1, 11)
 assert 16 ** _DIGITS[0] / 1e6 < 7_000 * 365 * 86400, "no id names an instant beyond the calendar"
 EVENT_ID_PATTERN: Final = f"{_PREFIX}[0-9a-f]{{{sum(_DIGITS)}}}"
 _ID: Final = re.compile(EVENT_ID_PATTERN)
+_INSTANT: Final = re.compile(f"[0-9a-f]{{{_DIGITS[0]}}}")
 
 
 class Row(Protocol):
@@ -89,9 +90,36 @@ class Event:
         return show_place(self.place)
 
 
+class Position(NamedTuple):
+    """Where a reader of the stream stands: the event it saw last, and the instant before which
+    nothing could appear any more at that time (see engine.tail_events).
+    """
+
+    place: Place
+    settled_at: datetime
+
+    @property
+    def text(self) -> str:
+        return f"{show_place(self.place)}.{_micros(self.settled_at):014x}"
+
+
+def parse_position(text: str) -> Position:
+    """From what the stream gave, or from an event's id alone. Raises ValueError."""
+    event_id, _, instant = text.partition(".")
+    place = parse_place(event_id)
+    if not instant:
+        return Position(place, place.at)
+    if not _INSTANT.fullmatch(instant):
+        raise ValueError(f"{instant!r} is not the instant of a position in the stream")
+    return Position(place, min(place.at, _EPOCH + timedelta(microseconds=int(instant, 16))))
+
+
+def _micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
 def show_place(place: Place) -> str:
-    micros = (place.at - _EPOCH) // timedelta(microseconds=1)
-    return f"{_PREFIX}{micros:014x}{place.job_id.hex}{place.rank:x}{place.number:011x}"
+    return f"{_PREFIX}{_micros(place.at):014x}{place.job_id.hex}{place.rank:x}{place.number:011x}"
 
 
 def parse_place(text: str) -> Place:

@@ -7,6 +7,7 @@ twice and nothing is left out that the server still has.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from windlass.sdk.problems import Unreachable
 from windlass.sdk.wire import path_with
 
 PATH: Final = "/v1/events/stream"
+GIVEN_MAX: Final = 20_000
 Event = dict[str, Any]
 
 
@@ -26,7 +28,7 @@ async def follow(
     exchange: Exchange, query: Mapping[str, object], after: str | None
 ) -> AsyncGenerator[Event]:
     """Events for ever. A server that is away is fatal only before the first connection."""
-    last, pause = after, PAUSE_SECONDS
+    last, pause, given = after, PAUSE_SECONDS, Given()
     was_connected = False
     while True:
         try:
@@ -36,9 +38,10 @@ async def follow(
             path = path_with(PATH, query)
             async with exchange.stream(path, headers, SILENCE_SECONDS) as lines:
                 was_connected, pause = True, PAUSE_SECONDS
-                async for event in events_in(lines):
-                    last = event["id"]
-                    yield event
+                async for position, event in events_in(lines):
+                    last = position or last
+                    if given.is_new(event["id"]):
+                        yield event
         except Unavailable as trouble:
             is_final = isinstance(trouble, Unreachable) and trouble.is_final
             if is_final or not was_connected:
@@ -47,13 +50,33 @@ async def follow(
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
 
-async def events_in(lines: AsyncIterator[bytes]) -> AsyncIterator[Event]:
-    """What the stream holds, event by event; heartbeats are comments and left out."""
+class Given:
+    """The newest events that were given out: another node than before tells a few of them again."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def is_new(self, event_id: str) -> bool:
+        if event_id in self._ids:
+            return False
+        self._ids[event_id] = None
+        if len(self._ids) > GIVEN_MAX:
+            self._ids.popitem(last=False)
+        return True
+
+
+async def events_in(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, Event]]:
+    """What the stream holds, event by event, each with the position behind it; heartbeats are
+    comments and left out.
+    """
     data: list[bytes] = []
+    position = ""
     async for line in lines:
         name, _, value = line.partition(b":")
         if name == b"data":
             data.append(value.removeprefix(b" "))
+        elif name == b"id":
+            position = value.removeprefix(b" ").decode()
         elif not line and data:
-            yield msgspec.json.decode(b"\n".join(data))
+            yield position, msgspec.json.decode(b"\n".join(data))
             data = []

@@ -1,6 +1,6 @@
 -- virtual_clock: the clock of a test's database: PostgreSQL's own, plus a shift that the test sets.
 -- params: none     returns: nothing. Run once, on an empty database, before the migrations.
--- Statements say now() and clock_timestamp() without a schema, and so do column defaults. The schema that answers here
+-- Statements say now(), statement_timestamp() and clock_timestamp() without a schema, and so do column defaults. The schema that answers here
 -- stands before pg_catalog in every session's search path, so what time it is is asked in one place only. Not in SQL but in
 -- plpgsql: an SQL function that reads a table is planned anew in each statement.
 CREATE SCHEMA windlass_clock;
@@ -13,6 +13,10 @@ END $$;
 CREATE FUNCTION windlass_clock.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
 BEGIN
     RETURN pg_catalog.clock_timestamp() + (SELECT s.by FROM windlass_clock.shift s);
+END $$;
+CREATE FUNCTION windlass_clock.statement_timestamp() RETURNS timestamptz LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN pg_catalog.statement_timestamp() + (SELECT s.by FROM windlass_clock.shift s);
 END $$;
 DO $$
 BEGIN
