@@ -9,6 +9,9 @@ from uuid import UUID
 
 from windlass.model.running import Own
 
+# By what a node tells one claim of one job from any other.
+Fence = tuple[UUID, UUID]
+
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
@@ -38,6 +41,10 @@ class Attempt:
     detail: dict[str, Any] | None = None
     # The transaction in which its task wrote, which is committed with its end; None: it wrote none.
     own: Own | None = None
+
+    @property
+    def fence(self) -> Fence:
+        return self.job_id, self.claim_id
 
     @property
     def tries(self) -> int:

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from uuid import UUID
 
 from windlass.limits import CRASHES_MAX, ERROR_TEXT_MAX
-from windlass.model.attempt import Attempt
+from windlass.model.attempt import Attempt, Fence
 from windlass.model.harmless import harmless_json, harmless_record, harmless_text
 from windlass.model.outcome import (
     Awaited,
@@ -51,6 +51,10 @@ class Settlement:
     kind: str = ""
     target: str | None = None
     duration_seconds: float = 0.0
+
+    @property
+    def fence(self) -> Fence:
+        return self.job_id, self.claim_id
 
 
 def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:

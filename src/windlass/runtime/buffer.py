@@ -20,7 +20,7 @@ from windlass.limits import (
     PREFETCH_MAX,
     PREFETCH_WAIT_SECONDS,
 )
-from windlass.model.attempt import Attempt
+from windlass.model.attempt import Attempt, Fence
 
 
 class Buffer(deque[tuple[float, Attempt]]):
@@ -33,6 +33,10 @@ class Buffer(deque[tuple[float, Attempt]]):
     @property
     def job_ids(self) -> set[UUID]:
         return {attempt.job_id for _, attempt in self}
+
+    @property
+    def fences(self) -> set[Fence]:
+        return {attempt.fence for _, attempt in self}
 
     @property
     def has_suspect(self) -> bool:

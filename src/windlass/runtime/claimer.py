@@ -35,6 +35,7 @@ class Claimer:
         self._node_id = node_id
         self._frontier = claims.Frontier()
         self._under_way: tuple[asyncio.Task[list[Attempt]], int] | None = None
+        self._asked: set[UUID] = set()  # claims whose answer has not come
         self._peeked_at = 0.0
         self._doubted: dict[UUID, float] = {}  # claims without an answer, and since when
         self._looked_at = 0.0
@@ -152,6 +153,18 @@ class Claimer:
         self._doubted[claim_id] = monotonic()
 
     @property
+    def claim_ids(self) -> set[UUID]:
+        """Claims that may have taken what nobody here knows of yet."""
+        return self._asked | self._doubted.keys()
+
+    def brought(self) -> list[Attempt]:
+        """What a claim under way has taken already."""
+        task = self._under_way[0] if self._under_way is not None else None
+        if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+            return []
+        return task.result()
+
+    @property
     def should_look(self) -> bool:
         return bool(self._doubted) and monotonic() - self._looked_at >= DOUBT_LOOK_SECONDS
 
@@ -169,11 +182,14 @@ class Claimer:
 
     async def _claim(self, places: int, *, solo: bool) -> list[Attempt]:
         claim_id = uuid4()
+        self._asked.add(claim_id)
         try:
             return await self._claim_under(claim_id, places, solo=solo)
         except Unavailable:
             self.doubt(claim_id)
             raise
+        finally:
+            self._asked.discard(claim_id)
 
     async def _claim_under(self, claim_id: UUID, places: int, *, solo: bool) -> list[Attempt]:
         start = monotonic()

@@ -24,8 +24,8 @@ from windlass.telemetry.metrics import Metrics
 CANCEL_POLL_SECONDS = 1.0
 STOP_CANCELLED = "stop cancelled"
 RECONCILE_SECONDS = 15.0
-# A claim whose answer was lost is older than any claim that is still on its way.
-RECONCILE_AGE_SECONDS = 40.0
+# Younger claims are on their way from one hand to another all the time.
+RECONCILE_AGE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

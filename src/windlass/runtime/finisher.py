@@ -25,6 +25,7 @@ from windlass.engine.follow import Follower
 from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
 from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_LOOK_SECONDS, FINISH_LOOKS
+from windlass.model.attempt import Fence
 from windlass.model.settle import Settlement
 from windlass.runtime.suspects import Suspects, reason_of
 from windlass.store.database import Database, Held, TooSlow
@@ -49,7 +50,7 @@ class Finisher:
         self._metrics = metrics
         self._node_id = node_id
         self._waiting: list[Settlement] = []
-        self._committing = 0
+        self._committing: list[Settlement] = []
         self._task: asyncio.Task[None] | None = None
         self._apart: set[asyncio.Task[None]] = set()
         self._suspects = Suspects(
@@ -69,7 +70,14 @@ class Finisher:
     @property
     def unsettled(self) -> int:
         """Settlements that are not in the database yet."""
-        return len(self._waiting) + self._committing + len(self._suspects) + len(self._apart)
+        batches = len(self._waiting) + len(self._committing)
+        return batches + len(self._suspects) + len(self._apart)
+
+    @property
+    def fences(self) -> set[Fence]:
+        """Of those: what the batches speak of, and not what is finished apart."""
+        put = [*self._waiting, *self._committing, *self._suspects.settlements]
+        return {settlement.fence for settlement in put}
 
     def put(self, settlement: Settlement) -> None:
         self._quiet.clear()
@@ -120,12 +128,12 @@ class Finisher:
                 await self._gather()
                 batch = self._waiting[:FINISH_BATCH_MAX]
                 del self._waiting[: len(batch)]
-                self._committing = len(batch)
+                self._committing = batch
                 await self._commit_or_set_aside(batch)
-                self._committing = 0
+                self._committing = []
         finally:
             self._task = None
-            self._committing = 0
+            self._committing = []
             if self._waiting:
                 self.put(self._waiting.pop())
             else:

@@ -19,6 +19,7 @@ class Reservations:
         self._kinds = kinds
         self._node_id = node_id
         self.slots = 0  # how many are kept now
+        self.claim_ids: set[UUID] = set()  # of inserts that are on their way
 
     def keep(self, drafts: Sequence[Draft], slots_free: int) -> Reservation | None:
         """Places for those of `drafts` that may begin at once; None if none may."""
@@ -41,7 +42,10 @@ class Reservations:
         if not any(starts):
             return None
         self.slots += slots
-        return Reservation(node_id=self._node_id, claim_id=uuid4(), starts=starts, slots=slots)
+        claim_id = uuid4()
+        self.claim_ids.add(claim_id)
+        return Reservation(node_id=self._node_id, claim_id=claim_id, starts=starts, slots=slots)
 
     def release(self, reservation: Reservation) -> None:
         self.slots -= reservation.slots
+        self.claim_ids.discard(reservation.claim_id)

@@ -13,7 +13,7 @@ import structlog
 
 from windlass.engine import claim as claims
 from windlass.errors import Unavailable
-from windlass.model.attempt import Attempt
+from windlass.model.attempt import Attempt, Fence
 from windlass.model.outcome import Cancelled
 from windlass.model.settle import cancelled, settle
 from windlass.runtime.finisher import Finisher
@@ -31,11 +31,16 @@ class Returns:
         self._database = database
         self._finisher = finisher
         self._under_way: set[asyncio.Task[None]] = set()
+        self.fences: set[Fence] = set()  # of what is being given back
 
-    def soon(self, work: Coroutine[Any, Any, None]) -> None:
+    def soon(self, attempts: list[Attempt], work: Coroutine[Any, Any, None]) -> None:
+        """Let `work` give them back."""
+        fences = {attempt.fence for attempt in attempts}
+        self.fences |= fences
         task = supervisor().spawn(work, name="give back")
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(lambda _: self.fences.difference_update(fences))
 
     async def quiet(self) -> None:
         """Wait for what was begun by `soon`."""
@@ -64,6 +69,16 @@ class Returns:
                 self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))
 
     async def _give_back(
+        self, attempts: list[Attempt], give: Callable[[], Awaitable[list[Record]]]
+    ) -> None:
+        fences = {attempt.fence for attempt in attempts}
+        self.fences |= fences
+        try:
+            await self._try_to_give_back(attempts, give)
+        finally:
+            self.fences -= fences
+
+    async def _try_to_give_back(
         self, attempts: list[Attempt], give: Callable[[], Awaitable[list[Record]]]
     ) -> None:
         for _ in range(TRIES):

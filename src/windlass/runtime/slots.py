@@ -14,7 +14,7 @@ from uuid import UUID
 
 from windlass.clock import monotonic
 from windlass.limits import CRASHES_SOLO
-from windlass.model.attempt import Attempt
+from windlass.model.attempt import Attempt, Fence
 from windlass.model.outcome import Cancelled, Failed, Outcome, Snoozed
 from windlass.runtime.begun import Begun
 from windlass.runtime.kinds import Kinds
@@ -57,6 +57,10 @@ class Slots:
     @property
     def job_ids(self) -> set[UUID]:
         return set(self._running)
+
+    @property
+    def fences(self) -> set[Fence]:
+        return {running.attempt.fence for running in self._running.values()}
 
     @property
     def has_suspect(self) -> bool:

@@ -75,6 +75,10 @@ class Suspects:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def settlements(self) -> list[Settlement]:
+        return [suspect.settlement for suspect in self._waiting.values()]
+
     def __contains__(self, job_id: UUID) -> bool:
         return job_id in self._waiting
 

@@ -31,7 +31,7 @@ from windlass.limits import (
     SPARED_BATCH_MAX,
     SPARED_SECONDS,
 )
-from windlass.model.attempt import Attempt
+from windlass.model.attempt import Attempt, Fence
 from windlass.model.draft import Draft
 from windlass.model.outcome import Cancelled, Failed, Outcome, Succeeded
 from windlass.model.running import Own
@@ -79,6 +79,7 @@ class Worker:
         self._buffer = Buffer(ahead=min(workers, 1))
         self._reserved = Reservations(kinds, node_id)
         self._returns = Returns(database, finisher)
+        self._ending: set[Fence] = set()  # of what ends in transactions of their own
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
         self._is_spared, self._spared_until = False, 0.0  # when it claims again
@@ -321,7 +322,7 @@ class Worker:
             self._take_in(attempts, places=0)
         elif attempts:
             # Drained in the meantime: hand them to the others.
-            self._returns.soon(self._returns.release(attempts))
+            self._returns.soon(attempts, self._returns.release(attempts))
 
     def doubt(self, reservation: Reservation) -> None:
         """Nobody knows whether its jobs were inserted; those that were are handed back."""
@@ -387,8 +388,11 @@ class Worker:
     def _settle(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
         if (own := attempt.own) is not None:
             work = self._settle_own(attempt, own, outcome, begun)
+            ending = self._finisher.apart(work)
             # Given up, perhaps before its first turn, it still holds a connection.
-            self._finisher.apart(work).add_done_callback(lambda _: own.abort())
+            ending.add_done_callback(lambda _: own.abort())
+            self._ending.add(attempt.fence)
+            ending.add_done_callback(lambda _: self._ending.discard(attempt.fence))
             return
         settlement = settle(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - begun
@@ -417,17 +421,31 @@ class Worker:
 
     def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
         if attempts:
-            self._returns.soon(self._returns.park(attempts, reasons, self._targets.parked))
+            parking = self._returns.park(attempts, reasons, self._targets.parked)
+            self._returns.soon(attempts, parking)
 
     async def reconcile(self, older_than_seconds: float) -> int:
         """Hand back what the database thinks we run and we do not: a claim's answer was lost."""
+        before = self._fences()
         rows = await claims.held(self._database, self.node_id, older_than_seconds)
-        mine = self.holds()
-        orphans = [row for row in rows if row["id"] not in mine]
-        if not orphans or self._finisher.unsettled:
+        if all((row["id"], row["claim_id"]) in before for row in rows):
             return 0
-        await self._returns.release_rows(orphans)
+        async with self._claiming:  # nothing is between a claim and the buffer
+            mine, coming = before | self._fences(), self._claimer.claim_ids
+            coming |= self._reserved.claim_ids
+            orphans = [
+                row
+                for row in rows
+                if (row["id"], row["claim_id"]) not in mine and row["claim_id"] not in coming
+            ]
+            await self._returns.release_rows(orphans)
         return len(orphans)
+
+    def _fences(self) -> set[Fence]:
+        """Every claim that this node knows of and has not settled in the database."""
+        brought = {attempt.fence for attempt in self._claimer.brought()}
+        parts = (self._slots, self._buffer, self._finisher, self._returns)
+        return brought.union(self._ending, *(part.fences for part in parts))
 
 
 def _places_of(workers: int) -> int:
