@@ -30,7 +30,7 @@ from windlass.engine.claim import claim_solo
 from windlass.engine.finished import Finished
 from windlass.engine.rescue import rescue
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
-from windlass.model.outcome import Snoozed, Succeeded
+from windlass.model.outcome import Failed, Snoozed, Succeeded
 from windlass.store.database import Database
 
 
@@ -131,12 +131,28 @@ async def test_a_suspect_is_claimed_alone_before_it_is_given_up(database: Databa
     assert [attempt.crashes for attempt in await claim_solo(database, node)] == [CRASHES_SOLO]
 
 
-async def test_a_crash_spends_a_try_like_any_other(database: Database) -> None:
+async def test_a_crash_spends_no_try(database: Database) -> None:
     job_id = await submit_one(database, max_attempts=2)
     await die_with(database)
     assert (await rescue(database)).ended == {}
+    node = await register(database)
+    await end(database, node, await take_one(database, node), Failed("x", "y"))
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
     await die_with(database)
-    assert (await rescue(database)).ended == {job_id: "dead"}
+    assert (await rescue(database)).ended == {}, "on its last try, which is still to come"
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
+    [last] = await claim_solo(database, node)
+    assert (last.number, last.crashes, last.tries) == (4, 2, 2)
+    finished = await end(database, node, last, Failed("x", "y"))
+    assert finished.ended == {job_id: "dead"}
+    assert (await row(database, job_id))["cause"] == "x"
+
+
+async def test_a_job_with_one_try_is_quarantined_at_the_limit_as_well(database: Database) -> None:
+    job_id = await submit_one(database, max_attempts=1)
+    for crash in range(1, CRASHES_MAX + 1):
+        await die_with(database)
+        assert (job_id in (await rescue(database)).ended) == (crash == CRASHES_MAX)
 
 
 async def test_a_job_asked_to_stop_ends_cancelled_when_its_node_dies(database: Database) -> None:

@@ -39,6 +39,8 @@ HOST = "shop.example"
         (TimedOut(1.0), 200, "failed"),
         (Failed("egress_refused", ""), None, "neutral"),
         (Failed("secret", ""), None, "neutral"),
+        (Failed("out of sockets", ""), None, "neutral"),
+        (Failed("no route", ""), None, "neutral"),
         (Failed("invalid_input", ""), None, "neutral"),
         (Cancelled(), None, "neutral"),
         (Snoozed(0.0), None, "neutral"),

@@ -84,3 +84,12 @@ async def test_what_waited_for_a_target_that_is_gone_is_ended_and_told(database:
     for _ in range(2):
         await targets.look()
     assert sorted(told) == sorted(made)
+
+
+async def test_a_node_without_descriptors_opens_no_breaker(database: Database) -> None:
+    targets = targets_of(database)
+    await put_target(database, HOST, TargetLimits(failures=2))
+    for cause in ("out of sockets", "no route") * 5:
+        targets.ended(attempt(kind="http", target=HOST), Failed(cause, "it lacks something"))
+    await targets.look()
+    assert (await read_target_row(database, HOST)).breaker.state == "closed"

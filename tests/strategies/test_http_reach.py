@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,9 +15,11 @@ import pytest
 
 from tests.strategies.receiver import SOON_SECONDS, Receiver, deliver, perform_within
 from windlass import limits
+from windlass.model.breaker import verdict
 from windlass.model.outcome import Failed, Succeeded, TimedOut
 from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
+from windlass.strategies.http_trouble import explain
 
 Found = Sequence[tuple[Any, Any, Any, Any, tuple[Any, ...]]]
 
@@ -104,3 +109,51 @@ async def test_a_name_that_turns_inwards_between_two_deliveries_is_refused_then(
     assert isinstance(outcome, Failed)
     assert outcome.cause == "egress_refused"
     assert len(receiver.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [
+        (errno.EMFILE, "out of sockets"),
+        (errno.ENFILE, "out of sockets"),
+        (errno.ENOBUFS, "out of sockets"),
+        (errno.EADDRNOTAVAIL, "out of sockets"),
+        (errno.ENETUNREACH, "no route"),
+        (errno.ENETDOWN, "no route"),
+    ],
+)
+def test_what_this_node_lacks_is_not_held_against_the_target(number: int, cause: str) -> None:
+    failed = explain(OSError(number, os.strerror(number)))
+    assert failed.cause == cause
+    assert verdict(failed, None) == "neutral"
+
+
+async def test_a_lookup_that_got_no_socket_says_nothing_of_the_name() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def lookup(*_: object, **__: object) -> Found:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))  # as if all were in use
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    async with looking_up(lookup) as http:
+        try:
+            done = await perform_within(http, 5, "http://shop.example/")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert isinstance(done.outcome, Failed)
+    assert done.outcome.cause == "out of sockets"
+
+
+async def test_a_delivery_that_got_no_socket_is_not_held_against_the_target(
+    receiver: Receiver,
+) -> None:
+    async with looking_up(lambda *_, **__: [], "127.0.0.0/8") as http:
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit[1]))
+        try:
+            done = await perform_within(http, 5, receiver.url)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert isinstance(done.outcome, Failed)
+    assert (done.outcome.cause, done.outcome.is_final) == ("out of sockets", False)
+    assert receiver.seen == []

@@ -11,8 +11,9 @@ from windlass.cli.table import Column, columns, instant
 
 
 def tried(job: Mapping[str, Any]) -> int:
-    """How many tries are spent: what was put off was an attempt, and spent none."""
-    return (job.get("attempt") or 0) - (job.get("snoozes") or 0)
+    """How many tries are spent: what was put off, or crashed, was an attempt and spent none."""
+    spared = (job.get("snoozes") or 0) + (job.get("crashes") or 0)
+    return (job.get("attempt") or 0) - spared
 
 
 def tries(job: Mapping[str, Any]) -> str:

@@ -48,5 +48,5 @@ class Attempt:
 
     @property
     def tries(self) -> int:
-        """How many attempts are spent, this one included."""
-        return self.number - self.snoozes
+        """How many tries are spent, this one included. A crash spends none: it is counted apart."""
+        return self.number - self.snoozes - self.crashes

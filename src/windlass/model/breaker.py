@@ -29,7 +29,18 @@ ParkedFor = Literal["disabled", "breaker", "rate", "max_running", "crowded"]
 Verdict = Literal["answered", "failed", "gone", "neutral"]
 
 FAILURES: Final = 10  # in a row, to open: what the column's default says
-_OURS: Final = frozenset({"egress_refused", "secret", "auth", "invalid_input", "unknown_kind"})
+_OURS: Final = frozenset(
+    {
+        "egress_refused",
+        "secret",
+        "auth",
+        "invalid_input",
+        "unknown_kind",
+        # The node that delivers lacks something: descriptors, ports, memory, a way out.
+        "out of sockets",
+        "no route",
+    }
+)
 
 
 class Row(Protocol):

@@ -33,12 +33,15 @@ WEBHOOK: Final = Retry(
 assert len(WEBHOOK.ladder_seconds) == WEBHOOK.max_attempts - 1
 
 
-def rest_seconds(policy: Retry, tries: int, chance: float) -> float | None:
+def rest_seconds(
+    policy: Retry, tries: int, chance: float, *, max_attempts: int | None = None
+) -> float | None:
     """How long to rest after `tries` tries, or None when the policy is spent.
 
-    `chance` lies in [0, 1): with jitter the rest is spread over ±25 %.
+    `chance` lies in [0, 1): with jitter the rest is spread over ±25 %. `max_attempts`, if given,
+    stands in place of the policy's.
     """
-    if tries >= policy.max_attempts:
+    if tries >= (max_attempts or policy.max_attempts):
         return None
     if policy.ladder_seconds:
         rest = policy.ladder_seconds[min(tries, len(policy.ladder_seconds)) - 1]

@@ -112,9 +112,10 @@ def _retry_or_bury(
     attempt: Attempt, outcome: Failed | TimedOut | Crashed, chance: float
 ) -> Settlement:
     cause, error = explain_failure(outcome)
-    rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
-    if isinstance(outcome, Crashed) and attempt.crashes + 1 >= CRASHES_MAX:
-        rest = None
+    if isinstance(outcome, Crashed):
+        rest = _rest_after_crash(attempt, chance)
+    else:
+        rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
     if isinstance(outcome, Failed) and rest is not None:
         rest = None if outcome.is_final else _obliging(rest, outcome)
     return _settlement(
@@ -126,6 +127,14 @@ def _retry_or_bury(
         cause=cause,
         crashed=isinstance(outcome, Crashed),
     )
+
+
+def _rest_after_crash(attempt: Attempt, chance: float) -> float | None:
+    """None: it is quarantined. It rests as after a failure, whatever tries are left."""
+    crashes = attempt.crashes + 1
+    if crashes >= CRASHES_MAX:
+        return None
+    return rest_seconds(policy_of(attempt), crashes, chance, max_attempts=CRASHES_MAX)
 
 
 def _obliging(rest: float, outcome: Failed) -> float:

@@ -10,7 +10,7 @@ from windlass.limits import ERROR_TEXT_MAX
 from windlass.model.harmless import harmless_text
 from windlass.model.outcome import Failed
 from windlass.strategies.egress import EgressRefused
-from windlass.strategies.resolver import LookupFailed
+from windlass.strategies.resolver import LookupFailed, OurLack
 from windlass.strategies.wire import WireBroken
 
 _BY_NUMBER: Final = {
@@ -19,10 +19,15 @@ _BY_NUMBER: Final = {
     errno.EPIPE: "connection reset",
     errno.ECONNABORTED: "connection reset",
     errno.EHOSTUNREACH: "unreachable",
-    errno.ENETUNREACH: "unreachable",
     errno.ETIMEDOUT: "connection timed out",
+    # What this node lacks says nothing of its target (model.breaker knows these causes).
+    errno.ENETUNREACH: "no route",
+    errno.ENETDOWN: "no route",
+    errno.EPERM: "no route",
     errno.EMFILE: "out of sockets",
     errno.ENFILE: "out of sockets",
+    errno.ENOBUFS: "out of sockets",
+    errno.ENOMEM: "out of sockets",
     errno.EADDRNOTAVAIL: "out of sockets",
 }
 
@@ -42,7 +47,7 @@ def _cause(trouble: OSError | ValueError) -> str:
         case WireBroken():
             return trouble.cause
         case LookupFailed():
-            return "dns"
+            return "out of sockets" if isinstance(trouble.why, OurLack) else "dns"
         case ssl.SSLError() | ssl.CertificateError():
             return "tls"
         case OSError() if trouble.errno in _BY_NUMBER:

@@ -39,6 +39,12 @@ _NAME: Final = re.compile(r"[a-z0-9._-]+", re.ASCII | re.IGNORECASE)
 _FLAGS: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
+class OurLack(str):
+    """Why a lookup failed, and it was this node that lacked something: the name may be fine."""
+
+    __slots__ = ()
+
+
 class LookupFailed(OSError):
     """A name did not lead to an address."""
 
@@ -168,7 +174,7 @@ class Resolver(AbstractResolver):
         try:
             threading.Thread(target=run, name="windlass-lookup", daemon=True).start()
         except RuntimeError as trouble:
-            tell(f"the lookup got no thread: {trouble}")
+            tell(OurLack(f"the lookup got no thread: {trouble}"))
         return future
 
     def _keep(self, key: _Key, answer: Answer) -> None:
@@ -196,13 +202,22 @@ def _look_up(lookup: Lookup, host: str, family: int) -> Answer:
     try:
         found = lookup(host, 0, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except OSError as trouble:
-        return trouble.strerror or str(trouble)
+        return _our_lack() or trouble.strerror or str(trouble)
     except Exception as trouble:  # a label that is empty or too long is a UnicodeError
         return f"{type(trouble).__name__}: {trouble}"
     answer = tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
     if len(answer) > limits.DNS_ANSWERS_MAX:
         return f"{len(answer)} addresses; at most {limits.DNS_ANSWERS_MAX} are taken"
     return answer or "the answer is empty"
+
+
+def _our_lack() -> OurLack | None:
+    """The system says of a name that it cannot be found for now when it has no socket to ask by."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+    except OSError as trouble:
+        return OurLack(trouble.strerror or str(trouble))
+    return None
 
 
 def _address(sockaddr: tuple[Any, ...]) -> str:
