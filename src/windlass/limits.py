@@ -118,9 +118,15 @@ assert FINISH_GATHER <= FINISH_BATCH_MAX
 # many parts may be found to wait in a round, and what waits is tried again after a growing rest.
 ROW_WAIT_SECONDS, SIFT_WAITS_MAX = 0.25, 16
 HELD_REST_SECONDS, HELD_REST_SECONDS_MAX = 0.1, 1.0
+# Who asks and waits for an answer, to cancel or to complete a job whose row somebody holds, is told
+# to come again after so long.
+HELD_PATIENCE_SECONDS = 2.0
 # A settlement that trips over something else is tried alone so often before it is buried; one that
 # cannot be buried either is tried again after at most so long.
 SETTLE_TRIES, UNSETTLED_REST_SECONDS_MAX = 3, 30.0
+# Children that one transaction tells of their parents' end, and parents whose other children are
+# told in one round.
+CHILDREN_TOLD_MAX, PARENT_ENDS_MAX = 2_000, 100
 ENQUEUE_BATCH_MAX = 500
 # Executions started by one transaction.
 START_BATCH_MAX = 200

@@ -177,8 +177,7 @@ async def test_a_node_that_is_gone_is_not_changed_and_what_it_was_doing_is_rolle
     await api.database.run("node_set_state", node.node_id, "left")
     refused = await resize(api, node, 409, workers=2)
     assert refused["code"] == "node_busy"
-    async with api.database.hot() as connection:
-        await end_orphans(connection)
+    await end_orphans(api.database)
     assert (await api.get(f"/v1/operations/{asked['id']}"))["phase"] == "rolled_back"
     refused = await resize(api, node, 409, workers=2)
     assert refused["code"] == "node_gone"

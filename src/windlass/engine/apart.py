@@ -27,7 +27,7 @@ from windlass.limits import (
     TROUBLED_REST_SECONDS,
     TROUBLED_REST_SECONDS_MAX,
 )
-from windlass.store.database import BadValue
+from windlass.store.database import BadValue, Held, TooSlow
 
 log = structlog.get_logger()
 
@@ -97,7 +97,7 @@ class Apart(Generic[T]):
                     half = len(part) // 2
                     left += [part[half:], part[:half]]
                     continue
-                away = away + 1 if isinstance(trouble, Unavailable) else 0
+                away = away + 1 if _is_away(trouble) else 0
                 await self._failed(part[0], trouble)
                 if away >= AWAY_AFTER:
                     raise
@@ -119,3 +119,8 @@ class Apart(Generic[T]):
             return
         seconds = self.troubled.failed(self.what, self.key(item))
         log.error("tending_failed", rest_seconds=seconds, exc_info=trouble, **facts)
+
+
+def _is_away(trouble: Exception) -> bool:
+    """Is it PostgreSQL, and not what this item needs?"""
+    return isinstance(trouble, Unavailable) and not isinstance(trouble, Held | TooSlow)

@@ -6,14 +6,18 @@ asked to stop and can no longer end `succeeded` (G7). Jobs that have ended stay 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
+from windlass.clock import monotonic
 from windlass.engine.advance import advance
 from windlass.engine.complete import drop_awaited
 from windlass.engine.progressed import Progressed
-from windlass.store.database import Connection, Database, Record
+from windlass.limits import HELD_PATIENCE_SECONDS, HELD_REST_SECONDS, HELD_REST_SECONDS_MAX
+from windlass.store.database import Connection, Database, Held, Record
 from windlass.store.statements import statement
 
 
@@ -24,9 +28,39 @@ class Cancelled:
     ready: list[Record] = field(default_factory=list)
     progressed: Progressed = field(default_factory=Progressed)  # of executions
 
+    def add(self, other: Cancelled) -> None:
+        self.ended |= other.ended
+        self.asked |= other.asked
+        self.ready += other.ready
+        self.progressed.add(other.progressed)
+
 
 async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
-    return await database.together(lambda connection: cancel_in(connection, job_ids))
+    """In one transaction, unless somebody holds one of them: then the others do not wait for it.
+    Raises Held if it is still held after HELD_PATIENCE_SECONDS; the others are cancelled then.
+    """
+    done = Cancelled()
+    give_up_at = monotonic() + HELD_PATIENCE_SECONDS
+    groups, rest = [list(job_ids)], HELD_REST_SECONDS
+    held: Held | None = None
+    while groups:
+        group = groups.pop()
+        try:
+            part = await database.settle_together(partial(cancel_in, job_ids=group))
+        except Held as trouble:
+            if len(group) > 1:
+                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+            elif monotonic() < give_up_at:
+                groups.insert(0, group)
+                await asyncio.sleep(rest)
+                rest = min(rest * 2, HELD_REST_SECONDS_MAX)
+            else:
+                held = trouble
+        else:
+            done.add(part)
+    if held is not None:
+        raise held
+    return done
 
 
 async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> Cancelled:

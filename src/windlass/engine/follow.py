@@ -2,7 +2,8 @@
 looked after.
 
 All of it is made good elsewhere if this process dies here: waiters poll, executions are refreshed
-by the safety net, steps are found by `engine.untended`.
+by the safety net, steps are found by `engine.untended`, children that were not told by any node's
+`recover`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from windlass.engine.apart import Troubled
 from windlass.engine.finished import Finished
 from windlass.engine.fired import Fired
 from windlass.engine.lock_passed import Passed
+from windlass.engine.notify_children import notify_children
 from windlass.engine.progressed import Progressed
 from windlass.engine.tend import needs_tending, tend
+from windlass.errors import Unavailable
 from windlass.limits import EXECUTION_TREE_MAX
 from windlass.store.database import Database
 from windlass.supervise import supervisor
@@ -41,6 +44,7 @@ class Follower:
         self._tree_max = tree_max
         self._due = Progressed()
         self._task: asyncio.Task[None] | None = None
+        self._notifying: asyncio.Task[None] | None = None
         # Hears of running jobs that must stop, each with its node (see engine.stop).
         self.on_stop: Callable[[Mapping[UUID, UUID]], None] = announcer.cancels
 
@@ -64,6 +68,8 @@ class Follower:
         self._announcer.passed(progressed.locks)
         self._announcer.marks(progressed.marks, is_urgent=True)
         self._announcer.marks(progressed.touched - progressed.marks, is_urgent=False)
+        if progressed.unnotified:
+            self.notify()
         if needs_tending(progressed):
             self._due.add(progressed)
             if self._task is None:
@@ -71,8 +77,24 @@ class Follower:
 
     async def quiet(self) -> None:
         """Wait until nothing is left to look after."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        while tasks := [task for task in (self._task, self._notifying) if task is not None]:
+            await asyncio.wait(tasks)
+
+    def notify(self) -> None:
+        """Tell the children that wait to be told, if there are any."""
+        if self._notifying is None:
+            self._notifying = supervisor().spawn(self._notify(), name="notify children")
+
+    async def _notify(self) -> None:
+        try:
+            while await notify_children(self._database, self.troubled, self.follow):
+                pass
+        except Unavailable as trouble:
+            log.warning("notify_children_put_off", reason=str(trouble))
+        except Exception:
+            log.exception("notify_children_stopped")  # the next `recover` begins it again
+        finally:
+            self._notifying = None
 
     async def _tend(self) -> None:
         try:

@@ -1,17 +1,21 @@
-"""Settle attempts from their rows, without having run them."""
+"""Settle attempts from their rows, without having run them; rounds over jobs whose time is up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 from uuid import UUID
 
+from windlass.engine.apart import Apart, Troubled
 from windlass.engine.end import end_in, requeue_columns
 from windlass.engine.finished import Finished
 from windlass.model.attempt import Attempt
 from windlass.model.settle import Settlement
-from windlass.store.database import Connection, Record
+from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+ROUND_MAX: Final = 1_000
 
 
 def attempt_of(row: Record) -> Attempt:
@@ -36,6 +40,33 @@ def attempt_of(row: Record) -> Attempt:
         input="",
         detail=None if detail is None else json.loads(detail),
     )
+
+
+async def round_of(
+    database: Database,
+    what: str,
+    find: str,
+    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Finished]],
+    troubled: Troubled | None = None,
+) -> Finished:
+    """Do it to all that the statement `find` finds, ROUND_MAX at most; to each apart, if need be.
+
+    It takes `most` and ids (NULL: all), and leaves alone what somebody else holds. It is asked once
+    more in the transaction of the deed, for what may have changed since.
+    """
+    finished = Finished()
+    found = await database.settle(find, ROUND_MAX, None)
+
+    async def do(job_ids: Sequence[UUID]) -> Finished:
+        async def work(connection: Connection[Record]) -> Finished:
+            rows = await connection.fetch(statement(find), ROUND_MAX, list(job_ids))
+            return await deed(connection, rows) if rows else Finished()
+
+        return await database.settle_together(work)
+
+    apart = Apart(what=what, deed=do, tell=finished.add, troubled=troubled or Troubled())
+    await apart.each([row["id"] for row in found])
+    return finished
 
 
 async def settle_in(

@@ -13,8 +13,7 @@ from uuid import UUID
 
 from windlass.limits import OPERATIONS_KEPT_SECONDS
 from windlass.model.operation import Operation, Phase, operation_from
-from windlass.store.database import Connection, Database, Record
-from windlass.store.statements import statement
+from windlass.store.database import Database
 
 FORGET_BATCH: Final = 1_000
 Answer = Literal["go_on", "abort", "ended"]
@@ -54,9 +53,9 @@ async def end(
     return any(row["phase"] == phase for row in await database.run("operation_get", operation.id))
 
 
-async def end_orphans(connection: Connection[Record]) -> None:
+async def end_orphans(database: Database) -> None:
     """Roll back what nodes that are gone were in the middle of; any node may, at any time."""
-    await connection.fetch(statement("operation_end_orphans"))
+    await database.settle("operation_end_orphans")
 
 
 async def forget_operations(database: Database) -> int:

@@ -6,27 +6,23 @@ again or dead, as its policy says, and the token of that attempt is good for not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windlass.chance import chance
+from windlass.engine.apart import Troubled
 from windlass.engine.finished import Finished
-from windlass.engine.held import attempt_of, settle_in
-from windlass.limits import FINISH_BATCH_MAX
+from windlass.engine.held import attempt_of, round_of, settle_in
 from windlass.model.outcome import TimedOut
 from windlass.model.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
-from windlass.store.statements import statement
 
 
-async def expire_callbacks(database: Database) -> Finished:
-    """One round alone; `engine.rescue.recover` does it along with its own."""
-
-    async def work(connection: Connection[Record]) -> Finished:
-        return await give_up(connection, FINISH_BATCH_MAX)
-
-    return await database.together(work)
+async def expire_callbacks(database: Database, troubled: Troubled | None = None) -> Finished:
+    """One round; `engine.rescue.recover` does it along with its own."""
+    return await round_of(database, "give up", "job_callback_overdue", _give_up, troubled)
 
 
-async def give_up(connection: Connection[Record], most: int) -> Finished:
-    rows = await connection.fetch(statement("job_callback_overdue"), most)
+async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
     return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
 
 

@@ -19,6 +19,8 @@ class Progressed:
     unbegun: set[UUID] = field(default_factory=set)  # steps that need their child execution
     asked: set[UUID] = field(default_factory=set)  # steps that wait for a signal or a decision
     unheard: set[UUID] = field(default_factory=set)  # executions whose jobs are to be told (heed)
+    # Parents that have ended and have children yet to be told (engine.notify_children).
+    unnotified: set[UUID] = field(default_factory=set)
     # Parked for `lock`: at its end the transaction takes them into line (engine.lock_release).
     locked: list[UUID] = field(default_factory=list)
     locks: Passed = field(default_factory=Passed)  # what came of it
@@ -32,5 +34,6 @@ class Progressed:
         self.unbegun |= other.unbegun
         self.asked |= other.asked
         self.unheard |= other.unheard
+        self.unnotified |= other.unnotified
         self.locked += other.locked
         self.locks.add(other.locks)

@@ -8,52 +8,70 @@ keeps killing nodes is quarantined as `dead` with the cause `worker_died`.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
+import structlog
+
 from windlass.engine.advance import advance
+from windlass.engine.apart import Troubled
 from windlass.engine.finished import Finished
-from windlass.engine.held import attempt_of, settle_in
-from windlass.engine.lock_look import look_in
+from windlass.engine.held import attempt_of, round_of, settle_in
+from windlass.engine.lock_look import look
 from windlass.engine.operation_steps import end_orphans
-from windlass.engine.overdue import give_up
+from windlass.engine.overdue import expire_callbacks
 from windlass.model.outcome import Crashed
 from windlass.model.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
-BATCH: Final = 1_000
+log = structlog.get_logger()
 
 
-async def recover(database: Database) -> Finished:
-    """One round of all, in one transaction: an idle node asks for as little as it can."""
+async def recover(database: Database, troubled: Troubled | None = None) -> Finished:
+    """One round of all. None shares a transaction with another, nor any job with one that fails:
+    then it is done by halves (engine.apart). Raises when nothing could be done at all.
+    """
+    finished, troubled = Finished(), troubled or Troubled()
+    parts = (
+        partial(rescue, database, troubled),
+        partial(expire, database, troubled),
+        partial(expire_callbacks, database, troubled),
+        partial(_look, database),
+    )
+    troubles: list[Exception] = []
+    for part in parts:
+        try:
+            finished.add(await part())
+        except Exception as trouble:
+            troubles.append(trouble)
+            log.warning("recover_put_off", what=part.func.__name__, reason=repr(trouble)[:1_000])
+    if len(troubles) == len(parts):
+        raise troubles[0]
+    return finished
 
-    async def work(connection: Connection[Record]) -> Finished:
-        finished = await _rescue(connection)
-        finished.add(await _expire(connection))
-        finished.add(await give_up(connection, BATCH))
-        passed = await look_in(connection)
-        finished.ready += passed.ready
-        finished.progressed.locks.add(passed)
-        return finished
 
-    return await database.together(work)
-
-
-async def rescue(database: Database) -> Finished:
+async def rescue(database: Database, troubled: Troubled | None = None) -> Finished:
     """One round; `requeued` and `ended` are empty when there was nothing to do."""
-    return await database.together(_rescue)
+    await database.settle("node_mark_lost")
+    await end_orphans(database)
+    return await round_of(database, "rescue", "job_held_by_lost", _rescue, troubled)
 
 
-async def expire(database: Database) -> Finished:
+async def expire(database: Database, troubled: Troubled | None = None) -> Finished:
     """End waiting jobs whose deadline has passed."""
-    return await database.together(_expire)
+    return await round_of(database, "expire", "job_expired", _expire, troubled)
 
 
-async def _rescue(connection: Connection[Record]) -> Finished:
-    await connection.fetch(statement("node_mark_lost"))
-    await end_orphans(connection)
-    rows = await connection.fetch(statement("job_held_by_lost"), BATCH)
+async def _look(database: Database) -> Finished:
+    passed = await look(database)
+    finished = Finished(ready=passed.ready)
+    finished.progressed.locks.add(passed)
+    return finished
+
+
+async def _rescue(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
     return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
 
 
@@ -65,10 +83,8 @@ def _settle(row: Record) -> Settlement:
     return settlement
 
 
-async def _expire(connection: Connection[Record]) -> Finished:
-    due = [row["id"] for row in await connection.fetch(statement("job_expired"), BATCH)]
-    if not due:
-        return Finished()
+async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    due = [row["id"] for row in rows]
     count = len(due)
     ended = await connection.fetch(
         statement("job_drop_many"),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from windlass.chance import chance
 from windlass.engine.follow import Follower
-from windlass.engine.rescue import BATCH, recover
+from windlass.engine.held import ROUND_MAX
+from windlass.engine.rescue import recover
 from windlass.engine.retain import fold_counters, retain
 from windlass.limits import (
     COUNTER_FOLD_SECONDS,
@@ -48,10 +49,11 @@ class Duties:
         return [*(Loop(name, tick) for name, tick in table), keeper]
 
     async def recover(self) -> float:
-        finished = await recover(self.database)
+        finished = await recover(self.database, self.follower.troubled)
         self.follower.follow(finished)
+        self.follower.notify()  # children whose node died before it had told them all
         # A full batch means there is more.
-        if len(finished.ended) + len(finished.requeued) >= BATCH:
+        if len(finished.ended) + len(finished.requeued) >= ROUND_MAX:
             return 0.0
         return RESCUE_INTERVAL_SECONDS * (0.9 + chance() / 5)
 

@@ -32,6 +32,7 @@ from windlass.limits import (
 )
 from windlass.model.settle import Settlement, buried
 from windlass.store.database import Held, TooSlow
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -92,7 +93,7 @@ class Suspects:
             self._waiting[settlement.job_id] = _Suspect(settlement=settlement, due_at=now)
         self._came.set()
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="finish set aside")
+            self._task = supervisor().spawn(self._run(), name="finish set aside")
 
     def abandon(self) -> None:
         self._waiting.clear()

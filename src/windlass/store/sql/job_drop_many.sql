@@ -1,10 +1,12 @@
 -- job_drop_many: end jobs that are not running: cancelled, skipped, dead by a parent, or past their deadline.
 -- params: id uuid[], state text[], error text[], cause text[]
 -- returns: as job_end_many
--- Index: job primary key, dependency_child. The caller advances the children in the same transaction.
+-- Index: job primary key, dependency_child. The caller advances the children in the same transaction. Jobs are locked by id and
+-- before their links, as in child_advance.
 WITH gone AS (
     DELETE FROM windlass.job j
-    USING unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS s(id, state, error, cause)
+    USING (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS g(id, state, error, cause)
+           ORDER BY id OFFSET 0) s
     WHERE j.id = s.id AND j.state IN ('queued', 'blocked')
     RETURNING j.*, s.state AS new_state, s.error AS new_error, s.cause
 ), unlinked AS (

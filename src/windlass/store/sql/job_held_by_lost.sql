@@ -1,5 +1,5 @@
 -- job_held_by_lost: running jobs whose node is no longer there, locked.
--- params: most int4     returns: what settling them needs
+-- params: most int4, id uuid[] (only these; NULL: all)     returns: what settling them needs
 -- Index: job_held joined with the few nodes. Any node may ask at any time; the fence makes doing it twice harmless. What
 -- waits for its receiver needs no node.
 SELECT j.id, j.attempt, j.claim_id, j.node_id, j.crashes, j.snoozes, j.max_attempts, j.kind, j.retry, j.queue, j.priority,
@@ -7,6 +7,7 @@ SELECT j.id, j.attempt, j.claim_id, j.node_id, j.crashes, j.snoozes, j.max_attem
 FROM windlass.job j
 LEFT JOIN windlass.node n ON n.id = j.node_id
 WHERE j.state = 'running' AND j.callback_until IS NULL AND (n.id IS NULL OR n.state IN ('lost', 'left'))
+  AND ($2::uuid[] IS NULL OR j.id = ANY ($2))
 ORDER BY j.id
 LIMIT $1
 FOR UPDATE OF j SKIP LOCKED

@@ -2,7 +2,9 @@
 -- params: most int4     returns: problem, child_id, parent_id (NULL for waits_for), had, should
 -- A whole look at `dependency` and at the blocked jobs; for the doctor, in one snapshot.
 (SELECT 'parent_gone' AS problem, d.child_id, d.parent_id, NULL::int8 AS had, NULL::int8 AS should
- FROM windlass.dependency d WHERE NOT EXISTS (SELECT FROM windlass.job p WHERE p.id = d.parent_id) LIMIT $1)
+ FROM windlass.dependency d
+ WHERE NOT EXISTS (SELECT FROM windlass.job p WHERE p.id = d.parent_id)
+   AND NOT EXISTS (SELECT FROM windlass.parent_end e WHERE e.parent_id = d.parent_id) LIMIT $1)
 UNION ALL
 (SELECT 'child_gone', d.child_id, d.parent_id, NULL, NULL
  FROM windlass.dependency d WHERE NOT EXISTS (SELECT FROM windlass.job c WHERE c.id = d.child_id AND c.state = 'blocked') LIMIT $1)
