@@ -72,6 +72,18 @@ DESCRIPTORS_WANTED = 65_536
 # Metrics name so many queues and targets; the rest are counted together.
 METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
 
+# Bodies. Larger ones are parsed in a thread, one at a time; what is larger than any but a batch, or
+# holds very many values, in a process of its own (api.batch_reader), of which there are so many.
+PARSE_HERE_BYTES_MAX = 256 * 1024
+assert PARSE_HERE_BYTES_MAX < BODY_BYTES_MAX
+BATCH_READERS_MAX, BATCH_READ_SECONDS, BATCH_READER_IDLE_SECONDS = 2, 60.0, 60.0
+# What such a process may take of memory: a whole batch, and one job of it as values.
+BATCH_READER_BYTES_MAX = 1024 * 1024 * 1024
+assert BATCH_READER_BYTES_MAX > BATCH_BODY_BYTES_MAX + 100 * BODY_BYTES_MAX
+# Bytes of larger bodies that a node has in hand at once. Whoever finds no room waits so long.
+LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 96 * 1024 * 1024, 5.0
+assert LARGE_BODIES_BYTES_MAX > BATCH_BODY_BYTES_MAX
+
 # Executions: places of one fan-out, and what a node keeps of those that run.
 FAN_PLACES_MAX = 1_000_000
 # Executions may have children, and these theirs, so deep.

@@ -150,6 +150,7 @@ async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncI
             )
     finally:
         await serving.stop()
+        await parts.readers.close()
         await parts.stopper.close()
         await caches.close()
         await lane.close()

@@ -3,44 +3,76 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from litestar import Request
 
 from windlass.api.caller import Caller, caller_of
 from windlass.api.problem import NotAcceptable
 from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
-from windlass.limits import BODY_BYTES_MAX
+from windlass.limits import BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model import strict_json
 from windlass.model.pointer import step
 
-# Parsing more than this would hold up everybody else on the loop.
-PARSE_HERE_BYTES_MAX: Final = 256 * 1024
+# One thread: two would only wait for each other's lock, and for the memory that both take.
+_THREAD: Final = ThreadPoolExecutor(1, "parse")
+_R = TypeVar("_R")
+
+
+async def apart(work: Callable[[], _R]) -> _R:
+    """Work on a body that is too large for the loop and no more than a thread can take."""
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 
 async def read_bytes(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> bytes:
-    """The body. Raises BodyTooLarge before it has read more than `bytes_max`."""
-    declared = caller_of(request.scope).headers.get(b"content-length")
-    if declared is not None and (not declared.isdigit() or int(declared[:20]) > bytes_max):
-        raise BodyTooLarge(bytes_max)
-    receive = request.receive
-    message = await receive()
+    """The body. Raises BodyTooLarge before it has read more than `bytes_max`, and BodiesFull when
+    too much of others is in hand.
+    """
+    _check_declared(caller_of(request.scope), bytes_max)
+    message = await request.receive()
     if not message.get("more_body") and message["type"] == "http.request":
         body: bytes = message["body"]
-        if len(body) > bytes_max:
-            raise BodyTooLarge(bytes_max)
-        return body
-    pieces, size = [], 0
+        if len(body) <= PARSE_HERE_BYTES_MAX:
+            if len(body) > bytes_max:
+                raise BodyTooLarge(bytes_max)
+            return body
+    return b"".join([piece async for piece in _pieces(request, bytes_max, message)])
+
+
+async def read_pieces(
+    request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX
+) -> AsyncIterator[bytes]:
+    """The same as it arrives."""
+    _check_declared(caller_of(request.scope), bytes_max)
+    async for piece in _pieces(request, bytes_max, await request.receive()):
+        yield piece
+
+
+def _check_declared(caller: Caller, bytes_max: int) -> None:
+    declared = caller.headers.get(b"content-length")
+    if declared is not None and (not declared.isdigit() or int(declared[:20]) > bytes_max):
+        raise BodyTooLarge(bytes_max)
+
+
+async def _pieces(
+    request: Request[Any, Any, Any], bytes_max: int, message: Any
+) -> AsyncIterator[bytes]:
+    caller, size = caller_of(request.scope), 0
     while True:
         if message["type"] != "http.request":
             raise Unavailable("the caller went away before its request was complete")
-        pieces.append(message["body"])
         size += len(message["body"])
         if size > bytes_max:
             raise BodyTooLarge(bytes_max)
+        if size > PARSE_HERE_BYTES_MAX:
+            await caller.take_room(size)
+        yield message["body"]
         if not message.get("more_body"):
-            return b"".join(pieces)
-        message = await receive()
+            return
+        message = await request.receive()
 
 
 def check_type(caller: Caller) -> None:
@@ -57,7 +89,7 @@ def check_type(caller: Caller) -> None:
 
 async def parse(body: bytes) -> Any:
     if len(body) > PARSE_HERE_BYTES_MAX:
-        return await asyncio.to_thread(strict_json.parse, body)
+        return await apart(partial(strict_json.parse, body))
     return strict_json.parse(body)
 
 

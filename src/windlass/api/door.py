@@ -19,7 +19,9 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from windlass.api.auth import Keys
 from windlass.api.caller import INSIDE, enter
 from windlass.api.problem import problem_reply
+from windlass.api.room import Room
 from windlass.api.route import Route, answer
+from windlass.limits import LARGE_BODIES_BYTES_MAX
 
 _OPEN: Final = "/health"
 _PARAMETER: Final = re.compile(r"\{\w+:\w+\}")
@@ -29,6 +31,7 @@ class Door:
     def __init__(self, app: ASGIApp, keys: Keys | None, routes: Sequence[Route]) -> None:
         self._app = app
         self._keys = keys  # None: everybody may come in
+        self._room = Room(LARGE_BODIES_BYTES_MAX)
         # The busiest routes are known here: finding them again would cost a tenth of their time.
         self._hot = {(str(r.method), r.path): r for r in routes if r.is_hot}
         self._open_routes = [
@@ -58,12 +61,16 @@ class Door:
             except Exception as trouble:  # whatever it is, the caller hears of it in our form
                 await problem_reply(trouble, caller.request_id)(scope, receive, send_marked)
                 return
-        hot = self._hot.get((scope["method"], scope["path"]))
-        if hot is None:
-            await self._app(scope, receive, send_marked)
-        else:
-            reply = await answer(hot, Request(scope, receive, send_marked))
-            await reply(scope, receive, send_marked)
+        caller.room = self._room
+        try:
+            hot = self._hot.get((scope["method"], scope["path"]))
+            if hot is None:
+                await self._app(scope, receive, send_marked)
+            else:
+                reply = await answer(hot, Request(scope, receive, send_marked))
+                await reply(scope, receive, send_marked)
+        finally:
+            caller.give_room()
 
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):

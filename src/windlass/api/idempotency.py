@@ -49,12 +49,27 @@ _EXISTING: Final[Header] = (b"windlass-existing", b"true")
 
 def idempotency_of(caller: Caller, method: str, path: str, body: bytes) -> Idempotency | None:
     """The caller's promise; None when it made none."""
-    key = caller.text(HEADER, KEY_CHARS_MAX)
-    if key is None:
-        return None
-    hashed = sha256(f"{method} {path}\n".encode())
-    hashed.update(body)
-    return Idempotency(owner=caller.owner, key=key, body_hash=hashed.digest())
+    promise = Promise(caller, method, path)
+    promise.add(body)
+    return promise.kept
+
+
+class Promise:
+    """The same for a body that comes in pieces."""
+
+    def __init__(self, caller: Caller, method: str, path: str) -> None:
+        self._owner, self._key = caller.owner, caller.text(HEADER, KEY_CHARS_MAX)
+        self._hashed = sha256(f"{method} {path}\n".encode()) if self._key is not None else None
+
+    def add(self, piece: bytes) -> None:
+        if self._hashed is not None:
+            self._hashed.update(piece)
+
+    @property
+    def kept(self) -> Idempotency | None:
+        if self._key is None or self._hashed is None:
+            return None
+        return Idempotency(owner=self._owner, key=self._key, body_hash=self._hashed.digest())
 
 
 def told_headers(accepted: Accepted) -> list[Header]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
+from windlass.api.batch_reader import BatchReaders
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.caches import Caches
@@ -70,6 +71,8 @@ class ApiParts:
     marks: Marks
     # What this node has done about executions that were out of date.
     tally: Tally
+    # Reads large bodies; whoever made the parts closes it.
+    readers: BatchReaders = field(default_factory=BatchReaders)
     # Encrypts secrets; None: there is no key, and none can be stored.
     sealer: Sealer | None = None
     # None: there is no Redis to sweep.

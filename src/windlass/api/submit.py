@@ -6,8 +6,10 @@ database; whatever was there before is read and shown as it is now.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from litestar.types import ASGIApp
@@ -15,8 +17,10 @@ from litestar.types import ASGIApp
 from windlass import clock, ids
 from windlass.api import body as bodies
 from windlass.api import schemas
+from windlass.api.batch_reader import check_kinds, is_heavy
+from windlass.api.batch_worker import Question
 from windlass.api.caller import Caller, caller_of
-from windlass.api.idempotency import HEADER, KEY_SCHEMA, idempotency_of, told_headers
+from windlass.api.idempotency import HEADER, KEY_SCHEMA, Promise, idempotency_of, told_headers
 from windlass.api.parts import ApiParts
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
@@ -25,11 +29,12 @@ from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
 from windlass.engine.request import Idempotency
 from windlass.errors import MalformedBody, QueueFull
-from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX
+from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model.draft import Draft
 from windlass.model.submission import Rules
 from windlass.model.submission import read_batch as read_batch_of
 from windlass.model.submission import read_job as read_job_of
+from windlass.strategies.checks import INPUT_CHECKS
 
 _HEADERS: dict[str, tuple[str, schemas.Schema]] = {
     HEADER: (
@@ -54,9 +59,12 @@ class Submit:
 
     async def one(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
-        body, idempotency = await self._read(request, caller)
         now = clock.wall()
-        draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
+        body, idempotency = await self._read(request, caller)
+        if is_heavy(body):
+            [draft] = await self._apart(caller, now, _whole(body), is_batch=False)
+        else:
+            draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
         draft.trace_id = caller.trace_id()
         try:
             accepted = await self._parts.enqueuer.submit(draft, idempotency)
@@ -74,9 +82,7 @@ class Submit:
 
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
-        body, idempotency = await self._read(request, caller, BATCH_BODY_BYTES_MAX)
-        rules, now = self._rules_for(caller), clock.wall()
-        drafts = await self._drafts(body, rules, now)
+        drafts, idempotency = await self._drafts(request, caller)
         trace_id = caller.trace_id()
         for draft in drafts:
             draft.trace_id = trace_id
@@ -91,11 +97,47 @@ class Submit:
             *told_headers(accepted),
         )
 
-    async def _drafts(self, body: bytes, rules: Rules, now: datetime) -> list[Draft]:
+    async def _drafts(
+        self, request: Call, caller: Caller
+    ) -> tuple[list[Draft], Idempotency | None]:
+        """Of a batch. A large one is never in this process as a whole."""
+        bodies.check_type(caller)
+        now = clock.wall()
+        promise = Promise(caller, "POST", request.scope["path"])
+        pieces = _told(bodies.read_pieces(request, BATCH_BODY_BYTES_MAX), promise)
+        begun = await _up_to(pieces, BODY_BYTES_MAX)
+        if begun.is_cut:
+            drafts = await self._apart(caller, now, _chained(begun.body, pieces), is_batch=True)
+        elif is_heavy(begun.body):
+            drafts = await self._apart(caller, now, _whole(begun.body), is_batch=True)
+        elif begun.body:
+            drafts = await self._here(begun.body, self._rules_for(caller), now)
+        else:
+            raise MalformedBody.at("", "the body is empty; send a JSON object")
+        return drafts, promise.kept
+
+    async def _here(self, body: bytes, rules: Rules, now: datetime) -> list[Draft]:
         value = await bodies.parse(body)
-        if len(body) > bodies.PARSE_HERE_BYTES_MAX:
-            return await asyncio.to_thread(read_batch_of, value, rules, now)
+        if len(body) > PARSE_HERE_BYTES_MAX:
+            return await bodies.apart(partial(read_batch_of, value, rules, now))
         return read_batch_of(value, rules, now)
+
+    async def _apart(
+        self, caller: Caller, now: datetime, pieces: AsyncIterator[bytes], *, is_batch: bool
+    ) -> list[Draft]:
+        """Read by another process, all but the kinds that only this one knows."""
+        kinds = self._parts.kinds
+        question = Question(
+            kinds=list(kinds),
+            max_attempts=self._parts.settings.retry_max_attempts,
+            owner=caller.owner,
+            now=now,
+            is_batch=is_batch,
+        )
+        own = {kind: kinds[kind] for kind in kinds if kinds[kind] is not INPUT_CHECKS.get(kind)}
+        drafts = await self._parts.readers.read(question, pieces)
+        await check_kinds(drafts, own, is_batch=is_batch)
+        return drafts
 
     async def _read(
         self, request: Call, caller: Caller, bytes_max: int = BODY_BYTES_MAX
@@ -118,6 +160,40 @@ class Submit:
 
     def _rejected(self, full: QueueFull) -> None:
         self._parts.on_rejected(full.queue, full.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    body: bytes
+    is_cut: bool  # there is more of it
+
+
+async def _up_to(pieces: AsyncIterator[bytes], size: int) -> _Begun:
+    """The body, or its beginning once that is larger than `size`."""
+    held: list[bytes] = []
+    total = 0
+    async for piece in pieces:
+        held.append(piece)
+        total += len(piece)
+        if total > size:
+            break
+    return _Begun(body=held[0] if len(held) == 1 else b"".join(held), is_cut=total > size)
+
+
+async def _told(pieces: AsyncIterator[bytes], promise: Promise) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        promise.add(piece)
+        yield piece
+
+
+async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _whole(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 def _due(draft: Draft, now: datetime) -> datetime:

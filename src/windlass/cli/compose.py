@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from windlass import ids
+from windlass.api.batch_reader import BatchReaders
 from windlass.api.parts import ApiParts
 from windlass.cli.resident import Resident
 from windlass.config import Settings
@@ -88,6 +89,7 @@ class Windlass:
     node: Node
     stopper: Stopper
     resident: Resident
+    readers: BatchReaders
     serving: Serving | None  # None: the API is served to nobody outside
     admin_key: str | None  # only when it was made by this start
     url: str | None
@@ -106,6 +108,7 @@ class Windlass:
         if self.serving is not None:
             await self.serving.stop()
         self.resident.leave()
+        await self.readers.close()
         await self.stopper.close()
         await self.caches.close()
         await self.lane.close()
@@ -293,6 +296,7 @@ async def start(
         node=node,
         stopper=stopper,
         resident=resident,
+        readers=api_parts.readers,
         serving=taken,
         admin_key=admin_key,
         url=f"http://{settings.host}:{settings.port}" if taken is not None else None,

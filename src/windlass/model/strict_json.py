@@ -43,7 +43,8 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER: Final = json.JSONDecoder(
+# Refuses what it can see while it reads; `parse` says it in our words.
+DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_without_twins, parse_float=_finite, parse_constant=_no_constant
 )
 
@@ -51,11 +52,11 @@ _DECODER: Final = json.JSONDecoder(
 def parse(body: bytes) -> Any:
     """The value in `body`, or MalformedBody that says what is wrong with it."""
     try:
-        return _DECODER.decode(body.decode("utf-8"))
+        return DECODER.decode(body.decode("utf-8"))
     except UnicodeDecodeError as problem:
         raise MalformedBody.at("", f"the body is not UTF-8: {problem.reason}") from None
     except RecursionError:
-        raise MalformedBody.at("", _too_deep()) from None
+        raise MalformedBody.at("", too_deep()) from None
     except ValueError as problem:
         raise MalformedBody.at("", f"the body is not JSON that can be taken: {problem}") from None
 
@@ -67,12 +68,12 @@ def write(value: Any, depth_max: int = JSON_DEPTH_MAX) -> str:
     except UnicodeEncodeError:
         raise ValueError("holds half of a surrogate pair; send whole characters") from None
     except RecursionError:
-        raise ValueError(_too_deep()) from None
+        raise ValueError(too_deep()) from None
     if _NUL_TEXT in text and _NUL.search(text):
         raise ValueError("holds the character U+0000, which cannot be stored")
     written = text.decode()
     if is_too_deep(written, value, depth_max):
-        raise ValueError(_too_deep())
+        raise ValueError(too_deep())
     return written
 
 
@@ -82,7 +83,8 @@ def is_too_deep(text: str, value: Any, depth_max: int = JSON_DEPTH_MAX) -> bool:
     return text.count("[") + text.count("{") > depth_max and _depth(value) > depth_max
 
 
-def _too_deep() -> str:
+def too_deep() -> str:
+    """What is said of a value that is."""
     return f"is nested deeper than {JSON_DEPTH_MAX} levels"
 
 

@@ -7,7 +7,7 @@ mistakes in one answer, and the common job must cost a few microseconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -86,38 +86,45 @@ def read_batch(value: object, rules: Rules, now: datetime) -> list[Draft]:
     jobs = value["jobs"]
     if not 1 <= len(jobs) <= BATCH_JOBS_MAX:
         raise InvalidInput.at("/jobs", f"holds {len(jobs)} jobs; a batch has 1 to {BATCH_JOBS_MAX}")
-    problems: list[FieldProblem] = []
-    drafts = []
-    for place, job in enumerate(jobs):
-        drafts.append(_read(job, rules, now, f"/jobs/{place}", problems))
-        if len(problems) >= PROBLEMS_MAX:
-            break
-    problems += [] if problems else _check_order(drafts)
-    if problems:
-        raise InvalidInput(*problems)
+    drafts = list(read_jobs(jobs, rules, now))
+    check_order([draft.depends_on_places for draft in drafts])
     return drafts
 
 
-def _check_order(drafts: list[Draft]) -> list[FieldProblem]:
-    """Jobs of a batch may wait for one another, but not in a circle."""
+def read_jobs(values: Iterable[object], rules: Rules, now: datetime) -> Iterator[Draft]:
+    """The drafts of a batch's jobs, as they come. Raises InvalidInput at its end, or earlier when
+    there are more problems than anybody would read.
+    """
+    problems: list[FieldProblem] = []
+    for place, value in enumerate(values):
+        draft = _read(value, rules, now, f"/jobs/{place}", problems)
+        if len(problems) >= PROBLEMS_MAX:
+            break
+        if not problems:
+            yield draft
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def check_order(places: Sequence[Sequence[int]]) -> None:
+    """Jobs of a batch may wait for one another, but not in a circle. Raises InvalidInput."""
     problems = [
         FieldProblem(
             pointer=f"/jobs/{place}/depends_on", detail=f"#{parent} is not a job of this batch"
         )
-        for place, draft in enumerate(drafts)
-        for parent in draft.depends_on_places
-        if parent >= len(drafts)
+        for place, parents in enumerate(places)
+        for parent in parents
+        if parent >= len(places)
     ]
-    if problems or not any(draft.depends_on_places for draft in drafts):
-        return problems
-    stuck = in_a_circle({n: set(draft.depends_on_places) for n, draft in enumerate(drafts)})
-    circle = ", ".join(f"#{place}" for place in stuck[:10])
-    return [
-        FieldProblem(
-            pointer=f"/jobs/{place}/depends_on", detail=f"these jobs wait in a circle: {circle}"
-        )
-        for place in stuck[:1]
-    ]
+    if problems:
+        raise InvalidInput(*problems[:PROBLEMS_MAX])
+    if any(places):
+        stuck = in_a_circle({place: set(parents) for place, parents in enumerate(places)})
+        if stuck:
+            circle = ", ".join(f"#{place}" for place in stuck[:10])
+            raise InvalidInput.at(
+                f"/jobs/{stuck[0]}/depends_on", f"these jobs wait in a circle: {circle}"
+            )
 
 
 def _read(
