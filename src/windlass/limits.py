@@ -516,7 +516,7 @@ CHECKPOINT_NAME_CHARS_MAX, CHECKPOINT_BATCH_MAX = 256, 500
 CHECKPOINT_AGAIN_SECONDS, CHECKPOINT_AGAIN_SECONDS_MAX = 0.05, 2.0
 assert CHECKPOINT_AGAIN_SECONDS < CHECKPOINT_AGAIN_SECONDS_MAX
 # A shorter rest keeps its slot, a longer one gives it back; and one that listens for a signal looks
-# by itself so often, because the node that put it to rest may have died before it looked.
+# by itself so often all the same, for a node of an earlier release may have put it to rest.
 DURABLE_REST_SECONDS, DURABLE_LISTEN_SECONDS = 5.0, 600.0
 assert DURABLE_REST_SECONDS < DURABLE_LISTEN_SECONDS
 # What a function does between its steps may take so long before it is said to rest only.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +13,23 @@ from windlass import ids
 from windlass.engine.check_folds import check_folds
 from windlass.engine.checkpoint import Fence, Kept, forget_checkpoints, keep_many, load_many
 from windlass.engine.checkpoint_listen import listen
+from windlass.engine.end import requeue_columns
 from windlass.engine.replay import delete
 from windlass.engine.signal_execution import send_signal
+from windlass.errors import Unavailable
 from windlass.model.attempt import Attempt
 from windlass.model.checkpoint import Checkpoint, Note
 from windlass.model.outcome import Failed, Snoozed
+from windlass.model.settle import settle
 from windlass.store.database import Database, Refused
 from windlass.store.statements import statement
 
 RESTS = Snoozed(600.0, is_listening=True)
-RESTING = "SELECT state = 'queued' FROM windlass.job WHERE id = $1"
+HELD_UP_BY = (
+    "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    " AND query LIKE '-- execution_lock_many%' AND datname = current_database()"
+)
+HELD_UP = f"SELECT count(*) FROM ({HELD_UP_BY}) held_up"
 PAID = Note(branch="", place=0, name="paid", kind="wait")
 
 
@@ -52,6 +60,15 @@ async def waiting(database: Database) -> tuple[Flow, Attempt]:
     assert found is not None
     assert found.is_open
     return flow, attempt
+
+
+async def rest(database: Database, flow: Flow, attempt: Attempt) -> None:
+    """As a node does it: again, while something stands in the way."""
+    async with asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(Unavailable):
+                await end(database, flow.node_id, attempt, RESTS)
+                return
 
 
 async def is_due(database: Database, job_id: UUID) -> bool:
@@ -149,10 +166,37 @@ async def test_a_signal_that_is_being_written_while_it_goes_to_rest_is_waited_fo
         assert (
             await sender.fetch(statement("checkpoint_listening"), flow.execution_id, "paid") == []
         )
-        resting = asyncio.create_task(end(database, flow.node_id, attempt, RESTS))
-        await until(database, RESTING, attempt.job_id)
+        resting = asyncio.create_task(rest(database, flow, attempt))
+        await until(database, HELD_UP)
         assert not resting.done()
     await resting
+    assert await is_due(database, attempt.job_id)
+
+
+async def test_no_wake_up_is_lost_when_the_connection_breaks_between_a_rest_and_its_look(
+    database: Database,
+) -> None:
+    flow, attempt = await waiting(database)
+    async with database.side(readonly=False) as sender:
+        await sender.fetch(statement("execution_hold_many"), [flow.execution_id])
+        await sender.fetch(
+            statement("execution_signal_insert"), ids.uuid7(), flow.execution_id, "paid", "1", None
+        )
+        resting = asyncio.create_task(rest(database, flow, attempt))
+        await until(database, HELD_UP)
+        await sql(database, f"SELECT pg_terminate_backend(pid) FROM ({HELD_UP_BY}) held_up")
+    await resting
+    assert await is_due(database, attempt.job_id)
+
+
+async def test_no_wake_up_is_lost_with_the_answer_to_a_rest(database: Database) -> None:
+    flow, attempt = await waiting(database)
+    await send_signal(database, flow.execution_id, "paid", "1", None)
+    settlement = settle(attempt, RESTS, 0)
+    # It was committed, and nobody heard of it; so it is done again.
+    await database.run("job_requeue_many", *requeue_columns([settlement], flow.node_id))
+    assert not await is_due(database, attempt.job_id)
+    await rest(database, flow, attempt)
     assert await is_due(database, attempt.job_id)
 
 

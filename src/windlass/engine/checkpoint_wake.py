@@ -7,20 +7,20 @@ the rest may cross each other in two ways, and the execution's lock decides both
         The signal's transaction sees a queued job and makes it due now: `wake_listening`.
 
     function looks, finds nothing    ->  signal comes (job still running)  ->  rests
-        The signal's transaction finds nobody to wake. So whoever puts a job to rest looks once more
-        when that is committed, behind the same lock: `wake_heard`.
+        The signal's transaction finds nobody to wake. So whoever puts a job to rest takes the same
+        lock first, and looks once more in the transaction that does it: `rest_listening`.
 
-A node that dies between its commit and its look leaves a job that nobody wakes; that is why nobody
-rests longer than DURABLE_LISTEN_SECONDS at a time.
+Either way it is one commit: no process can die, and no answer be lost, between a rest and the look
+that belongs to it.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.errors import Unavailable
+from windlass.engine.end import requeue_columns
+from windlass.model.settle import Settlement
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -33,25 +33,24 @@ async def wake_listening(
     return await _promote(connection, rows)
 
 
-async def wake_heard(
-    database: Database, rested: Collection[UUID], listening: Mapping[UUID, UUID | None]
+async def rest_listening(
+    database: Database, node_id: UUID, listening: Sequence[Settlement]
 ) -> list[Record]:
-    """Make due those of the jobs that `rested` whose signal has come meanwhile.
-
-    `listening` maps a job to its execution; None: it has none, and nobody can signal it.
+    """Put steps to rest until a signal comes; those for which one has come meanwhile are due. The
+    rows of job_requeue_many, and of job_promote_many where that was so. Raises Held.
     """
-    asked = {job: execution for job, execution in listening.items() if job in rested and execution}
-    if not asked:
-        return []
+    executions = sorted({s.execution_id for s in listening if s.execution_id is not None})
 
     async def work(connection: Connection[Record]) -> list[Record]:
-        await connection.fetch(statement("execution_lock_many"), sorted(set(asked.values())))
-        rows = await connection.fetch(statement("checkpoint_heard_many"), list(asked))
-        return await _promote(connection, rows)
+        await connection.fetch(statement("execution_lock_many"), executions)
+        columns = requeue_columns(listening, node_id)
+        rested = await connection.fetch(statement("job_requeue_many"), *columns)
+        # Of all that were asked for: one may rest already, by a commit whose answer was lost.
+        jobs = [settlement.job_id for settlement in listening]
+        heard = await connection.fetch(statement("checkpoint_heard_many"), jobs)
+        return rested + await _promote(connection, heard)
 
-    with contextlib.suppress(Unavailable):  # it looks by itself before long
-        return await database.together(work)
-    return []
+    return await database.settle_together(work)
 
 
 async def _promote(connection: Connection[Record], rows: list[Record]) -> list[Record]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
-from windlass.engine.checkpoint_wake import wake_heard
+from windlass.engine.checkpoint_wake import rest_listening
 from windlass.engine.end import end_columns, end_in, requeue_columns
 from windlass.engine.finished import Finished
 from windlass.engine.step_starts import StepStarter, StepStarts
@@ -41,10 +41,8 @@ async def finish(
     waits = [settlement for settlement in batch if settlement.state == "running"]
     ends = [settlement for settlement in batch if is_terminal(settlement.state)]
     if again:
-        finished.requeued = await _apart(again, lambda part: _requeue(database, node_id, part))
+        finished.requeued = await _rest(database, node_id, again)
         done = {row["id"] for row in finished.requeued}
-        listening = {s.job_id: s.execution_id for s in again if s.is_listening}
-        finished.requeued += await wake_heard(database, done, listening)
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]
     if waits:
@@ -96,6 +94,18 @@ async def _apart(
         except Refused:
             done += await apply([_without_values(settlement)])
     return done
+
+
+async def _rest(database: Database, node_id: UUID, again: Sequence[Settlement]) -> list[Record]:
+    """Give back what is tried again or rests; apart what rests until a signal comes."""
+    listening = [s for s in again if s.is_listening and s.execution_id is not None]
+    rows: list[Record] = []
+    if listening:
+        rows += await _apart(listening, lambda part: rest_listening(database, node_id, part))
+    others = [s for s in again if not s.is_listening or s.execution_id is None]
+    if others:
+        rows += await _apart(others, lambda part: _requeue(database, node_id, part))
+    return rows
 
 
 async def _requeue(database: Database, node_id: UUID, again: Sequence[Settlement]) -> list[Record]:
