@@ -17,8 +17,9 @@ async def until(
     *,
     what: str,
     within_seconds: float = PATIENCE_SECONDS,
+    poll_seconds: float = POLL_SECONDS,
 ) -> None:
     deadline = monotonic() + within_seconds
     while not await is_so():
         assert monotonic() < deadline, f"not within {within_seconds:g} s: {what}"
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(poll_seconds)

@@ -42,6 +42,11 @@ def pid() -> int:
 
 
 @app.task(isolate="process")
+def write_to(path: str) -> None:
+    Path(path).write_text("it was begun")
+
+
+@app.task(isolate="process")
 async def apart_async(value: Any) -> Any:
     await asyncio.sleep(0)
     return value

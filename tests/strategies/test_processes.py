@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
 
 from tests.model.attempts import attempt
 from windlass.limits import RESULT_BYTES_MAX
-from windlass.model.outcome import Failed, Succeeded
+from windlass.model.outcome import Failed, Snoozed, Succeeded
 from windlass.strategies.desk import EmptyDesk
 from windlass.strategies.processes import ProcessDied, Processes
 from windlass.strategies.running import RunningTask
@@ -163,3 +166,38 @@ async def test_idle_processes_beyond_the_new_size_go(processes: Processes) -> No
             await asyncio.sleep(0.01)
     again = await call(processes, "pid")
     assert int(again.result) in left
+
+
+async def test_a_process_whose_node_is_gone_begins_nothing(tmp_path: Path) -> None:
+    """It was killed between starting the process and being its parent in the kernel's eyes."""
+    gone = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await gone.wait()
+    written = tmp_path / "written"
+    facts = msgspec.to_builtins(running("write_to").facts)
+    question = {"task": "write_to", "args": [str(written)], "kwargs": {}, "facts": facts}
+    orphan = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "windlass.strategies.process_worker",
+        ERRANDS,
+        str(gone.pid),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        said, _ = await orphan.communicate(json.dumps(question).encode() + b"\n")
+    assert (said, orphan.returncode) == (b"", 1)
+    assert not written.exists()
+
+
+async def test_a_task_is_not_begun_when_the_lease_was_lost_while_its_process_started(
+    processes: Processes,
+) -> None:
+    class Untrusted(EmptyDesk):
+        def may_begin(self) -> bool:
+            return False
+
+    late = RunningTask(attempt(kind="python"), "pid", Untrusted())
+    async with asyncio.timeout(60):
+        assert await processes.call(late, [], {}) == Snoozed(0.0)
+    assert isinstance(await call(processes, "pid"), Succeeded), "the process waits for another"

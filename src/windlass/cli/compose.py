@@ -205,7 +205,8 @@ async def start(
         on_passed=follower.passed,
     )
     vault = SecretStore(database, sealer, announcer)
-    kinds = build_kinds(settings, tasks, vault, NodeDesk(database))
+    desk = NodeDesk(database)
+    kinds = build_kinds(settings, tasks, vault, desk)
     await kinds.load_plugins(is_again=False)
     signals, marks = Signals(lane), Marks(lane)
     sweeper = _sweeper(settings, redis_url, metrics)
@@ -243,6 +244,7 @@ async def start(
     )
     node_parts.targets.on_buried = follower.follow
     node = Node(node_parts)
+    desk.may_begin = lambda: node.is_trusted
     enqueuer.starter = node
     signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
     stopper = Stopper(signaller, announcer, lambda: node.node_id)

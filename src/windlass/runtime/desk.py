@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from windlass.errors import Unavailable
 from windlass.limits import UNKNOWN_TASK_RESTS_MAX
@@ -25,6 +26,7 @@ class NodeDesk:
         notes = Notes(database)
         self.note_line, self.note_progress = notes.note_line, notes.note_progress
         self.written = notes.written
+        self.may_begin: Callable[[], bool] = lambda: True  # asks the lease, once there is one
 
     def open(self, attempt: Attempt) -> Own:
         return OwnTransaction(self._database, self._loop)

@@ -81,6 +81,11 @@ class Node:
         return self._now.worker
 
     @property
+    def is_trusted(self) -> bool:
+        """May it begin work now, by its lease?"""
+        return self._now is not None and self._now.lease.is_trusted
+
+    @property
     def executing(self) -> int:
         return self._now.worker.executing if self._now else 0
 

@@ -33,6 +33,9 @@ class Desk(Protocol):
 
     def checkpoints(self, attempt: Attempt) -> Any: ...
 
+    def may_begin(self) -> bool:
+        """Is what the node has claimed still its own, as far as it can know?"""
+
     async def unknown_rests(self, attempt: Attempt) -> int:
         """How often in a row, up to now, its job rested because nobody knew its task."""
 
@@ -54,6 +57,9 @@ class EmptyDesk:
 
     def checkpoints(self, attempt: Attempt) -> Any:
         raise NotOffered("there is no database here; durable functions are for tasks of a node")
+
+    def may_begin(self) -> bool:
+        return True
 
     async def unknown_rests(self, attempt: Attempt) -> int:
         return 0

@@ -1,6 +1,7 @@
 """The process side of isolated tasks: reads a JSON line, performs the task, writes a JSON line.
 
-What the task says while it runs goes before that, in lines of its own.
+What the task says while it runs goes before that, in lines of its own. The first line says that it
+is ready. Nothing is begun for a node that is gone.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
+    app, node_pid = sys.argv[1], int(sys.argv[2])
     _die_with_parent()
+    _leave_if_orphaned(node_pid)  # it may have died before the kernel knew what to do then
     questions, answers = _take_pipes()
-    tasks = load_tasks(sys.argv[1])
+    tasks = load_tasks(app)
     say = _speaker(answers)
+    say(json.dumps({"ready": True}))
     for line in questions:
+        _leave_if_orphaned(node_pid)
         say(to_line(_perform(tasks, json.loads(line), say)))
 
 
@@ -79,6 +84,11 @@ def _die_with_parent() -> None:
     """A node killed with -9 cannot clean up; the kernel does it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _leave_if_orphaned(node_pid: int) -> None:
+    if os.getppid() != node_pid:
+        sys.exit("the node that started this process is gone")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.limits import INPUT_BYTES_MAX, RESULT_BYTES_MAX
-from windlass.model.outcome import Outcome
+from windlass.model.outcome import Outcome, Snoozed
 from windlass.strategies.answer import from_answer
 from windlass.strategies.running import RunningTask
 
@@ -34,8 +34,15 @@ class Processes:
         self._idle: list[asyncio.subprocess.Process] = []
 
     async def call(self, running: RunningTask, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
-        """How the task ended. Raises ProcessDied when its process did not outlive it."""
-        process = await self._take()
+        """How the task ended. Raises ProcessDied when its process did not outlive it.
+
+        To begin a process takes a while, in which the node may lose its lease: then the task is not
+        begun, and goes back.
+        """
+        process = self._take() or await _begin(self._app)
+        if not running.may_begin:
+            self._idle.append(process)
+            return Snoozed(0.0)
         facts = msgspec.to_builtins(running.facts)
         question = {"task": running.task, "args": args, "kwargs": kwargs, "facts": facts}
         try:
@@ -56,22 +63,14 @@ class Processes:
         idle, self._idle = self._idle, []
         await asyncio.gather(*(_kill(process) for process in idle))
 
-    async def _take(self) -> asyncio.subprocess.Process:
+    def _take(self) -> asyncio.subprocess.Process | None:
+        """One that has nothing to do. None: there is none."""
         while self._idle:
             process = self._idle.pop()
             # One that died meanwhile shows its end of file before its exit code.
             if process.returncode is None and process.stdout and not process.stdout.at_eof():
                 return process
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "windlass.strategies.process_worker",
-            self._app or "",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=LINE_BYTES_MAX,
-            start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
-        )
+        return None
 
     async def _ask(
         self, process: asyncio.subprocess.Process, question: dict[str, Any], running: RunningTask
@@ -82,14 +81,43 @@ class Processes:
             process.stdin.write(json.dumps(question).encode() + b"\n")
             await process.stdin.drain()
             while True:
-                answer = await _answer(process.stdout)
-                if answer is None:
-                    code = await process.wait()
-                    raise ProcessDied(f"the task's process died with exit code {code}")
+                answer = await _next(process)
                 if not _is_note(answer, running):
                     return from_answer(answer)
         except (OSError, ValueError) as trouble:
             raise ProcessDied(f"the task's process broke off: {trouble}") from trouble
+
+
+async def _begin(app: str | None) -> asyncio.subprocess.Process:
+    """A process that has loaded its tasks. What it is asked before then would wait in the pipe, and
+    might be begun when its node is long gone.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "windlass.strategies.process_worker",
+        app or "",
+        str(os.getpid()),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=LINE_BYTES_MAX,
+        start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
+    )
+    try:
+        await _next(process)
+    except BaseException:
+        await _kill(process)
+        raise
+    return process
+
+
+async def _next(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    answer = await _answer(process.stdout)
+    if answer is None:
+        code = await process.wait()
+        raise ProcessDied(f"the task's process died with exit code {code}")
+    return answer
 
 
 async def _answer(pipe: asyncio.StreamReader) -> dict[str, Any] | None:

@@ -38,6 +38,10 @@ class RunningTask:
         return self._facts
 
     @property
+    def may_begin(self) -> bool:
+        return self._desk.may_begin()
+
+    @property
     def is_cancelled(self) -> bool:
         return self._is_over
 
