@@ -9,15 +9,17 @@ import pytest
 from tests.engine.hands import sql
 from tests.engine.scheduling import fire, jobs, ledger, put, rewind
 from windlass.engine.backfill import BackfillTooLarge, backfill, count_backfill
+from windlass.engine.doctor import doctor
 from windlass.engine.queues import QueueLimits, put_queue
 from windlass.errors import InvalidInput, NotFound
 from windlass.limits import BACKFILL_MAX
 from windlass.model import strict_json
-from windlass.store.database import Database
+from windlass.store.database import Database, Record
 
 SINCE = datetime(2024, 1, 1, tzinfo=UTC)
 UNTIL = SINCE + timedelta(hours=40)
 HOURLY = {"cron": "0 * * * *"}
+MINUTE = timedelta(minutes=1)
 
 
 async def test_it_is_counted_and_then_every_instant_is_fired(database: Database) -> None:
@@ -55,6 +57,35 @@ async def test_what_was_skipped_or_coalesced_is_made_up_for(database: Database) 
     assert len(found) == 5
     assert all(f.job_id is not None and f.reason is None for f in found)
     assert found[-1].job_id == before[found[-1].instant]
+
+
+async def test_a_row_that_stood_for_many_stands_for_those_that_are_left(
+    database: Database,
+) -> None:
+    await put(database)
+    first = await rewind(database, instants=50_000)
+    await fire(database)
+    [standing] = [row for row in await rows_of(database) if row["stands_for"] > 1]
+    # A stretch in the middle of what it stands for, then one up to the row itself.
+    middle = first + 10 * MINUTE
+    assert (await backfill(database, "minutely", middle, middle + 5 * MINUTE)).fired == 5
+    found = {row["instant"]: row for row in await rows_of(database)}
+    assert sum(row["stands_for"] for row in found.values()) == 50_000
+    assert found[middle - MINUTE]["stands_for"] == 10
+    assert found[middle - MINUTE]["state"] == standing["state"]
+    assert found[standing["instant"]]["stands_for"] == standing["stands_for"] - 15
+    near = standing["instant"] - 2 * MINUTE
+    assert (await backfill(database, "minutely", near, near + 3 * MINUTE)).fired == 3
+    found = {row["instant"]: row for row in await rows_of(database)}
+    assert sum(row["stands_for"] for row in found.values()) == 50_000
+    filled = found[standing["instant"]]
+    assert (filled["state"], filled["stands_for"]) == ("late", 1)
+    assert found[near - MINUTE]["stands_for"] == standing["stands_for"] - 18
+    assert (await doctor(database)).is_well
+
+
+async def rows_of(database: Database) -> list[Record]:
+    return list(await sql(database, "SELECT instant, stands_for, state FROM windlass.firing"))
 
 
 async def test_it_ends_before_what_the_leader_has_still_to_decide(database: Database) -> None:

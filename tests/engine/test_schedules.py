@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -165,7 +165,8 @@ async def test_a_paused_schedule_does_not_fire_and_goes_on_where_it_is_resumed(
     paused = await read_schedule(database, "a")
     assert paused.note == "moving house"
     assert paused.paused_at is not None
-    await rewind(database, "a", instants=4)
+    first = await rewind(database, "a", instants=4)
+    await paused_since(database, "a", first - MINUTE)
     assert (await fire(database)).schedules == 0
 
     assert await resume_many(database, ScheduleFilter()) == ["a"]
@@ -178,6 +179,59 @@ async def test_a_paused_schedule_does_not_fire_and_goes_on_where_it_is_resumed(
     assert resumed.next_at is not None
     assert resumed.next_at == found[-1].instant + MINUTE
     assert (await doctor(database)).is_well
+
+
+async def test_what_was_due_before_a_pause_is_fired_when_it_is_resumed(database: Database) -> None:
+    await put(database, misfire="fire_all")
+    await pause_many(database, ScheduleFilter())
+    first = await rewind(database, instants=5)
+    # Due at the very instant of the pause is due before it.
+    await paused_since(database, "minutely", first + MINUTE)
+    await resume_many(database, ScheduleFilter())
+    # And again, before anybody has decided what the first pause left.
+    await sql(
+        database,
+        "UPDATE windlass.schedule SET resumed_at = $1, pauses[2] = $1",
+        first + 2.5 * MINUTE,
+    )
+    await pause_many(database, ScheduleFilter())
+    await paused_since(database, "minutely", first + 3.5 * MINUTE)
+    await resume_many(database, ScheduleFilter())
+    await fire(database)
+    found = await ledger(database)
+    assert [firing.instant for firing in found] == minutes(first, 5)
+    assert [firing.state for firing in found] == ["late", "late", "skipped", "late", "skipped"]
+    assert (await doctor(database)).is_well
+
+
+async def test_a_paused_schedule_that_is_edited_leaves_no_gap_in_its_ledger(
+    database: Database,
+) -> None:
+    await put(database, misfire="fire_all")
+    first = await rewind(database, instants=2)
+    await fire(database)
+    await pause_many(database, ScheduleFilter())
+    for _ in range(3):
+        await pass_a_minute(database)
+    first -= 3 * MINUTE
+    await paused_since(database, "minutely", first + 2 * MINUTE)
+    _, _, fired = await put_schedule(database, draft(rule=HOURLY, misfire="fire_all"))
+    found = await ledger(database)
+    assert [firing.instant for firing in found] == minutes(first, 5)
+    assert [firing.state for firing in found[2:]] == ["late", "skipped", "skipped"]
+    assert fired.states.total() == 3
+    changed = await read_schedule(database, "minutely")
+    assert changed.paused_at is not None
+    assert (await doctor(database)).is_well
+
+    await resume_many(database, ScheduleFilter())
+    await sql(database, "DELETE FROM windlass.firing WHERE instant = $1", first + 3 * MINUTE)
+    [finding] = (await doctor(database)).findings
+    assert (first + 3 * MINUTE).isoformat() in finding.detail, "it looks before the edit, too"
+
+
+async def paused_since(database: Database, name: str, since: datetime) -> None:
+    await sql(database, "UPDATE windlass.schedule SET paused_at = $2 WHERE name = $1", name, since)
 
 
 async def test_a_deleted_schedule_is_gone_and_its_jobs_are_not(database: Database) -> None:

@@ -11,6 +11,7 @@ from windlass.limits import FIRE_ALL_MAX, LATE_SECONDS, MISFIRE_SECONDS
 from windlass.model.fire_decision import Decision, Misfire, Overlap, Policy, decide
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 MISFIRES: tuple[Misfire, ...] = ("fire_once", "fire_all", "skip")
 OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "queue_one", "cancel_running")
 
@@ -82,10 +83,20 @@ def test_what_was_missed_before_the_catchup_is_skipped(misfire: Misfire) -> None
 
 
 def test_what_fell_due_while_it_was_paused_is_skipped_and_nothing_makes_up_for_it() -> None:
-    policy = Policy(misfire="fire_all", resumed_at=NOW - timedelta(seconds=30))
+    policy = Policy(misfire="fire_all", pauses=((LONG_AGO, NOW - timedelta(seconds=30)),))
     decisions = decide(ago(120, 60, 0), NOW, policy)
     assert states(decisions) == ["skipped", "skipped", "fired"]
     assert decisions[0].reason == "paused: it was paused then"
+
+
+def test_what_was_due_before_a_pause_or_between_two_is_not_skipped_for_it() -> None:
+    pauses = tuple(zip(ago(500, 250), ago(400, 150), strict=True))
+    decisions = decide(
+        ago(600, 500, 450, 400, 300, 200, 0), NOW, Policy(misfire="fire_all", pauses=pauses)
+    )
+    assert states(decisions) == [*["late"] * 2, *["skipped"] * 2, "late", "skipped", "fired"]
+    once = decide(ago(600, 450, 300), NOW, Policy(pauses=pauses))
+    assert states(once) == ["coalesced", "skipped", "late"]
 
 
 def test_instants_too_many_to_be_named_share_the_fate_of_the_first() -> None:
@@ -146,7 +157,7 @@ def test_whatever_happens_each_instant_has_one_decision_and_a_reason_if_it_made_
             misfire=misfire,
             catchup_seconds=chance.choice([None, 0.0, 60.0, 3600.0]),
             jitter_seconds=chance.choice([0.0, 30.0]),
-            resumed_at=chance.choice([None, NOW - timedelta(seconds=chance.uniform(0, 120))]),
+            pauses=chance.choice([(), ((LONG_AGO, ago(chance.uniform(0, 120))[0]),)]),
         )
         going = [f"job_{number}" for number in range(chance.randint(0, 3))]
         older = chance.randint(0, 5)
@@ -164,8 +175,8 @@ def test_whatever_happens_each_instant_has_one_decision_and_a_reason_if_it_made_
         if overlap == "cancel_running":
             assert len(made) <= 1, seed
         oldest = NOW - timedelta(seconds=MISFIRE_SECONDS + policy.jitter_seconds)
-        is_paused_then = policy.resumed_at is not None and instants[-1] <= policy.resumed_at
-        if overlap == "allow" and instants[0] >= oldest and policy.resumed_at is None:
+        is_paused_then = policy.is_paused_at(instants[-1])
+        if overlap == "allow" and instants[0] >= oldest and not policy.pauses:
             assert len(made) == len(instants), seed
         if overlap == "allow" and instants[-1] >= oldest and not is_paused_then:
             assert decisions[-1].is_made, seed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
@@ -21,11 +21,14 @@ from windlass.engine.schedules import hold, missing, time_of
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import BACKFILL_MAX, FIRE_BATCH
 from windlass.model.fire_decision import Decision
+from windlass.model.fire_standing import Standing, stand_apart
 from windlass.model.schedule_next import between, count_between
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 _MICROSECOND = timedelta(microseconds=1)
+# Each is what became of an outage of days.
+STANDING_LOOKED_AT: Final = 100
 
 
 class BackfillTooLarge(WindlassError):
@@ -125,11 +128,33 @@ async def _batch(
         instants = list(between(known.rule, max(first, after or first), last, FIRE_BATCH))
         if not instants:
             return None
+        await _stand_apart(connection, row, known, instants)
         fired = await make(connection, await _enter(connection, row, instants), now, rules)
         fired.late_seconds.clear()  # nobody waited for them
         return instants[-1], fired
 
     return await database.together(work)
+
+
+async def _stand_apart(
+    connection: Connection[Record], row: Record, known: KnownRule, instants: list[datetime]
+) -> None:
+    """Rows that stand for some of these instants do so no longer: each gets a row of its own."""
+    # Of a rule that has changed since nobody knows which instants they stand for.
+    since = max(instants[0], row["changed_at"])
+    rows = await connection.fetch(
+        statement("firing_standing"), row["id"], since, STANDING_LOOKED_AT
+    )
+    changed = stand_apart(known.rule, instants, [Standing(**one) for one in rows])
+    if changed:
+        await connection.fetch(
+            statement("firing_stand_many"),
+            row["id"],
+            [one.instant for one in changed],
+            [one.stands_for for one in changed],
+            [one.state for one in changed],
+            [one.reason for one in changed],
+        )
 
 
 async def _enter(

@@ -1,14 +1,14 @@
 """Has every instant at which a schedule was due its row in the ledger?
 
-Of each schedule the newest so many rows are compared with what its rule says, from the last change
-of the rule on. A row may stand for instants before it.
+Of each schedule the newest so many rows are compared with what its rule says, and before the last
+change of the rule with what that said then. A row may stand for instants before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.engine.finding import Finding
 from windlass.engine.rules import rule_of
@@ -17,14 +17,26 @@ from windlass.model.schedule_next import between
 from windlass.store.database import Database, Record
 
 SCHEDULES_AT_ONCE: Final = 500
+FORMER_RULES_LOOKED_AT: Final = 10
 _NAMED_MAX: Final = 3
+
+
+class Edition(NamedTuple):
+    """A rule, and since when and until when every instant of it is in the ledger."""
+
+    rule: str
+    since: datetime
+    until: datetime
 
 
 async def check_ledger(database: Database) -> list[Finding]:
     findings = []
     async for schedule in _schedules(database):
         rows = await database.read("firing_list", schedule["id"], None, None, LEDGER_SAMPLE)
-        gaps = missing_instants(schedule, rows)
+        known = [Edition(schedule["rule"], schedule["changed_at"], schedule["last_at"])]
+        former = await database.read("schedule_former_list", schedule["id"], FORMER_RULES_LOOKED_AT)
+        known += [Edition(row["rule"], row["since"], row["until"]) for row in former]
+        gaps = [gap for edition in known for gap in missing_instants(schedule, edition, rows)]
         if gaps:
             findings.append(_finding(schedule["name"], gaps))
     return findings
@@ -38,14 +50,16 @@ async def _schedules(database: Database) -> AsyncIterator[Record]:
         after = rows[-1]["name"]
 
 
-def missing_instants(schedule: Record, rows: Sequence[Record]) -> list[datetime]:
+def missing_instants(schedule: Record, edition: Edition, rows: Sequence[Record]) -> list[datetime]:
     """`rows` are its newest, newest first. All of them read: the ledger goes no further back."""
-    known = rule_of(schedule["rule"], schedule["name"], schedule["created_at"])
-    first = schedule["changed_at"]
+    known = rule_of(edition.rule, schedule["name"], schedule["created_at"])
+    first = edition.since
     if rows:
         # Before the oldest that was read nothing is known.
         first = max(first, rows[-1]["instant"] - timedelta(microseconds=1))
-    expected = list(between(known.rule, first, schedule["last_at"], LEDGER_SAMPLE))
+    if first >= edition.until:
+        return []
+    expected = list(between(known.rule, first, edition.until, LEDGER_SAMPLE))
     there = {row["instant"]: row["stands_for"] for row in rows}
     gaps, stood_for = [], 0
     for instant in reversed(expected):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from windlass import ids
 from windlass.engine.making import Making
 from windlass.engine.rules import KnownRule, rule_of
 from windlass.limits import FIRE_DECISIONS_MAX, OVERLAP_LOOK_MAX, POLICIES_KEPT_MAX
-from windlass.model.fire_decision import Decision, Misfire, Overlap, Policy, decide
+from windlass.model.fire_decision import Decision, Misfire, Overlap, Pause, Policy, decide
 from windlass.model.fire_pending import Pending
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -78,7 +78,8 @@ def _makings(
 def _decide(one: Due, now: datetime, left: Sequence[Record]) -> list[Decision]:
     row = one.row
     jitter = one.rule.rule.jitter_seconds
-    policy = _policy(row["overlap"], row["misfire"], row["catchup"], jitter, row["resumed_at"])
+    pauses = pauses_of(row, one.pending.instants[0], now)
+    policy = _policy(row["overlap"], row["misfire"], row["catchup"], jitter, pauses)
     names = [shown(found) for found in left]
     return decide(one.pending.instants, now, policy, older=one.pending.older, unfinished=names)
 
@@ -89,15 +90,28 @@ def _policy(
     misfire: Misfire,
     catchup_seconds: float | None,
     jitter_seconds: float,
-    resumed_at: datetime | None,
+    pauses: tuple[Pause, ...],
 ) -> Policy:
     return Policy(
         overlap=overlap,
         misfire=misfire,
         catchup_seconds=catchup_seconds,
         jitter_seconds=jitter_seconds,
-        resumed_at=resumed_at,
+        pauses=pauses,
     )
+
+
+def pauses_of(row: Record, first: datetime, now: datetime) -> tuple[Pause, ...]:
+    """When it was paused, as far as it concerns instants from `first` on; until now, if it is."""
+    ends = list(row["pauses"] or ())
+    pauses = list(zip(ends[::2], ends[1::2], strict=True))
+    resumed_at = row["resumed_at"]
+    if resumed_at is not None and (not pauses or pauses[-1][1] < resumed_at):
+        # A node of before has resumed it: since when it was paused is not known.
+        pauses.append((datetime.min.replace(tzinfo=UTC), resumed_at))
+    if row["paused_at"] is not None:
+        pauses.append((row["paused_at"], now))
+    return tuple(pause for pause in pauses if pause[1] >= first)
 
 
 def arranged(

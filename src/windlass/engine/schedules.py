@@ -108,11 +108,12 @@ async def _change(
 async def settle(
     connection: Connection[Record], row: Record, now: datetime, rules: FireRules
 ) -> Fired:
-    """Decide what is due of a schedule that is held, before anything else is done with it."""
+    """Decide what is due of a schedule that is held, before anything else is done with it.
+
+    Of one that is paused, too: what came since then is skipped, and what was due before is not.
+    """
     is_due = row["next_at"] is not None and row["next_at"] <= now
-    if row["paused_at"] is not None or not is_due:
-        return Fired()
-    return await fire_rows(connection, [row], now, rules, is_hasty=True)
+    return await fire_rows(connection, [row], now, rules, is_hasty=True) if is_due else Fired()
 
 
 def _next(

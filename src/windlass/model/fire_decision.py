@@ -22,6 +22,8 @@ Overlap: TypeAlias = Literal["allow", "skip", "queue_one", "cancel_running"]
 Misfire: TypeAlias = Literal["fire_once", "fire_all", "skip"]
 FiringState: TypeAlias = Literal["fired", "late", "skipped", "coalesced"]
 
+Pause: TypeAlias = tuple[datetime, datetime]  # since when, and until
+
 MADE: Final = ("fired", "late")
 
 
@@ -31,12 +33,16 @@ class Policy:
     misfire: Misfire = "fire_once"
     catchup_seconds: float | None = None  # None: however long ago they were missed
     jitter_seconds: float = 0.0  # is no lateness
-    resumed_at: datetime | None = None  # it was paused until then; None: never
+    pauses: tuple[Pause, ...] = ()  # an instant that came in one of them is skipped
 
     @property
     def is_plain(self) -> bool:
         """Nothing but its age can keep an instant from being made."""
-        return self.overlap == "allow" and self.resumed_at is None
+        return self.overlap == "allow" and not self.pauses
+
+    def is_paused_at(self, instant: datetime) -> bool:
+        """What was due when it was paused was due before."""
+        return any(since < instant <= until for since, until in self.pauses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +87,18 @@ def _is_in_time(instant: datetime, now: datetime, policy: Policy) -> bool:
 
 def _missed(instants: Sequence[datetime], now: datetime, policy: Policy) -> list[Decision]:
     oldest_in_time = now - timedelta(seconds=MISFIRE_SECONDS + policy.jitter_seconds)
-    awake = [
-        instant for instant in instants if policy.resumed_at is None or instant > policy.resumed_at
-    ]
+    awake = [instant for instant in instants if not policy.is_paused_at(instant)]
     is_missed = bool(awake) and awake[0] < oldest_in_time
     decisions = []
-    for place, instant in enumerate(instants, len(awake) - len(instants)):
-        if place < 0:
+    ahead = len(awake)  # how many are newer
+    for instant in instants:
+        if policy.is_paused_at(instant):
             decisions.append(_skipped(instant, "paused: it was paused then"))
-        elif not is_missed:
+            continue
+        ahead -= 1
+        if not is_missed:
             decisions.append(_made(instant, now, policy))
         else:
-            ahead = len(awake) - 1 - place  # how many are newer
             decisions.append(
                 _misfired(instant, now, policy, ahead, awake[-1], instant < oldest_in_time)
             )

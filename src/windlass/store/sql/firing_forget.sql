@@ -1,4 +1,4 @@
--- firing_forget: remove what is older than the retention from the ledger.
+-- firing_forget: remove what is older than the retention from the ledger, and rules that are older still.
 -- params: retention_days int4, most int4     returns: forgotten
 -- Index: firing_age finds the pages. What a schedule has made and what has not ended stays: its overlap asks for it.
 WITH old AS MATERIALIZED (
@@ -10,5 +10,7 @@ WITH old AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM windlass.firing WHERE ctid = ANY (ARRAY(SELECT ctid FROM old)) RETURNING 1
+), former AS (
+    DELETE FROM windlass.schedule_former WHERE until < now() - $1::int4 * interval '1 day'
 )
 SELECT count(*) AS forgotten FROM gone
