@@ -140,6 +140,17 @@ SETTLE_TRIES, UNSETTLED_REST_SECONDS_MAX = 3, 30.0
 # told in one round.
 CHILDREN_TOLD_MAX, PARENT_ENDS_MAX = 2_000, 100
 ENQUEUE_BATCH_MAX = 500
+# Rows that others hold: queues, keys, parents. A batch waits so long for one; its parts, when it
+# is taken apart, not as long. Who needs such a row goes on apart, waits a little longer each time,
+# and is told to come back after so many seconds; so many do at once.
+ENQUEUE_LOCK_SECONDS, ENQUEUE_PART_LOCK_SECONDS = 0.05, 0.005
+ENQUEUE_HELD_LOCK_SECONDS, ENQUEUE_HELD_SECONDS, ENQUEUE_HELD_MAX = 0.2, 5.0, 1_000
+assert ENQUEUE_PART_LOCK_SECONDS < ENQUEUE_LOCK_SECONDS < ENQUEUE_HELD_LOCK_SECONDS
+assert ENQUEUE_HELD_LOCK_SECONDS < 1.0, "PostgreSQL takes it for a deadlock then, and chooses"
+ENQUEUE_HELD_REST_SECONDS, ENQUEUE_HELD_REST_SECONDS_MAX = 0.02, 0.5
+assert ENQUEUE_HELD_REST_SECONDS < ENQUEUE_HELD_REST_SECONDS_MAX < ENQUEUE_HELD_SECONDS
+# Requests of one key that one commit judges one after the other, those before being refused.
+ENQUEUE_SAME_KEY_MAX = 16
 # Executions started by one transaction.
 START_BATCH_MAX = 200
 # One claim in this many looks at the lowest priority first, so that nothing starves.
@@ -507,6 +518,12 @@ FIRE_AGAIN_SECONDS = 60.0
 # What a node that has more urgent things to do claims, and how often: enough for an urgent job.
 SPARED_BATCH_MAX, SPARED_SECONDS = 20, 0.02
 assert FIRE_AGAIN_SECONDS > FIRE_IDLE_SECONDS
+# A round waits so long for a row that another transaction holds; then it fires what needs no such
+# row, and the rest is looked at again after a moment. Who asks for one schedule waits longer.
+FIRE_LOCK_SECONDS, FIRE_PART_LOCK_SECONDS, FIRE_HELD_SECONDS = 0.1, 0.02, 1.0
+FIRE_ASKED_LOCK_SECONDS = 0.5
+assert FIRE_PART_LOCK_SECONDS < FIRE_LOCK_SECONDS < FIRE_ASKED_LOCK_SECONDS < FIRE_HELD_SECONDS
+assert FIRE_HELD_SECONDS < MISFIRE_SECONDS, "what is held for a moment is late and not missed"
 # Rules, the next instants of each, and policies that a node keeps in mind.
 RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000
 

@@ -166,6 +166,31 @@ async def test_a_full_queue_refuses_by_its_name(database: Database) -> None:
         await enqueue(database, queue="narrow", input={"a": 1})
 
 
+async def test_the_owners_settings_hold_for_sql_too(database: Database) -> None:
+    assert (await enqueue(database))["max_attempts"] == 5
+    await database.run("installation_tell", 2, None, 3)
+    second = await enqueue(database)
+    assert second["max_attempts"] == 3
+    assert (await enqueue(database, queue="b", retry={"max_attempts": 9}))["max_attempts"] == 9
+    with pytest.raises(Unavailable, match="queue default holds 2 of 2 jobs"):
+        await enqueue(database)
+    await put_queue(database, "default", QueueLimits(max_jobs=4))  # its own goes before
+    await enqueue(database)
+    await database.run("installation_tell", None, 5, None)
+    with pytest.raises(Unavailable, match="queue b holds 1 of any number of jobs, 2 of 5 bytes"):
+        await enqueue(database, queue="b", input={"a": 1})
+    assert (await enqueue(database, queue="c"))["max_attempts"] == 5
+
+
+async def test_a_lock_with_places_of_its_own_is_made_at_the_commit(database: Database) -> None:
+    job = '{"kind": "noop", "locks": [{"name": "press", "capacity": 2}]}'
+    async with database.side() as connection, connection.transaction():
+        await connection.fetchval(CALL, job)
+        await connection.fetchval(CALL, job)
+        assert await sql(database, "SELECT FROM windlass.lock") == []
+    assert await value(database, "SELECT capacity FROM windlass.lock WHERE name = 'press'") == 2
+
+
 async def test_limits_are_exact_with_twenty_callers_from_both_sides(
     database: Database, store_url: str
 ) -> None:

@@ -13,15 +13,26 @@ from tests.engine.hands import (
     value,
 )
 from tests.store.sql_call import CALL, enqueue
+from windlass.errors import MalformedBody
+from windlass.model import strict_json
 from windlass.store.database import Database, Refused
 
 LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)
 
 
 PAST = "2001-01-01T00:00:00Z"
+
+
+def deep(levels: int) -> list[Any]:
+    return [] if levels == 0 else [deep(levels - 1)]
+
+
 BAD: dict[str, list[Any]] = {
     "kind": ["", "e-mail", "Email", "9lives", "e" * 65, "map", "signal", 5, None],
-    "input": [None, [], "text", 5, {"a": "x" * 1048576}],
+    "input": [
+        *(None, [], "text", 5, {"a": "x" * 1048576}),
+        *({"a": [10**4000]}, {"a": -(10**400)}, {"a": deep(63)}, {"a": deep(900)}),
+    ],
     "queue": ["", "a b", "é", "-x", 5, [], "x" * 129, "a\n"],
     "priority": ["", "urgent", 1, True, []],
     "run_at": ["tomorrow", 5, "2030-01-31T12:00:00", "2030-02-30T12:00:00Z", [], "", "infinity"],
@@ -38,7 +49,7 @@ BAD: dict[str, list[Any]] = {
     "depends_on": ["job_1", 5, {}, ["job_1"], ["#0"], ["job_" + "A" * 32], ["job_" + "0" * 32]],
     "depends_on/0": [[5], [None], [""]],
     "on_parent_failure": ["", "ignore", 5, "run"],
-    "key": ["", 5, [], "a\nb", "x" * 257],
+    "key": ["", 5, [], "a\nb", "x" * 257, "a\u200bb", "\u00a0", "\ue000", "\u2028"],
     "tags": ["a", 5, {}, ["a"] * 33],
     "tags/1": [["a", ""], ["a", 5], ["a", None], ["a", "x" * 129]],
     "correlation_id": ["", 5, "a\tb", "x" * 257],
@@ -92,3 +103,30 @@ async def test_fields_that_do_not_go_together_are_refused(
 async def test_what_is_no_object_is_no_job(database: Database, text: str | None) -> None:
     with pytest.raises(Refused, match="a job is a JSON object"):
         await value(database, CALL, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "noop", "input": {"a": 1e100000}}',
+        '{"kind": "noop", "input": {"a": -1e309}}',
+        r'{"kind": "noop", "input": {"a": "\u0000"}}',
+        r'{"kind": "noop", "input": {"\ud800": 1}}',
+    ],
+)
+async def test_what_http_refuses_in_a_value_is_refused_in_sql(
+    database: Database, text: str
+) -> None:
+    with pytest.raises((MalformedBody, ValueError)):
+        strict_json.write(strict_json.parse(text.encode()))
+    with pytest.raises(Refused):
+        await value(database, CALL, text)
+    assert await counted(database) == {}
+
+
+async def test_what_http_takes_is_taken_in_sql(database: Database) -> None:
+    inputs = [{"a": 1.7e308}, {"a": "9" * 400}, {"a": 10**300}, {"a": deep(62)}, {"a": ["["] * 99}]
+    for given in inputs:
+        strict_json.write(given)
+        assert (await enqueue(database, input=given))["state"] == "queued"
+    assert (await enqueue(database, key="Größe 42, 東京 😀"))["key"] == "Größe 42, 東京 😀"

@@ -27,6 +27,14 @@ _NOT_WINDLASS = "that is no answer of Windlass; is --url the address of the serv
 Query = dict[str, str | int | list[str] | None]
 
 
+def _whole(text: str) -> int | float:
+    """A number that has more digits than Python reads must not hide the rest of its list."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A success. `text` is the body as it came, so that it can be shown unchanged."""
@@ -39,7 +47,7 @@ class Answer:
     def value(self) -> dict[str, Any]:
         """The object in the body; Windlass answers nothing else. Raises Stopped for others."""
         try:
-            value = json.loads(self.text)
+            value = json.loads(self.text, parse_int=_whole)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):

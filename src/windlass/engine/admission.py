@@ -7,6 +7,10 @@ One statement for each concern and all requests that need it, in one transaction
 
 Nothing after the room refuses a request except by finding that another was first, so what is
 counted is what is inserted. Every statement locks in one order for everybody.
+
+A queue that another transaction holds is not waited for: the requests for it are answered Held,
+and their neighbours go on. Keys and parents that others hold are waited for as long as the caller's
+lock_timeout says; then the transaction ends with Held, and the caller finds out whose it was.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ from uuid import UUID
 from windlass.engine.copy_in import copy_in
 from windlass.engine.lock_release import release
 from windlass.engine.parents import check_parents, link, wait_inside
-from windlass.engine.request import Accepted, Request, arrange, locks_of
-from windlass.errors import IdempotencyMismatch, QueueFull
-from windlass.store.database import Connection, Record
+from windlass.engine.request import Accepted, Idempotency, Request, arrange, locks_of
+from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
+from windlass.limits import ENQUEUE_SAME_KEY_MAX
+from windlass.store.database import Connection, Held, Record
 from windlass.store.statements import statement
 
 
@@ -36,15 +41,28 @@ class Limits:
         return self.max_jobs is not None or self.max_bytes is not None
 
 
-async def admit(connection: Connection[Record], requests: list[Request], limits: Limits) -> None:
+async def admit(
+    connection: Connection[Record],
+    requests: list[Request],
+    limits: Limits,
+    *,
+    is_waiting: bool = False,  # for queues that others hold
+) -> None:
     """Answer every request in the caller's transaction, and insert the jobs of those accepted."""
     for request in requests:
         request.begin()
-    firsts, repeats = _apart(requests)
-    await _admit(connection, firsts, limits)
-    if repeats:
-        # By now they find what the first of their kind was answered, and take no room again.
-        await _admit(connection, repeats, limits)
+    firsts, rest = _apart(requests)
+    await _admit(connection, firsts, limits, is_waiting)
+    known: set[tuple[str, str]] = set()  # Idempotency-Keys that are taken by now
+    for _ in range(ENQUEUE_SAME_KEY_MAX):
+        # By now they find what the first of their kind was answered, and take no room again. Where
+        # it was refused it took no key: the next one is judged as if it had not been there.
+        firsts, rest = _next_of(rest, firsts, known)
+        if not firsts:
+            return
+        await _admit(connection, firsts, limits, is_waiting)
+    for request in rest:
+        request.answer = Unavailable("too many different requests of one key at once; repeat it")
 
 
 def _apart(requests: list[Request]) -> tuple[list[Request], list[Request]]:
@@ -53,16 +71,49 @@ def _apart(requests: list[Request]) -> tuple[list[Request], list[Request]]:
     repeats: list[Request] = []
     seen: set[tuple[str, ...]] = set()
     for request in requests:
-        mark = request.idempotency
         names = {("key", draft.key) for draft in request.drafts if draft.key is not None}
-        own = names | ({(mark.owner, mark.key, "mark")} if mark is not None else set())
+        own = names | ({(*request.idempotency.name, "mark")} if request.idempotency else set())
         (repeats if own & seen else firsts).append(request)
         seen |= own
     return firsts, repeats
 
 
-async def _admit(connection: Connection[Record], requests: list[Request], limits: Limits) -> None:
-    limited = await _lock_limited(connection, requests, limits)
+def _next_of(
+    rest: list[Request], judged: list[Request], known: set[tuple[str, str]]
+) -> tuple[list[Request], list[Request]]:
+    """Of those that repeat a key: who can be judged now, and who after them.
+
+    The same request as one that was refused is refused with it. Of others under one Idempotency-Key
+    one is judged at a time, until one has taken it (`known`).
+    """
+    refused: dict[Idempotency, Exception] = {}
+    for request in judged:
+        if request.idempotency is not None:
+            if isinstance(request.answer, Accepted | IdempotencyMismatch):
+                known.add(request.idempotency.name)
+            elif request.answer is not None:
+                refused[request.idempotency] = request.answer
+    firsts: list[Request] = []
+    later: list[Request] = []
+    led = set(known)
+    for request in rest:
+        mark = request.idempotency
+        if mark is None or mark.name in known:
+            firsts.append(request)
+        elif mark in refused:
+            request.answer = refused[mark]
+        elif mark.name in led:
+            later.append(request)
+        else:
+            led.add(mark.name)
+            firsts.append(request)
+    return firsts, later
+
+
+async def _admit(
+    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
+) -> None:
+    limited = await _lock_limited(connection, requests, limits, is_waiting)
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
     # locks: whoever filled it a moment ago may have been the first of our kind.
     await _recall(connection, requests)
@@ -101,14 +152,19 @@ async def _admit_alike(
 
 
 async def _lock_limited(
-    connection: Connection[Record], requests: list[Request], limits: Limits
+    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
 ) -> dict[str, Record]:
     """The queues that have a limit, by name, locked until the commit."""
     queues = sorted({draft.queue for request in requests for draft in request.drafts})
-    records = await connection.fetch(
-        statement("queue_lock_many"), queues, limits.max_jobs, limits.max_bytes
-    )
-    return {record["name"]: record for record in records}
+    name = "queue_wait_many" if is_waiting else "queue_lock_many"
+    records = await connection.fetch(statement(name), queues, limits.max_jobs, limits.max_bytes)
+    held = {record["name"] for record in records if not record["is_locked"]}
+    for request in requests if held else ():
+        for draft in request.drafts:
+            if draft.queue in held:
+                request.answer = Held(f"another transaction holds queue {draft.queue!r}")
+                request.held_by = ("queue", draft.queue)
+    return {record["name"]: record for record in records if record["is_locked"]}
 
 
 async def _check_room(

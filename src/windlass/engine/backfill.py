@@ -19,7 +19,7 @@ from windlass.engine.making import Making
 from windlass.engine.rules import KnownRule, rule_of
 from windlass.engine.schedules import hold, missing, time_of
 from windlass.errors import InvalidInput, WindlassError
-from windlass.limits import BACKFILL_MAX, FIRE_BATCH
+from windlass.limits import BACKFILL_MAX, FIRE_ASKED_LOCK_SECONDS, FIRE_BATCH
 from windlass.model.fire_decision import Decision
 from windlass.model.fire_standing import Standing, stand_apart
 from windlass.model.schedule_next import between, count_between
@@ -133,7 +133,7 @@ async def _batch(
         fired.late_seconds.clear()  # nobody waited for them
         return instants[-1], fired
 
-    return await database.together(work)
+    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
 
 
 async def _stand_apart(

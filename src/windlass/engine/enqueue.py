@@ -2,9 +2,10 @@
 
 Owns: the only statements that create jobs. A plain job into an unlimited queue takes one statement
 for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
-that need them, in one transaction.
+that need them, in one transaction. The two gather apart, so that a plain job waits for no row.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
-the ids, which were made here. One refused job never fails its neighbours.
+the ids, which were made here. One refused job never fails its neighbours, and one whose queue, key
+or parent another transaction holds does not make them wait: it goes on apart (engine.detour).
 """
 
 from __future__ import annotations
@@ -19,14 +20,29 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.admission import Limits, admit
 from windlass.engine.copy_in import copy_in
+from windlass.engine.detour import Detour
 from windlass.engine.gather import Gather
 from windlass.engine.lock_passed import Passed
 from windlass.engine.request import Accepted, Idempotency, Request, arrange
 from windlass.errors import Unavailable
-from windlass.limits import ENQUEUE_BATCH_MAX, TARGETS_REMEMBERED_MAX
+from windlass.limits import (
+    ENQUEUE_BATCH_MAX,
+    ENQUEUE_HELD_LOCK_SECONDS,
+    ENQUEUE_LOCK_SECONDS,
+    ENQUEUE_PART_LOCK_SECONDS,
+    TARGETS_REMEMBERED_MAX,
+)
 from windlass.model.attempt import Attempt
 from windlass.model.draft import Draft
-from windlass.store.database import Connection, Database, Record, Refused, Unknown
+from windlass.store.database import (
+    Connection,
+    Database,
+    Duplicate,
+    Held,
+    Record,
+    Refused,
+    Unknown,
+)
 from windlass.store.statements import statement
 
 # Told after the commit: the lines that have new work and when it is due (None: now).
@@ -79,13 +95,26 @@ class Enqueuer:
         self._on_passed = on_passed  # locks that the new jobs asked for
         self.starter: Starter | None = None  # None: this process runs nothing
         self._targets: set[str] = set()  # that have their row
-        self._singles: Gather[Request, Accepted] = Gather(
-            self._perform, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        self._plain: Gather[Request, Accepted | None] = Gather(
+            self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
+        self._special: Gather[Request, Accepted] = Gather(
+            self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        )
+        self._detour = Detour(self._try_again)
 
     async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
         request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
-        return await self._singles.put(request)
+        if self._may_be_plain(request):
+            accepted = await self._plain.put(request)
+            if accepted is not None:
+                return accepted
+        if not self._detour.needs(request):
+            try:
+                return await self._special.put(request)
+            except Held:
+                pass
+        return await self._detour.put(request)
 
     async def submit_batch(
         self, drafts: Sequence[Draft], idempotency: Idempotency | None = None
@@ -96,26 +125,53 @@ class Enqueuer:
             idempotency=idempotency,
             is_batch=True,
         )
-        answer = (await self._perform([request]))[0]
+        answer: Accepted | Exception | None = None
+        if self._may_be_plain(request):
+            [answer] = await self._perform_plain([request])
+        if answer is None and not self._detour.needs(request):
+            [answer] = await self._perform_special([request])
+        if answer is None or isinstance(answer, Held):
+            answer = await self._detour.put(request)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    async def _perform(self, requests: list[Request]) -> list[Accepted | Exception]:
+    @property
+    def waiting_for_others(self) -> int:
+        """Submissions that need what other transactions hold."""
+        return self._detour.count
+
+    def _may_be_plain(self, request: Request) -> bool:
+        return request.is_plain and not self._limits.are_set
+
+    async def _perform_plain(self, requests: list[Request]) -> list[Accepted | Exception | None]:
+        """None: it needs the long way."""
         await self._park(requests)
-        plain = [request for request in requests if request.is_plain]
-        special = [request for request in requests if not request.is_plain]
-        if plain and self._limits.max_jobs is None and self._limits.max_bytes is None:
-            await self._insert_apart(plain, self._insert_plain)
-            special += [request for request in plain if request.answer is None]
-        else:
-            special += plain
-        if special:
-            await self._insert_apart(special, self._insert_special)
+        await self._insert_apart(requests, self._insert_plain)
+        self._tell(requests)
+        return [request.answer for request in requests]
+
+    async def _perform_special(self, requests: list[Request]) -> list[Accepted | Exception]:
+        """Held: what it needs was not to be had."""
+        await self._park(requests)
+        await self._insert_apart(requests, self._insert_special)
         self._tell(requests)
         return [
             request.answer or Unavailable("the submission was not answered") for request in requests
         ]
+
+    async def _try_again(self, requests: list[Request]) -> None:
+        """What others hold is waited for, as nobody else is kept by it."""
+        for request in requests:
+            request.answer = None
+        await self._park(requests)
+        try:
+            await self._admit(requests, ENQUEUE_HELD_LOCK_SECONDS, is_waiting=True)
+        except Held:
+            await self._insert_apart(requests, self._insert_parts)
+        except Refused:
+            await self._insert_apart(requests, self._insert_special)
+        self._tell(requests)
 
     async def _park(self, requests: list[Request]) -> None:
         """Jobs for a target without room do not join their line: others stand behind them there."""
@@ -136,11 +192,21 @@ class Enqueuer:
         try:
             await insert(requests)
         except Refused as trouble:
-            for request in requests:
-                if len(requests) > 1:
+            if len(requests) > 1:
+                for request in requests:
                     await self._insert_apart([request], insert)
-                else:
-                    request.answer = trouble
+            else:
+                requests[0].answer = await self._there_already(requests[0], trouble)
+
+    async def _there_already(self, request: Request, trouble: Refused) -> Accepted | Refused:
+        """The ids were made here: if they are taken, an insert that was given up has come through
+        after all. Its connection was cut while it waited, and nobody heard of its commit.
+        """
+        if isinstance(trouble, Duplicate):
+            found = {record["id"] for record in await self._resolve([request])}
+            if found and found >= set(request.made):
+                return Accepted(job_ids=list(request.made))
+        return trouble
 
     async def _insert_plain(self, requests: list[Request]) -> None:
         """Insert by one statement; what needs the long way (limited, new queues) stays open."""
@@ -209,12 +275,37 @@ class Enqueuer:
         raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
 
     async def _insert_special(self, requests: list[Request]) -> None:
-        queues = sorted({draft.queue for request in requests for draft in request.drafts})
-        await self._database.run("queue_ensure_many", queues)
         try:
-            await self._database.together(
-                lambda connection: admit(connection, requests, self._limits)
-            )
+            await self._admit(requests, ENQUEUE_LOCK_SECONDS)
+        except Held:
+            # A key or a parent of one of them is not to be had.
+            await self._insert_parts(requests)
+
+    async def _insert_parts(self, requests: list[Request]) -> None:
+        """By halves, until whoever needs what is held stands alone."""
+        try:
+            await self._admit(requests, ENQUEUE_PART_LOCK_SECONDS)
+        except Held as trouble:
+            if len(requests) == 1:
+                [request] = requests
+                request.answer = trouble
+                request.held_by = request.needs[0]
+                return
+            half = len(requests) // 2
+            await self._insert_apart(requests[:half], self._insert_parts)
+            await self._insert_apart(requests[half:], self._insert_parts)
+
+    async def _admit(
+        self, requests: list[Request], lock_seconds: float, *, is_waiting: bool = False
+    ) -> None:
+        queues = sorted({draft.queue for request in requests for draft in request.drafts})
+
+        async def work(connection: Connection[Record]) -> None:
+            await admit(connection, requests, self._limits, is_waiting=is_waiting)
+
+        try:
+            await self._database.run("queue_ensure_many", queues)
+            await self._database.together(work, lock_seconds=lock_seconds)
         except Unknown:
             found = {record["id"] for record in await self._resolve(requests)}
             for request in requests:

@@ -9,13 +9,15 @@ Promises: a due instant is decided exactly once, whoever believes that it leads 
 is locked, (schedule, instant) is unique in the ledger, and ledger, job and next instant are one
 commit. What cannot be made, because a queue is full or a workflow is gone, is a skipped row with
 the reason. A schedule that cannot be fired at all is put off, says why, and counts as silent; it
-never holds up its neighbours.
+never holds up its neighbours. Nor does one whose queue, key or parent another transaction holds: it
+is looked at again after a moment, and its instants stay due.
 Never: asks a node's clock. The database's decides what is due, and how late it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -28,10 +30,18 @@ from windlass.engine.alike import Patterns
 from windlass.engine.fire_alike import EnteredBefore, Group, fire_alike, sort
 from windlass.engine.fire_due import Due, due_of, makings_of, unfinished_of
 from windlass.engine.fire_make import make
-from windlass.engine.fired import Fired, FireRules
+from windlass.engine.fired import Fired, FireRules, SchedulesHeld
 from windlass.engine.making import Making
-from windlass.limits import FIRE_AGAIN_SECONDS, FIRE_BATCH, SCHEDULE_NOTE_CHARS_MAX
-from windlass.store.database import BadValue, Connection, Database, Record
+from windlass.limits import (
+    FIRE_AGAIN_SECONDS,
+    FIRE_BATCH,
+    FIRE_HELD_SECONDS,
+    FIRE_LOCK_SECONDS,
+    FIRE_PART_LOCK_SECONDS,
+    SCHEDULE_NOTE_CHARS_MAX,
+    SILENT_SECONDS,
+)
+from windlass.store.database import BadValue, Connection, Database, Held, Record
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
@@ -47,15 +57,41 @@ async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH)
         return await _fire_locked(connection, rules, most, is_each_looked_at=True)
 
     try:
-        return await database.together(work)
+        return await database.together(work, lock_seconds=FIRE_LOCK_SECONDS)
     except EnteredBefore:
-        return await database.together(with_care)
+        return await database.together(with_care, lock_seconds=FIRE_LOCK_SECONDS)
+    except Held:
+        return await _fire_beside(database, rules, most)
     except BadValue as trouble:
         # Something of one of them cannot be stored. Fewer at a time, until it stands alone.
         if most > 1:
             fired = await fire_due(database, rules, max(1, most // 10))
         else:
             fired = await _put_off_first(database, str(trouble))
+        fired.is_full = True
+        return fired
+
+
+async def _fire_beside(database: Database, rules: FireRules, most: int) -> Fired:
+    """What needs nothing that is held; whose queue it is that is held is known at once."""
+    hasty = replace(rules, is_waiting=False)
+
+    async def work(connection: Connection[Record]) -> Fired:
+        return await _fire_locked(connection, hasty, most, is_each_looked_at=True)
+
+    try:
+        return await database.together(work, lock_seconds=FIRE_PART_LOCK_SECONDS)
+    except SchedulesHeld as trouble:
+        log.warning("schedules_held", count=len(trouble.schedule_ids), reason=str(trouble))
+        columns = list(trouble.schedule_ids), FIRE_HELD_SECONDS, str(trouble), SILENT_SECONDS
+        await database.run("schedule_hold_off", *columns)
+        return Fired(is_full=True)
+    except Held as trouble:
+        # A key, or a job that is to stop. Fewer at a time, until it stands alone.
+        if most > 1:
+            fired = await _fire_beside(database, rules, max(1, most // 10))
+        else:
+            fired = await _put_off_first(database, str(trouble), FIRE_HELD_SECONDS)
         fired.is_full = True
         return fired
 
@@ -109,21 +145,27 @@ async def fire_rows(
     return fired
 
 
-async def _put_off_first(database: Database, reason: str) -> Fired:
+async def _put_off_first(
+    database: Database, reason: str, seconds: float = FIRE_AGAIN_SECONDS
+) -> Fired:
     async def work(connection: Connection[Record]) -> None:
         rows = await connection.fetch(statement("schedule_due_lock"), 1)
-        await _put_off(connection, {row["id"]: reason for row in rows})
+        await _put_off(connection, {row["id"]: reason for row in rows}, seconds)
 
     await database.together(work)
     return Fired()
 
 
-async def _put_off(connection: Connection[Record], broken: Mapping[UUID, str]) -> None:
+async def _put_off(
+    connection: Connection[Record],
+    broken: Mapping[UUID, str],
+    seconds: float = FIRE_AGAIN_SECONDS,
+) -> None:
     for schedule_id, reason in broken.items():
         log.error("schedule_put_off", schedule=ids.show("schedule", schedule_id), reason=reason)
     if broken:
         notes = [reason[:SCHEDULE_NOTE_CHARS_MAX] for reason in broken.values()]
-        columns = list(broken), notes, FIRE_AGAIN_SECONDS
+        columns = list(broken), notes, seconds
         await connection.fetch(statement("schedule_put_off"), *columns)
 
 

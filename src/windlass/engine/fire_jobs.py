@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from windlass import ids
 from windlass.engine.admission import admit
-from windlass.engine.fired import Fired, FireRules
+from windlass.engine.fired import Fired, FireRules, SchedulesHeld
 from windlass.engine.making import Making, Refusal
 from windlass.engine.request import COPIED, Accepted, Request, copied
 from windlass.errors import InvalidInput, WindlassError
@@ -19,7 +19,7 @@ from windlass.model.draft import Draft
 from windlass.model.schedule_instant import fill
 from windlass.model.schedule_rule import EPOCH
 from windlass.model.submission import Rules, read_job
-from windlass.store.database import Connection, Record
+from windlass.store.database import Connection, Held, Record
 from windlass.store.statements import statement
 
 
@@ -33,7 +33,7 @@ async def insert_jobs(
     """Those that are refused say so (`Making.refusal`); lines with new work are in `fired`."""
     drafted = _drafted(makings, now, rules)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
-    if rules.limits.are_set:
+    if rules.limits.are_set or not rules.is_waiting:
         plain = []
     free: set[str] = set()
     if plain:
@@ -109,11 +109,22 @@ async def _admit(
         for one, draft in pairs
         if one.made_id is not None
     ]
-    await admit(connection, requests, rules.limits)
+    await admit(connection, requests, rules.limits, is_waiting=rules.is_waiting)
+    _raise_held(pairs, requests)
     for (one, _), request in zip(pairs, requests, strict=True):
         one.refusal = _refusal(request.answer)
         if request.passed is not None:
             fired.finished.progressed.locks.add(request.passed)
+
+
+def _raise_held(pairs: Sequence[tuple[Making, Draft]], requests: Sequence[Request]) -> None:
+    held = [
+        (one.row["id"], request.answer)
+        for (one, _), request in zip(pairs, requests, strict=True)
+        if isinstance(request.answer, Held)
+    ]
+    if held:
+        raise SchedulesHeld([schedule_id for schedule_id, _ in held], str(held[0][1]))
 
 
 def _refusal(answer: Accepted | Exception | None) -> Refusal | None:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from windlass.engine.admission import Limits
 from windlass.engine.announce import Line
 from windlass.engine.finished import Finished
+from windlass.store.database import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FireRules:
     limits: Limits = field(default_factory=Limits)
     max_attempts: int = 5  # of a job that does not say
+    # Whether queues that other transactions hold are waited for, as long as lock_timeout says.
+    # False: SchedulesHeld names at once whom that concerns.
+    is_waiting: bool = True
+
+
+class SchedulesHeld(Held):
+    """Other transactions hold queues that these schedules need; nothing was changed."""
+
+    def __init__(self, schedule_ids: Sequence[UUID], reason: str) -> None:
+        self.schedule_ids = schedule_ids
+        super().__init__(reason)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,6 +21,11 @@ class Idempotency:
     key: str
     body_hash: bytes
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """Under which it is kept."""
+        return self.owner, self.key
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
@@ -43,13 +48,15 @@ class Request:
     answer: Accepted | Exception | None = None
     is_started: bool = False  # True: this node began it as it was inserted
     passed: Passed | None = None  # what came of its locks, and of those who asked with it
+    # What another transaction holds of what it needs. None: nothing, or it is not known
+    held_by: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         self.made = tuple(self.job_ids)
 
     def begin(self) -> None:
         """As it was before anything was decided: a transaction may have to be done again."""
-        self.answer = self.passed = None
+        self.answer = self.passed = self.held_by = None
         firsts: dict[str, UUID] = {}
         # Drafts of one key in one batch are one job: the first of them.
         self.job_ids = [
@@ -70,6 +77,18 @@ class Request:
     def existing(self) -> frozenset[UUID]:
         """Jobs that had an asked-for unique key already."""
         return frozenset(self.job_ids).difference(self.made)
+
+    @property
+    def needs(self) -> list[tuple[str, ...]]:
+        """What others may hold of what it needs, by name: the likeliest first."""
+        names: list[tuple[str, ...]] = []
+        for draft in self.drafts:
+            if draft.key is not None:
+                names.append(("key", draft.key))
+            names += [("parent", parent.hex) for parent in draft.depends_on]
+        if self.idempotency is not None:
+            names.append(("mark", *self.idempotency.name))
+        return names + [("queue", queue) for queue in sorted({d.queue for d in self.drafts})]
 
     @property
     def is_plain(self) -> bool:

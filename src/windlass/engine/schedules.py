@@ -21,6 +21,7 @@ from windlass.engine.fired import Fired, FireRules
 from windlass.engine.rules import rule_of
 from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter, schedule_from
 from windlass.errors import Conflict, NotFound
+from windlass.limits import FIRE_ASKED_LOCK_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -68,7 +69,7 @@ async def put_schedule(
             if made is not None:
                 return made, True, Fired()
 
-    return await database.together(work)
+    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
 
 
 async def _make(

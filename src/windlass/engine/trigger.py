@@ -12,6 +12,7 @@ from windlass.engine.fire_make import make
 from windlass.engine.fired import Fired, FireRules
 from windlass.engine.schedule import Firing
 from windlass.engine.schedules import hold, missing, time_of
+from windlass.limits import FIRE_ASKED_LOCK_SECONDS
 from windlass.model.fire_decision import Policy, decide
 from windlass.store.database import Connection, Database, Record
 
@@ -55,4 +56,4 @@ async def trigger(
             firing = replace(firing, job_id=None, execution_id=None, reason=one.refusal.reason)
         return firing, fired
 
-    return await database.together(work)
+    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)

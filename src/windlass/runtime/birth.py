@@ -121,6 +121,11 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
     await parts.database.run(
         "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)
     )
+    if "api" in parts.settings.roles:
+        # The door's rules hold for those who come by SQL as well.
+        known = parts.settings
+        rules = known.queue_max_jobs, known.queue_max_bytes, known.retry_max_attempts
+        await parts.database.run("installation_tell", *rules)
 
 
 async def _operations(parts: NodeParts, inherited: Inheritance, worker: Worker) -> Operations:

@@ -108,6 +108,10 @@ class BadValue(Refused):
     """It is this value or row that may not be; others may."""
 
 
+class Duplicate(BadValue):
+    """A row of this id or name is there already."""
+
+
 class Unknown(Unavailable):
     """The connection broke while a statement was on its way: it may have been committed or not."""
 
@@ -280,11 +284,22 @@ class Database:
         async with self.side() as connection:
             return await connection.fetch(sql, *args)
 
-    async def together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
-        """Several statements in one transaction, done again from the start on a collision."""
+    async def together(
+        self,
+        work: Callable[[Connection[Record]], Awaitable[T]],
+        *,
+        lock_seconds: float | None = None,
+    ) -> T:
+        """Several statements in one transaction, done again from the start on a collision.
+
+        `lock_seconds`: how long a row that another transaction holds is waited for at most; then
+        it raises Held. None: as long as any statement may take.
+        """
 
         async def call() -> T:
             async with self.hot(readonly=False) as connection:
+                if lock_seconds is not None:
+                    await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
                 return await work(connection)
 
         return await _through_collisions(call)
@@ -335,6 +350,8 @@ async def _translated() -> AsyncIterator[None]:
         raise
     except asyncpg.LockNotAvailableError as trouble:
         raise Held(f"somebody else holds what was asked for: {trouble}") from trouble
+    except asyncpg.UniqueViolationError as trouble:
+        raise Duplicate(f"PostgreSQL has such a row already: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
         raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except asyncpg.ReadOnlySQLTransactionError as trouble:
