@@ -1,4 +1,4 @@
--- 0015_admission: an open transaction around windlass.enqueue holds no queue, and SQL refuses what HTTP does.
+-- 0016_admission: an open transaction around windlass.enqueue holds no queue, and SQL refuses what HTTP does.
 --
 -- A limit is counted under the lock of the queue's row. To take it at the call would keep it for the rest of the caller's
 -- transaction, and everybody else who needs that queue would wait. So the call looks without a lock, which tells a full
