@@ -8,7 +8,9 @@ from __future__ import annotations
 # Time a node may be silent. A node may miss two beats and keep its lease.
 LEASE_SECONDS, HEARTBEAT_SECONDS = 15, 4
 assert 3 * HEARTBEAT_SECONDS < LEASE_SECONDS
-RESCUE_INTERVAL_SECONDS = 5
+# What a lost node held is looked for this often, and when a lease is about to lapse: then, and so
+# much later at most, as all nodes do.
+RESCUE_INTERVAL_SECONDS, RESCUE_SPREAD_SECONDS = 5, 0.25
 # A node stops starting work this long before its lease ends (see runtime.lease).
 LEASE_MARGIN_SECONDS = 2.0
 
@@ -158,6 +160,9 @@ AGING_EVERY = 8
 # Claimed jobs that a slot did not take within this time go back to the queue.
 PREFETCH_HOLD_SECONDS = 5.0
 assert PREFETCH_HOLD_SECONDS < LEASE_SECONDS - LEASE_MARGIN_SECONDS
+# What was rescued from a lost node has waited for a lease already: it goes first, and back sooner.
+RESCUED_HOLD_SECONDS = 0.5
+assert RESCUED_HOLD_SECONDS < PREFETCH_HOLD_SECONDS
 # While claimed jobs wait no longer than this, a node may claim further ahead.
 PREFETCH_WAIT_SECONDS = 0.1
 assert PREFETCH_WAIT_SECONDS < PREFETCH_HOLD_SECONDS

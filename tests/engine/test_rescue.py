@@ -28,7 +28,7 @@ from tests.engine.hands import (
 from windlass.engine.cancel import cancel
 from windlass.engine.claim import claim_solo
 from windlass.engine.finished import Finished
-from windlass.engine.rescue import rescue
+from windlass.engine.rescue import next_lapse_seconds, rescue
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.outcome import Failed, Snoozed, Succeeded
 from windlass.store.database import Database
@@ -146,6 +146,19 @@ async def test_a_crash_spends_no_try(database: Database) -> None:
     finished = await end(database, node, last, Failed("x", "y"))
     assert finished.ended == {job_id: "dead"}
     assert (await row(database, job_id))["cause"] == "x"
+
+
+async def test_the_next_lease_to_lapse_is_known(database: Database) -> None:
+    assert await next_lapse_seconds(database) is None
+    await register(database, lease_seconds=600)
+    soon = await register(database, lease_seconds=60)
+    seconds = await next_lapse_seconds(database)
+    assert seconds is not None
+    assert 0 < seconds <= 60
+    await lapse(database, soon)
+    seconds = await next_lapse_seconds(database)
+    assert seconds is not None
+    assert seconds > 60, "what has lapsed is looked for in any case"
 
 
 async def test_a_job_with_one_try_is_quarantined_at_the_limit_as_well(database: Database) -> None:

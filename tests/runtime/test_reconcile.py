@@ -10,15 +10,20 @@ from uuid import UUID
 
 import pytest
 
-from tests.engine.hands import noop, sql, submit, value
+from tests.engine.hands import noop, register, sql, submit, value
 from tests.faults.until import until
 from windlass import App
 from windlass.cli import compose
 from windlass.config import Settings
+from windlass.engine.announce import Announcer
+from windlass.engine.follow import Follower
+from windlass.fastlane.lane import FastLane
+from windlass.limits import RESCUE_INTERVAL_SECONDS, RESCUE_SPREAD_SECONDS
 from windlass.model.draft import Draft
-from windlass.runtime.duties import RECONCILE_AGE_SECONDS
+from windlass.runtime.duties import RECONCILE_AGE_SECONDS, Duties
 from windlass.runtime.worker import Worker
 from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
 
 OLD = f"now() - interval '{2 * RECONCILE_AGE_SECONDS} seconds'"
 # As if a claim had taken it whose answer nobody got.
@@ -101,6 +106,18 @@ async def test_a_claim_that_nobody_runs_goes_back_while_others_are_being_settled
         return bool(await value(database, ended, ending))
 
     await until(has_ended, what="the other is settled as it was meant to be")
+
+
+async def test_a_lease_that_is_about_to_lapse_is_looked_at_when_it_does(
+    database: Database, worker: Worker
+) -> None:
+    follower = Follower(database, Announcer(FastLane(None)))
+    duties = Duties(
+        database=database, follower=follower, worker=worker, metrics=Metrics(), retention_days=1
+    )
+    assert await duties.recover() > RESCUE_INTERVAL_SECONDS / 2
+    await register(database, lease_seconds=1.0)
+    assert await duties.recover() <= 1.0 + RESCUE_SPREAD_SECONDS
 
 
 async def test_another_claim_of_a_job_that_runs_here_goes_back(

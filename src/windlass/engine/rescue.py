@@ -59,6 +59,13 @@ async def rescue(database: Database, troubled: Troubled | None = None) -> Finish
     return await round_of(database, "rescue", "job_held_by_lost", _rescue, troubled)
 
 
+async def next_lapse_seconds(database: Database) -> float | None:
+    """When a lease lapses that nobody renews until then; None: nobody has one."""
+    (row,) = await database.run("node_next_lapse")
+    seconds: float | None = row["seconds"]
+    return seconds
+
+
 async def expire(database: Database, troubled: Troubled | None = None) -> Finished:
     """End waiting jobs whose deadline has passed."""
     return await round_of(database, "expire", "job_expired", _expire, troubled)

@@ -69,6 +69,7 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         workers=inherited.workers,
     )
     worker.hinted_by(lambda: parts.announcer.is_heard)
+    worker.on_returned = parts.announcer.rows
     worker.on_steps = partial(parts.announcer.marks, is_urgent=False)
     operations = await _operations(parts, inherited, worker)
     coordinator = _coordinator(parts, inherited.handlers, worker)

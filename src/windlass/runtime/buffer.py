@@ -2,7 +2,8 @@
 
 It claims ahead by a bounded amount that adapts: while claimed jobs begin at once the amount
 doubles, when they have to wait it halves. So short jobs flow in large batches, and long ones are
-left for other nodes to take. What waits here too long is to be handed back.
+left for other nodes to take. What waits here too long is to be handed back. What was rescued from
+a lost node goes before everything else and is handed back much sooner: another node may have room.
 
 A deque, and not an object around one: each job goes in and comes out at the price of a deque.
 """
@@ -19,6 +20,7 @@ from windlass.limits import (
     PREFETCH_HOLD_SECONDS,
     PREFETCH_MAX,
     PREFETCH_WAIT_SECONDS,
+    RESCUED_HOLD_SECONDS,
 )
 from windlass.model.attempt import Attempt, Fence
 
@@ -43,11 +45,17 @@ class Buffer(deque[tuple[float, Attempt]]):
         """Does a job on its last chance wait here?"""
         return any(attempt.crashes >= CRASHES_SOLO for _, attempt in self)
 
+    def take_in(self, now: float, attempt: Attempt) -> None:
+        if attempt.crashes:
+            self.appendleft((now, attempt))
+        else:
+            self.append((now, attempt))
+
     # -- how far ahead ---------------------------------------------------------------------------
 
     def learn(self, now: float, *, was_too_little: bool) -> None:
         """From a claim that was taken in: `was_too_little` if slots could have had more of it."""
-        if self and now - self[0][0] > PREFETCH_WAIT_SECONDS:
+        if self and now - self._oldest > PREFETCH_WAIT_SECONDS:
             self.ahead //= 2
         elif was_too_little:
             self.ahead = min(max(self.ahead * 2, 1), PREFETCH_MAX)
@@ -72,13 +80,22 @@ class Buffer(deque[tuple[float, Attempt]]):
 
     def take_stale(self) -> list[Attempt]:
         """What no slot took in time: more than this node should have claimed."""
-        if not self or monotonic() - self[0][0] < PREFETCH_HOLD_SECONDS:
+        now = monotonic()
+        if not self or not (self._is_stale(now, *self[0]) or self._oldest < _limit(now)):
             return []
-        limit = monotonic() - PREFETCH_HOLD_SECONDS
-        stale = [attempt for since, attempt in self if since < limit]
-        self._keep([entry for entry in self if entry[0] >= limit])
+        stale = [attempt for since, attempt in self if self._is_stale(now, since, attempt)]
+        self._keep([entry for entry in self if not self._is_stale(now, *entry)])
         self.ahead = 0
         return stale
+
+    @staticmethod
+    def _is_stale(now: float, since: float, attempt: Attempt) -> bool:
+        return since < (now - RESCUED_HOLD_SECONDS if attempt.crashes else _limit(now))
+
+    @property
+    def _oldest(self) -> float:
+        """Since when the first waits that was not put in front of the others."""
+        return next((since for since, attempt in self if not attempt.crashes), self[-1][0])
 
     def take_refused(
         self, why_not: Callable[[Attempt], str | None]
@@ -102,3 +119,7 @@ class Buffer(deque[tuple[float, Attempt]]):
     def _keep(self, entries: list[tuple[float, Attempt]]) -> None:
         self.clear()
         self.extend(entries)
+
+
+def _limit(now: float) -> float:
+    return now - PREFETCH_HOLD_SECONDS

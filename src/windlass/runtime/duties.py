@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from windlass.chance import chance
 from windlass.engine.follow import Follower
 from windlass.engine.held import ROUND_MAX
-from windlass.engine.rescue import recover
+from windlass.engine.rescue import next_lapse_seconds, recover
 from windlass.engine.retain import fold_counters, retain
 from windlass.limits import (
     COUNTER_FOLD_SECONDS,
     RESCUE_INTERVAL_SECONDS,
+    RESCUE_SPREAD_SECONDS,
     RETAIN_AGAIN_SECONDS,
     RETAIN_SECONDS,
 )
@@ -55,7 +56,13 @@ class Duties:
         # A full batch means there is more.
         if len(finished.ended) + len(finished.requeued) >= ROUND_MAX:
             return 0.0
-        return RESCUE_INTERVAL_SECONDS * (0.9 + chance() / 5)
+        rest = RESCUE_INTERVAL_SECONDS * (0.9 + chance() / 5)
+        # The lease of a living node lasts longer than this rest; one that does not is looked at
+        # when it lapses.
+        lapse = await next_lapse_seconds(self.database)
+        if lapse is not None:
+            rest = min(rest, max(lapse, 0.0) + RESCUE_SPREAD_SECONDS * (0.2 + 0.8 * chance()))
+        return rest
 
     async def fold(self) -> float:
         folded = await fold_counters(self.database)

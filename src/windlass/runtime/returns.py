@@ -27,7 +27,13 @@ RETRY_SECONDS: Final = 0.2
 
 
 class Returns:
-    def __init__(self, database: Database, finisher: Finisher) -> None:
+    def __init__(
+        self,
+        database: Database,
+        finisher: Finisher,
+        on_returned: Callable[[list[Record]], None],
+    ) -> None:
+        self._on_returned = on_returned
         self._database = database
         self._finisher = finisher
         self._under_way: set[asyncio.Task[None]] = set()
@@ -49,7 +55,12 @@ class Returns:
     async def release(self, attempts: list[Attempt]) -> None:
         """Undo their claims: they were never begun."""
         if attempts:
-            await self._give_back(attempts, lambda: claims.release(self._database, attempts))
+            await self._give_back(attempts, lambda: self._release(attempts))
+
+    async def _release(self, attempts: list[Attempt]) -> list[Record]:
+        rows = await claims.release(self._database, attempts)
+        self._on_returned(rows)
+        return rows
 
     async def park(
         self, attempts: list[Attempt], reasons: list[str], parked: Callable[[], None]
@@ -63,7 +74,9 @@ class Returns:
         if not orphans:
             return
         log.warning("claims_reconciled", count=len(orphans))
-        released = {row["id"] for row in await claims.release_rows(self._database, orphans)}
+        rows = await claims.release_rows(self._database, orphans)
+        self._on_returned(rows)
+        released = {row["id"] for row in rows}
         for row in orphans:
             if row["id"] not in released:
                 self._finisher.put(cancelled(row["id"], row["attempt"], row["claim_id"]))

@@ -47,7 +47,7 @@ from windlass.runtime.reservations import Reservations
 from windlass.runtime.returns import Returns
 from windlass.runtime.slots import Slots
 from windlass.runtime.targets import Targets
-from windlass.store.database import Database
+from windlass.store.database import Database, Record
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -78,7 +78,7 @@ class Worker:
         self._claimer = Claimer(database, metrics, node_id)
         self._buffer = Buffer(ahead=min(workers, 1))
         self._reserved = Reservations(kinds, node_id)
-        self._returns = Returns(database, finisher)
+        self._returns = Returns(database, finisher, lambda rows: self.on_returned(rows))
         self._ending: set[Fence] = set()  # of what ends in transactions of their own
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
@@ -86,6 +86,8 @@ class Worker:
         self._claiming = asyncio.Lock()  # held while a claim may bring something
         self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
+        # Hears what was handed back: somebody else may have room for it.
+        self.on_returned: Callable[[list[Record]], None] = lambda _: None
         # Hears executions of which a step begins that takes its time.
         self.on_steps: Callable[[set[UUID]], None] = lambda _: None
         self._loop = Loop("worker", self._tick, is_vital=True)
@@ -354,7 +356,7 @@ class Worker:
             if instant is not None:
                 self._settle(attempt, self._kinds.perform_now(instant, attempt), now)
             else:
-                self._buffer.append((now, attempt))
+                self._buffer.take_in(now, attempt)
                 if attempt.execution_id is not None:
                     steps.add(attempt.execution_id)
         if steps:
