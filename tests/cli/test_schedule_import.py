@@ -10,7 +10,9 @@ import pytest
 
 from tests.cli.conftest import Ended, Windlass
 from tests.cli.peer import Peer, Says, problem
+from windlass.cli.celery_import import BRIDGE_TASK
 from windlass.cli.exits import Exit
+from windlass.sdk.bridges.celery import NAME
 
 CRONTAB = """\
 # backups
@@ -237,3 +239,68 @@ def test_beat_entries_are_read_from_json_and_from_modules(
     assert json.loads(ended.out)["schedule"]["cron"] == "0 3 * * *"
     assert windlass("schedule", "import", "celery", "nowhere:x", "--dry-run").code == Exit.FAILED
     assert windlass("schedule", "import", "celery", "beat", "--dry-run").code == Exit.USAGE
+
+
+BRIDGED = BEAT.replace(
+    "app = Celery()",
+    "from windlass.sdk.bridges.celery import bridge\n"
+    "app = Celery()\n"
+    "app.conf.task_default_queue = 'sums'\n"
+    "windlass = bridge(app, queues=['mail'])\n",
+)
+
+
+def test_beat_entries_of_a_bridged_application_are_for_the_nodes_of_the_bridge(
+    report: Any,
+) -> None:
+    found = report(BRIDGED, name="beat.py", verb="celery")
+    assert found["daily"]["schedule"]["job"] == {
+        "kind": "python",
+        "queue": "mail",
+        "input": {
+            "task": "celery.task",
+            "args": ["shop.report", [1, 2], {"to": "x"}, {"takes": "none", "retries": 0}],
+        },
+    }
+    assert found["often"]["verdict"] == "refused"
+    assert "'sums' is still with Celery" in found["often"]["notes"][-1]
+
+
+def test_beat_entries_can_be_said_to_be_for_the_bridge(report: Any) -> None:
+    entry = {"task": "t", "schedule": 5, "options": {"queue": "mail"}}
+    text = json.dumps({"a": entry, "b": {**entry, "options": {}}})
+    found = report(text, "--bridge", name="beat.json", verb="celery")
+    call = ["t", [], {}, {"takes": "none", "retries": 0}]
+    for name, queue in (("a", "mail"), ("b", "celery")):
+        job = found[name]["schedule"]["job"]
+        assert job == {
+            "kind": "python",
+            "queue": queue,
+            "input": {"task": "celery.task", "args": call},
+        }
+    assert "Celery's default queue" in found["b"]["notes"][-1]
+
+
+def test_of_an_imported_application_the_routes_are_known(
+    windlass: Windlass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop_of_test.py").write_text(
+        "from celery import Celery\n"
+        "from windlass.sdk.bridges.celery import bridge\n"
+        "app = Celery('shop', broker='memory://', set_as_current=False)\n"
+        "app.conf.task_routes = {'shop.mail': {'queue': 'mail'}}\n"
+        "app.conf.timezone = 'Europe/Berlin'\n"
+        "app.conf.beat_schedule = {\n"
+        "    'm': {'task': 'shop.mail', 'schedule': 60, 'args': ['ada']},\n"
+        "    'r': {'task': 'shop.report', 'schedule': 60}}\n"
+        "windlass = bridge(app, queues=['mail'])\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for given in ("shop_of_test:app", "shop_of_test:windlass"):
+        ended = windlass("schedule", "import", "celery", given, "--dry-run", "-o", "jsonl")
+        mail, reports = [json.loads(line) for line in ended.out.splitlines()]
+        assert mail["schedule"]["timezone"] == "Europe/Berlin"
+        assert mail["schedule"]["job"]["queue"] == "mail"
+        assert mail["schedule"]["job"]["input"]["task"] == NAME == BRIDGE_TASK
+        assert (reports["verdict"], reports["schedule"]) == ("refused", None)
+        assert "'celery' is still with Celery" in reports["notes"][-1]

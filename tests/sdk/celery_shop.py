@@ -10,8 +10,12 @@ from windlass.sdk.bridges.celery import bridge
 
 celery = Celery("shop", broker="memory://", backend="cache+memory://", set_as_current=False)
 celery.conf.update(
-    task_routes={"shop.send_mail": {"queue": "mail"}, "shop.stay": {"queue": "reports"}},
-    task_default_queue="sums",
+    task_routes={
+        "shop.send_mail": {"queue": "mail"},
+        "shop.stay": {"queue": "reports"},
+        "shop.*": {"queue": "sums"},
+    },
+    task_default_queue="elsewhere",
 )
 windlass = bridge(celery, queues=["mail", "sums"])
 handled: list[tuple[str, Any]] = []

@@ -166,6 +166,30 @@ def test_a_link_is_called_with_the_result() -> None:
     assert len(linked) == 1
 
 
+def test_a_map_goes_where_its_task_goes() -> None:
+    mapped = shop.add.map([1, 2, 3]).delay()
+    assert mapped.get(timeout=30) == [1, 2, 3]
+    assert job_of(mapped)["queue"] == "sums"
+    starred = shop.add.starmap((n, n) for n in range(3)).apply_async(countdown=0)
+    assert starred.get(timeout=30) == [0, 2, 4]
+    mailed = shop.send_mail.map(["ada", "bob"]).delay()
+    assert mailed.get(timeout=30) == ["hello ada", "hello bob"]
+    assert job_of(mailed)["queue"] == "mail"
+
+
+def test_a_map_of_a_task_that_has_not_moved_stays_with_celery() -> None:
+    result = shop.stay.map([1]).delay()
+    assert isinstance(result, celery.result.AsyncResult)
+
+
+def test_chunks_are_a_group_of_ours_and_refused_as_one_of_celerys() -> None:
+    pairs = [(n, n) for n in range(5)]
+    chunks = shop.add.chunks(pairs, 2)
+    assert group(chunks).delay().get(timeout=30) == [[0, 2], [4, 6], [8]]
+    with pytest.raises(ValueError, match=r"use group\(…\) of windlass.sdk.bridges.celery"):
+        shop.add.chunks(pairs, 2).apply_async()
+
+
 def test_a_failure_in_a_chain_is_the_failure_of_its_end() -> None:
     result = chain(shop.broken.s(), shop.add.si(1)).delay()
     with pytest.raises(JobFailed, match="stamps"):

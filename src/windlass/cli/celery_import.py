@@ -10,19 +10,30 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from windlass.cli.celery_read import BeatFile, Crontab, Period, Strange
+from windlass.cli.celery_read import BeatFile, Crontab, Moved, Period, Strange
 from windlass.cli.parity import Names, Parity, verdict_of
 from windlass.errors import InvalidInput
 from windlass.model.cron import read_cron
 
 _ORDER: Final = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+# The one task of the bridge (windlass.sdk.bridges.celery, which needs Celery to be imported).
+BRIDGE_TASK: Final = "celery.task"
 _KNOWN: Final = frozenset(("task", "schedule", "args", "kwargs", "options", "relative"))
 
 
 class CeleryImport:
-    def __init__(self, *, zone: str, prefix: str, kind: str = "python") -> None:
+    def __init__(
+        self,
+        *,
+        zone: str,
+        prefix: str,
+        kind: str = "python",
+        moved: Moved | None = None,  # what nodes of the bridge take; None: nodes know the tasks
+        app: Any = None,  # Celery's, which knows its routes; None: only options say a queue
+    ) -> None:
         self._zone, self._kind = zone, kind
         self._names = Names(prefix)
+        self._moved, self._app = moved, app
 
     def entries(self, beat: BeatFile) -> Iterator[Parity]:
         for name, entry in beat.entries.items():
@@ -101,7 +112,40 @@ class CeleryImport:
                 notes.append("priority is left out: brokers count it differently; set it by name")
             else:
                 notes.append(f"option {name} is about a broker and left out")
+        if self._app is not None:
+            job["queue"] = _queue_of(self._app, entry)
+        if self._moved is not None:
+            self._move(job, given, self._moved, notes)
         return job
+
+    def _move(
+        self, job: dict[str, Any], given: dict[str, Any], moved: Moved, notes: list[str]
+    ) -> None:
+        """Let it be a job that nodes of the bridge perform, in the queue that Celery would use."""
+        if "queue" not in job:
+            job["queue"] = moved.default_queue
+            notes.append(
+                f"to {moved.default_queue!r}, Celery's default queue; give module:app instead of a "
+                "file for what its routes say"
+            )
+        if moved.queues is not None and job["queue"] not in moved.queues:
+            raise ValueError(
+                f"its queue {job['queue']!r} is still with Celery: leave it to beat, or move that "
+                "queue too"
+            )
+        call = [job["input"]["task"], given["args"], given["kwargs"]]
+        job["input"] = {"task": BRIDGE_TASK, "args": [*call, {"takes": "none", "retries": 0}]}
+
+
+def _queue_of(app: Any, entry: Mapping[str, Any]) -> str:
+    """Where Celery itself would send it."""
+    task = app.tasks.get(entry["task"])
+    own = getattr(task, "queue", None)
+    options = {**({"queue": own} if own else {}), **(entry.get("options") or {})}
+    args, kwargs = entry.get("args") or (), entry.get("kwargs") or {}
+    routed = app.amqp.router.route(options, entry["task"], args, kwargs, task)
+    queue = routed.get("queue") or app.conf.task_default_queue
+    return str(getattr(queue, "name", queue))
 
 
 def _cron(crontab: Crontab, name: str) -> str:

@@ -20,6 +20,13 @@ from windlass.cli.typed import json_object, read_text
 
 _SCHEDULES: Final = ("beat_schedule", "CELERY_BEAT_SCHEDULE", "CELERYBEAT_SCHEDULE")
 _ZONES: Final = ("timezone", "CELERY_TIMEZONE")
+_DEFAULT_QUEUES: Final = (
+    "task_default_queue",
+    "CELERY_TASK_DEFAULT_QUEUE",
+    "CELERY_DEFAULT_QUEUE",
+)
+CELERYS_QUEUE: Final = "celery"  # unless it is told otherwise
+_BRIDGE: Final = "windlass.sdk.bridges.celery"
 _FIELDS: Final = ("minute", "hour", "day_of_week", "day_of_month", "month_of_year")
 
 
@@ -44,10 +51,22 @@ class Strange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What the bridge to Celery takes (windlass.sdk.bridges.celery): its nodes know one task, which
+    performs all of Celery's.
+    """
+
+    queues: frozenset[str] | None = None  # None: all of them
+    default_queue: str = CELERYS_QUEUE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BeatFile:
     entries: Mapping[str, Any]  # by name; its `schedule` is a Crontab, a Period or Strange
     zone: str | None = None  # None: nothing is said, which is UTC
     problems: Mapping[str, str] = field(default_factory=dict)  # by name: why it cannot be read
+    moved: Moved | None = None  # None: nothing is said of a bridge
+    app: Any = None  # the Celery application, which knows its routes; None: it was not imported
 
 
 def read_beat(given: str) -> BeatFile:
@@ -57,7 +76,7 @@ def read_beat(given: str) -> BeatFile:
     if given.endswith(".py"):
         return _from_source(given)
     if ":" in given:
-        return BeatFile(entries=_entries(_imported(given)))
+        return _from_module(_imported(given))
     raise BadUsage(f"{given!r} must be a file that ends in .py or .json, or module:attr")
 
 
@@ -75,6 +94,24 @@ def _imported(given: str) -> object:
     finally:
         sys.path.remove(str(Path.cwd()))
     return found
+
+
+def _from_module(found: Any) -> BeatFile:
+    """A beat_schedule, or the application that has one: Celery's own, or the bridge to it."""
+    app = getattr(found, "celery", found)
+    if isinstance(found, Mapping) or not (hasattr(app, "conf") and hasattr(app, "amqp")):
+        return BeatFile(entries=_entries(found))
+    bridge = getattr(app, "windlass", None)
+    moved = None
+    if bridge is not None:
+        moved = Moved(queues=bridge.queues, default_queue=str(app.conf.task_default_queue))
+    zone = app.conf.timezone
+    return BeatFile(
+        entries=_entries(app.conf.beat_schedule),
+        zone=None if zone is None else str(zone),
+        moved=moved,
+        app=app,
+    )
 
 
 def _entries(found: object) -> dict[str, Any]:
@@ -142,7 +179,35 @@ def _from_source(path: str) -> BeatFile:
     if not isinstance(found, ast.Dict):
         raise BadUsage(f"{path} holds no dictionary named {' or '.join(_SCHEDULES)}")
     entries, problems = _literals(found)
-    return BeatFile(entries=entries, zone=zone, problems=problems)
+    return BeatFile(entries=entries, zone=zone, problems=problems, moved=_moved(tree))
+
+
+def _moved(tree: ast.Module) -> Moved | None:
+    """What the file says of the bridge, if it makes one."""
+    nodes = list(ast.walk(tree))
+    if not any(isinstance(node, ast.ImportFrom) and node.module == _BRIDGE for node in nodes):
+        return None
+    default_queue = CELERYS_QUEUE
+    queues: frozenset[str] | None = None
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            if {_last_name(target) for target in node.targets} & set(_DEFAULT_QUEUES):
+                default_queue = str(node.value.value)
+        elif isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant):
+            if node.arg in _DEFAULT_QUEUES:
+                default_queue = str(node.value.value)
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "bridge":
+            named = next((word.value for word in node.keywords if word.arg == "queues"), None)
+            queues = None if named is None else _names(named)
+    return Moved(queues=queues, default_queue=default_queue)
+
+
+def _names(node: ast.expr) -> frozenset[str] | None:
+    try:
+        found = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return None if found is None else frozenset(map(str, found))
 
 
 def _literals(found: ast.Dict) -> tuple[dict[str, Any], dict[str, str]]:

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import App, Parameter
 
 from windlass.cli.celery_import import CeleryImport
-from windlass.cli.celery_read import read_beat
+from windlass.cli.celery_read import Moved, read_beat
 from windlass.cli.client import Client, segment
 from windlass.cli.crontab_import import CrontabImport
 from windlass.cli.exits import BadUsage, Exit
@@ -97,11 +97,19 @@ def celery(
         str,
         Parameter(
             metavar="FILE|MODULE:ATTR",
-            help="A .py or .json file, which is read and never run; or what to import.",
+            help="A .py or .json file, which is read and never run; or what to import: a "
+            "beat_schedule, Celery's app or the bridge to it.",
         ),
     ],
     /,
     *,
+    bridge: Annotated[
+        bool,
+        Parameter(
+            help="Nodes run the bridge to Celery, and not tasks of these names. It is known from "
+            "a .py file that makes the bridge, and from Celery's app."
+        ),
+    ] = False,
     timezone: Zone = None,
     prefix: Prefix = "celery.",
     dry_run: DryRun = False,
@@ -109,12 +117,14 @@ def celery(
 ) -> int:
     """Import beat_schedule; each entry is told: kept exactly, differs how, or why not.
 
-    A task keeps its name: the nodes' app must know it by that.
+    A task keeps its name: the nodes' app must know it by that, or be the bridge to Celery, which
+    performs any task of its queues; what is in other queues stays with beat.
     The zone is --timezone, else what the file says, else UTC, which is Celery's.
     """
     beat = read_beat(given)
     zone = _zone(timezone) or _zone(beat.zone) or "UTC"
-    entries = CeleryImport(zone=zone, prefix=prefix)
+    moved = beat.moved or (Moved() if bridge else None)
+    entries = CeleryImport(zone=zone, prefix=prefix, moved=moved, app=beat.app)
     return _import(reading, entries.entries(beat), dry_run=dry_run)
 
 

@@ -6,7 +6,8 @@
     windlass = bridge(celery, queues=["mail"])          # windlass up --app shop.celery:windlass
 
 `.delay`, `.apply_async`, `send_task` and beat's schedules ask Celery's own router which queue a
-call is for, so nothing changes where tasks are called. Chains, groups, chords: see celery_canvas.
+call is for, so nothing changes where tasks are called; `map` and `starmap` go where their task
+goes. Chains, groups, chords, chunks: see celery_canvas.
 
 Promises: a call is either with Windlass or with Celery, never with both; what Windlass cannot do is
 refused where it is called, and not forgotten later.
@@ -21,6 +22,7 @@ import celery
 
 from windlass.sdk.app import App
 from windlass.sdk.bridges.celery_canvas import Plan, Takes, chain, chord, group
+from windlass.sdk.bridges.celery_maps import as_json, called_by
 from windlass.sdk.bridges.celery_options import fields_of
 from windlass.sdk.bridges.celery_result import Result
 
@@ -77,8 +79,18 @@ class Bridge(App):
 
     def queue_of(self, name: str, args: Any, kwargs: Any, options: Mapping[str, Any]) -> str:
         """The queue that Celery's own settings give this call."""
-        kind = options.get("task_type") or self.celery.tasks.get(name)
-        routed = self.celery.amqp.router.route(dict(options), name, args, kwargs, kind)
+        said = {option: value for option, value in options.items() if option != "route_name"}
+        called = called_by(name, kwargs)
+        if called is None:
+            kind = options.get("task_type") or self.celery.tasks.get(name)
+            name = options.get("route_name") or name
+        else:
+            # A map goes where its task goes: what calls it is known everywhere.
+            name, args, kwargs = called["task"], (), {}
+            kind = self.celery.tasks.get(name)
+            own = getattr(kind, "queue", None)
+            said = {**({"queue": own} if own else {}), **(called.get("options") or {}), **said}
+        routed = self.celery.amqp.router.route(said, name, args, kwargs, kind)
         queue = routed.get("queue") or self.celery.conf.task_default_queue
         return str(getattr(queue, "name", queue))
 
@@ -94,7 +106,7 @@ class Bridge(App):
         """What is submitted for one call. Raises ValueError for what Windlass cannot do."""
         task = self.celery.tasks.get(name)
         given = {"takes": takes, "retries": options.get("retries") or 0}
-        call = [name, list(args or ()), dict(kwargs or {}), given]
+        call = [name, list(args or ()), as_json(name, kwargs), given]
         fields = fields_of(self.celery, name, task, options)
         return {"kind": "python", "input": {"task": NAME, "args": call}, **fields}
 

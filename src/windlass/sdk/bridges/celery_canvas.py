@@ -60,7 +60,7 @@ class group:  # noqa: N801
     """Side by side."""
 
     def __init__(self, *members: Step) -> None:
-        self.members = [_signature(member) for member in _listed(members)]
+        self.members = [one for member in _listed(members) for one in _members_of(member)]
 
     def apply_async(self, args: Iterable[Any] = (), **options: Any) -> GroupResult:
         if not self.members:
@@ -161,12 +161,21 @@ def _parts_of(step: Step) -> list[Any]:
             return [step.header, *([] if step.body is None else _parts_of(step.body))]
         case canvas._chain():
             return [part for inner in step.tasks for part in _parts_of(inner)]
-        case canvas.group():
-            return [group(*step.tasks)]
+        case canvas.group() | canvas.chunks():
+            return [group(step)]
         case canvas._chord():
             return [group(*_listed((step.tasks,))), *_parts_of(step.body)]
         case _:
             return [_signature(step)]
+
+
+def _members_of(found: Any) -> list[Any]:
+    """Chunks are a group already, and Celery's group in one of ours is part of it."""
+    if isinstance(found, canvas.chunks):
+        found = found.group()
+    if isinstance(found, canvas.group):
+        return [one for member in found.tasks for one in _members_of(member)]
+    return [_signature(found)]
 
 
 def _signature(found: Any) -> Any:

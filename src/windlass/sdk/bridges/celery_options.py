@@ -15,7 +15,7 @@ from windlass.sdk import options as ours
 _REFUSED: Final = {
     "chord": "use chord(…) of windlass.sdk.bridges.celery",
     "chain": "use chain(…) of windlass.sdk.bridges.celery",
-    "group_id": "use group(…) of windlass.sdk.bridges.celery",
+    "group_id": "use group(…) of windlass.sdk.bridges.celery, which takes task.chunks(…) too",
     "link_error": "use on_failure of the task",
 }
 

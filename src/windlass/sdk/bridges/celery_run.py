@@ -22,6 +22,7 @@ from celery.exceptions import Ignore, Retry
 
 from windlass import clock
 from windlass.errors import Cancelled, Drop, RetryAfter
+from windlass.sdk.bridges.celery_maps import called_by
 from windlass.sdk.current import Current, current
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def perform(
 ) -> Any:
     """`given`: what it `takes` of the results of those above it, and `retries` made before."""
     task = _task(bridge, name)
+    called = called_by(name, kwargs)
+    if called is not None:
+        _task(bridge, called["task"])
     job = current()
     if given["takes"] != "none":
         jobs = bridge.blocking.jobs
