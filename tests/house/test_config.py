@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.house.repository import ROOT
 from windlass.config import Loaded, Problem, Settings, SettingsProblems, load_settings, shown
 from windlass.config.table import RULES
 
@@ -140,6 +142,53 @@ def test_empty_variables_and_absent_flags_count_as_not_said() -> None:
 def test_variables_of_the_command_line_and_of_others_are_left_alone() -> None:
     environ = {"WINDLASS_URL": "http://x", "WINDLASS_TOKEN": "t", "PORT": "x", "WINDLASSX": "y"}
     assert load(environ=environ).settings == Settings()
+
+
+INJECTED = {
+    "WINDLASS_PORT": "tcp://10.96.0.7:5777",
+    "WINDLASS_SERVICE_HOST": "10.96.0.7",
+    "WINDLASS_SERVICE_PORT": "5777",
+    "WINDLASS_SERVICE_PORT_HTTP": "5777",
+    "WINDLASS_PORT_5777_TCP": "tcp://10.96.0.7:5777",
+    "WINDLASS_PORT_5777_TCP_PROTO": "tcp",
+    "WINDLASS_PORT_5777_TCP_PORT": "5777",
+    "WINDLASS_PORT_5777_TCP_ADDR": "10.96.0.7",
+    "WINDLASS_API_SERVICE_HOST": "10.96.0.8",
+    "WINDLASS_API_PORT": "tcp://10.96.0.8:80",
+    "WINDLASS_API_PORT_80_TCP_ADDR": "10.96.0.8",
+}
+OF_THE_PROXY = {"WINDLASS_BIND": "127.0.0.1:5700", "WINDLASS_NODE_12": "10.0.0.11:5777"}
+
+
+def test_what_kubernetes_and_the_proxy_have_in_the_environment_is_none_of_ours() -> None:
+    loaded = load(environ=INJECTED | OF_THE_PROXY)
+    assert (loaded.settings, loaded.unknown) == (Settings(), ())
+    assert load(environ={"WINDLASS_PORT": "5888"}).settings.port == 5888
+    [problem] = problems_of(environ={"WINDLASS_PORT": "http://x"})
+    assert problem.setting == "port"
+
+
+def test_the_proxy_s_own_configuration_asks_for_nothing_else() -> None:
+    named = re.findall(r"WINDLASS_[A-Z0-9_]+", (ROOT / "deploy/haproxy.cfg").read_text())
+    assert named
+    assert load(environ=dict.fromkeys(named, "127.0.0.1:5777")).unknown == ()
+
+
+def test_a_variable_that_is_no_setting_is_told_and_stops_nothing() -> None:
+    loaded = load(environ={"WINDLASS_LOG_FROMAT": "json", "WINDLASS_workers": "3"})
+    assert loaded.settings == Settings()
+    found = {problem.source: problem for problem in loaded.unknown}
+    assert found.keys() == {"WINDLASS_LOG_FROMAT", "WINDLASS_workers"}
+    assert "did you mean WINDLASS_LOG_FORMAT?" in found["WINDLASS_LOG_FROMAT"].allowed
+
+
+def test_who_names_a_folder_means_its_database_whatever_the_environment_says() -> None:
+    environ = {"WINDLASS_DATABASE_URL": "postgresql://db/x"}
+    loaded = load({"data": "here"}, environ)
+    assert (loaded.settings.database_url, loaded.sources["database_url"]) == (None, "--data")
+    assert load(environ=environ | {"WINDLASS_DATA": "here"}).settings.database_url is not None
+    both = load({"data": "here", "database_url": "postgresql://db/y"}, environ)
+    assert both.settings.database_url == "postgresql://db/y"
 
 
 def test_all_problems_are_told_at_once_each_with_value_source_and_what_is_allowed(
@@ -327,7 +376,7 @@ def test_no_secret_is_shown_by_a_problem_or_a_repr(tmp_path: Path) -> None:
 
 
 def test_a_variable_in_lower_case_is_a_mistake_worth_telling() -> None:
-    [problem] = problems_of(environ={"WINDLASS_port": "5888"})
+    [problem] = load(environ={"WINDLASS_port": "5888"}).unknown
     assert "did you mean WINDLASS_PORT?" in problem.allowed
 
 
@@ -358,7 +407,7 @@ def test_whatever_is_given_the_answer_is_settings_or_problems_that_name_what_was
 
 @given(name=st.text(alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ_", min_size=1, max_size=20))
 def test_an_unknown_variable_is_never_ignored(name: str) -> None:
-    if name in {"URL", "TOKEN", "CONFIG"} or name.replace("__", "_").lower() in RULES:
+    if name in {"BIND", "URL", "TOKEN", "CONFIG"} or name.replace("__", "_").lower() in RULES:
         return
-    [problem] = problems_of(environ={f"WINDLASS_{name}": "1"})
+    [problem] = load(environ={f"WINDLASS_{name}": "1"}).unknown
     assert problem.source == f"WINDLASS_{name}"

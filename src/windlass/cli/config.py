@@ -12,6 +12,7 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.options import Format
 from windlass.cli.output import compact, show_json, show_json_line
 from windlass.cli.table import columns, show_table
+from windlass.cli.unknown import say_unknown
 from windlass.config import load_settings, shown
 
 app = App(name="config", help="Show the settings and where each one comes from.")
@@ -35,6 +36,7 @@ def show(
         How to print them.
     """
     loaded = load_settings({}, os.environ, Path.cwd())
+    say_unknown(loaded)
     names = ("setting", "value", "source") if sources else ("setting", "value")
     rows = [
         {"setting": name, "value": getattr(loaded.settings, name), "source": source}

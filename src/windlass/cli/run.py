@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,9 @@ from windlass.api.connections import ask_for_descriptors
 from windlass.cli import compose
 from windlass.cli.exits import Exit
 from windlass.cli.kept_alive import kept_alive
+from windlass.cli.more_nodes import more_nodes
 from windlass.cli.secret_key import with_key
+from windlass.cli.unknown import log_unknown
 from windlass.config import Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
 from windlass.errors import WindlassError
@@ -50,10 +51,11 @@ def run_node(flags: Mapping[str, object]) -> int:
 
 
 def _settings(flags: Mapping[str, object]) -> Settings:
-    settings = load_settings(flags, os.environ, Path.cwd()).settings
-    configure_logs(settings.log_format)
+    loaded = load_settings(flags, os.environ, Path.cwd())
+    configure_logs(loaded.settings.log_format)
+    log_unknown(loaded)
     ask_for_descriptors()
-    return settings
+    return loaded.settings
 
 
 async def _up(settings: Settings, nodes: int) -> int:
@@ -69,7 +71,7 @@ async def _up(settings: Settings, nodes: int) -> int:
             taken=taken,
         )
         compose.tune_collector()
-        async with kept_alive(servers), _more_nodes(settings, servers, nodes - 1):
+        async with kept_alive(servers), more_nodes(settings, servers, nodes - 1):
             _warn_of_loopback(settings)
             _say_ready(running)
             code = await _asked_to_stop(running, stop)
@@ -97,11 +99,14 @@ async def _node(settings: Settings, database_url: str) -> int:
 def _warn_of_loopback(settings: Settings) -> None:
     """Who tries Windlass out has a receiver on this very machine, and should not have to guess."""
     if Egress(settings.egress_allow).refusal("localhost", "127.0.0.1") is not None:
-        print(
-            "note: webhooks to this machine and to private networks are refused; "
-            "WINDLASS_EGRESS_ALLOW=127.0.0.0/8 lets them reach loopback",
-            file=sys.stderr,
+        said = (
+            "webhooks to this machine and to private networks are refused; "
+            "WINDLASS_EGRESS_ALLOW=127.0.0.0/8 lets them reach loopback"
         )
+        if settings.log_format == "json":
+            log.warning("loopback_refused", note=said)
+        else:
+            print(f"note: {said}", file=sys.stderr)
 
 
 def _say_ready(running: compose.Windlass) -> None:
@@ -155,38 +160,3 @@ class Stop:
 
     def _signalled(self) -> None:
         (self.second if self.first.is_set() else self.first).set()
-
-
-@contextlib.asynccontextmanager
-async def _more_nodes(
-    settings: Settings, servers: EmbeddedServers, count: int
-) -> AsyncIterator[None]:
-    """Further nodes of `up --nodes N`: processes that execute and serve no API."""
-    environ = {**os.environ, "WINDLASS_DATABASE_URL": servers.database_url}
-    environ["WINDLASS_REDIS_URL"] = servers.redis_url
-    environ["WINDLASS_SECRET_KEY"] = settings.secret_key or ""
-    command = [sys.executable, "-m", "windlass", "node", "--roles", "worker,leader"]
-    command += ["--workers", str(settings.workers)]
-    command += ["--app", settings.app] if settings.app else []
-    children = [
-        await asyncio.create_subprocess_exec(
-            *command,
-            env=environ,
-            stdout=asyncio.subprocess.DEVNULL,
-            # A Ctrl-C at the terminal is ours to pass on, once.
-            start_new_session=True,
-        )
-        for _ in range(count)
-    ]
-    try:
-        yield
-    finally:
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                child.terminate()
-        for child in children:
-            try:
-                await asyncio.wait_for(child.wait(), settings.drain_timeout_seconds + 10)
-            except TimeoutError:
-                child.kill()
-                await child.wait()

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from windlass.config.load import Loaded, load_settings
 from windlass.config.problems import Problem, SettingsProblems
-from windlass.config.redaction import shown
+from windlass.config.redaction import shown, shown_address
 from windlass.config.settings import Settings
 
-__all__ = ["Loaded", "Problem", "Settings", "SettingsProblems", "load_settings", "shown"]
+__all__ = [
+    "Loaded",
+    "Problem",
+    "Settings",
+    "SettingsProblems",
+    "load_settings",
+    "shown",
+    "shown_address",
+]

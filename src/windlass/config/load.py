@@ -22,12 +22,15 @@ class Loaded:
 
     settings: Settings
     sources: dict[str, str]
+    # WINDLASS_… variables that are no settings: they may be somebody else's, so nothing is refused.
+    unknown: tuple[Problem, ...] = ()
 
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Loaded:
     """Read file, environment and flags. Raises SettingsProblems with all that is wrong."""
     from_toml, problems = from_file(environ, cwd)
-    layers = (from_toml, from_environment(environ), from_flags(flags))
+    variables, strange = _known(from_environment(environ))
+    layers = (from_toml, variables, from_flags(flags))
 
     values, sources = dict(DEFAULTS), dict.fromkeys(DEFAULTS, "default")
     wrong: set[str] = set()
@@ -43,10 +46,27 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
                 problems.append(_refused(given))
             sources[given.setting] = given.source
 
+    _prefer_flags(values, sources)
     problems += _broken_relations(values, sources, wrong)
     if problems:
-        raise SettingsProblems(problems)
-    return Loaded(settings=Settings(**values), sources=sources)
+        raise SettingsProblems([*problems, *strange])
+    return Loaded(settings=Settings(**values), sources=sources, unknown=tuple(strange))
+
+
+def _known(variables: list[Given]) -> tuple[list[Given], list[Problem]]:
+    """The variables that are settings, and what is odd about the others."""
+    known = [given for given in variables if given.setting in RULES]
+    return known, [unknown(given, RULES) for given in variables if given.setting not in RULES]
+
+
+def _prefer_flags(values: dict[str, Any], sources: dict[str, str]) -> None:
+    """Who says --data means the database of that folder, whatever the environment says."""
+    if _is_flag(sources["data"]) and not _is_flag(sources["database_url"]):
+        values["database_url"], sources["database_url"] = None, sources["data"]
+
+
+def _is_flag(source: str) -> bool:
+    return source.startswith("--")
 
 
 def _choose(layer: list[Given]) -> tuple[dict[str, Given], list[Problem]]:

@@ -17,6 +17,11 @@ _USERINFO = re.compile(r"^([a-z0-9+.-]*:?/*).*@", re.IGNORECASE | re.DOTALL)
 _QUERY_SECRET = re.compile(r"([?&][^=&]*(?:passw|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
+def shown_address(url: str) -> str:
+    """An address without whoever's name and password it holds."""
+    return _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(rf"\g<1>{HIDDEN}@", url))
+
+
 def shown(setting: str, value: object) -> str:
     """`value` as an error or `windlass config show` may print it."""
     if value is None:
@@ -31,8 +36,7 @@ def shown(setting: str, value: object) -> str:
         return "a huge number"  # Python itself refuses to print one of more than 4,300 digits
     if isinstance(value, bool | int | float):
         return repr(value)
-    text = _USERINFO.sub(rf"\g<1>{HIDDEN}@", str(value))
-    text = _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", text)
+    text = shown_address(str(value))
     if len(text) > SHOWN_CHARS_MAX:
         text = text[:SHOWN_CHARS_MAX] + "…"
     return repr(text)

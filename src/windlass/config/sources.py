@@ -6,6 +6,7 @@ A setting has one name however it is written: `queue_max_jobs = 5`, `[queue] max
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,10 +19,18 @@ from windlass.config.redaction import shown
 FILE_NAME = "windlass.toml"
 FILE_BYTES_MAX = 1024 * 1024
 PREFIX = "WINDLASS_"
-# These speak to the command line, not to a node.
+# These speak to the command line or to deploy/haproxy.cfg, not to a node.
 NOT_SETTINGS = frozenset(
-    {"WINDLASS_CONFIG", "WINDLASS_LISTEN_SECRET", "WINDLASS_TOKEN", "WINDLASS_URL"}
+    {"WINDLASS_BIND", "WINDLASS_CONFIG", "WINDLASS_LISTEN_SECRET", "WINDLASS_TOKEN", "WINDLASS_URL"}
 )
+_NODE_OF_PROXY = re.compile(r"WINDLASS_NODE_[0-9]+")
+# What Kubernetes tells every container of a Service that is named windlass, or windlass-….
+_OF_SERVICE = re.compile(
+    r"WINDLASS_(?:[A-Z0-9_]+_)?SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)"
+    r"|WINDLASS_(?:[A-Z0-9_]+_)?PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?"
+)
+_PORT_OF_SERVICE = re.compile(r"WINDLASS_(?:[A-Z0-9_]+_)?PORT")
+_LINK = re.compile(r"(?:tcp|udp|sctp)://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +73,17 @@ def from_environment(environ: Mapping[str, str]) -> list[Given]:
             written_as=variable,
         )
         for variable, value in sorted(environ.items())
-        if variable.startswith(PREFIX) and variable not in NOT_SETTINGS and value.strip()
+        if variable.startswith(PREFIX) and not _is_of_others(variable, value) and value.strip()
     ]
+
+
+def _is_of_others(variable: str, value: str) -> bool:
+    return (
+        variable in NOT_SETTINGS
+        or _NODE_OF_PROXY.fullmatch(variable) is not None
+        or _OF_SERVICE.fullmatch(variable) is not None
+        or (_PORT_OF_SERVICE.fullmatch(variable) is not None and _LINK.match(value) is not None)
+    )
 
 
 def from_flags(flags: Mapping[str, object]) -> list[Given]:

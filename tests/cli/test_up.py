@@ -1,0 +1,137 @@
+"""`windlass up` with several nodes, in an environment that others have written to as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.server import STOP_SECONDS, clean_environment
+from tests.house.test_config import INJECTED, OF_THE_PROXY
+from tests.ports import free_port
+from windlass.clock import monotonic
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("windlass")
+
+
+@pytest.fixture(scope="module")
+def up(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Two nodes; its own PostgreSQL and Valkey lie in `data`."""
+    command = [sys.executable, "-m", "windlass", "up", "--data", "data", "--nodes", "2"]
+    mistyped = {"WINDLASS_LOG_FROMAT": "json"}
+    with (
+        (folder / "up.log").open("w") as log,
+        subprocess.Popen(
+            [*command, "--port", str(free_port())],
+            cwd=folder,
+            env=clean_environment(**INJECTED, **OF_THE_PROXY, **mistyped),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as process,
+    ):
+        try:
+            _line(process, "ready: ", folder)
+            yield process
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(STOP_SECONDS) == 0
+        finally:
+            process.kill()
+
+
+def test_a_mistyped_variable_is_told_and_what_others_put_there_is_not(
+    up: subprocess.Popen[str], folder: Path
+) -> None:
+    assert up.poll() is None
+    told = [line for line in (folder / "up.log").read_text().splitlines() if "variable" in line]
+    # Once by each node.
+    assert {line.split("variable=")[1] for line in told} == {"WINDLASS_LOG_FROMAT"}
+    assert all("did you mean WINDLASS_LOG_FORMAT?" in line for line in told)
+
+
+def test_a_further_node_that_dies_is_told_and_begun_again(
+    up: subprocess.Popen[str], folder: Path
+) -> None:
+    pid = _other_node(up, None)
+    os.kill(pid, signal.SIGKILL)
+    told = _line(up, "node 2 ", folder)
+    assert told == f"node 2 (pid {pid}) was ended by SIGKILL; it is begun again"
+    assert _other_node(up, pid) != pid
+    assert "node_ended" in (folder / "up.log").read_text()
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_the_doctor_looks_at_the_folder_it_was_given_and_says_so(
+    up: subprocess.Popen[str], folder: Path, output: str
+) -> None:
+    assert up.poll() is None
+    elsewhere = "postgresql://bob:canary@127.0.0.1:1/elsewhere"
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "doctor", "--data", "data", "-o", output],
+        cwd=folder,
+        env=clean_environment(WINDLASS_DATABASE_URL=elsewhere),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    named = json.loads(done.stdout)["database"] if output == "json" else done.stdout
+    assert str(folder / "data") in named
+    assert "canary" not in done.stdout + done.stderr
+
+
+def test_the_doctor_is_not_asked_to_look_at_two(folder: Path) -> None:
+    both = ["--data", "data", "--database-url", "postgresql://db/x"]
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "doctor", *both],
+        cwd=folder,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, "not both" in done.stderr) == (2, True)
+
+
+def _other_node(up: subprocess.Popen[str], known: int | None) -> int:
+    """The further node, once there is one that is not `known`."""
+    deadline = monotonic() + PATIENCE_SECONDS
+    while not (found := [pid for pid in _nodes_of(up) if pid != known]):
+        assert monotonic() < deadline, "it is begun"
+        time.sleep(0.05)
+    return found[0]
+
+
+def _nodes_of(up: subprocess.Popen[str]) -> list[int]:
+    """The further nodes, which are processes of it."""
+    found = []
+    for child in psutil.Process(up.pid).children():
+        try:
+            if child.status() != psutil.STATUS_ZOMBIE and "node" in child.cmdline():
+                found.append(child.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def _line(process: subprocess.Popen[str], opening: str, folder: Path) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(opening):
+            return line.strip()
+    raise AssertionError(f"it ended before it said so:\n{(folder / 'up.log').read_text()}")
