@@ -6,7 +6,7 @@ WITH gone AS (
     DELETE FROM {partition} a
     WHERE a.ctid >= $1 AND a.ctid < $2
       AND a.ended_at < ((now() AT TIME ZONE 'UTC')::date - $3::int)::timestamp AT TIME ZONE 'UTC'
-      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = a.job_id)
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = ANY (ARRAY[a.job_id]))
       AND NOT EXISTS (SELECT FROM windlass.job_history h WHERE h.id = a.job_id AND h.finished_at < now() + interval '1 day')
     RETURNING 1
 )

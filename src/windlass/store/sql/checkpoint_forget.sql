@@ -5,7 +5,7 @@
 WITH old AS MATERIALIZED (
     SELECT c.job_id, c.branch, c.place FROM windlass.checkpoint c
     WHERE c.at < ((now() AT TIME ZONE 'UTC')::date - $1::int)::timestamp AT TIME ZONE 'UTC'
-      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = c.job_id)
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = ANY (ARRAY[c.job_id]))
       AND NOT EXISTS (SELECT FROM windlass.job_history h WHERE h.id = c.job_id)
     LIMIT $2 FOR UPDATE SKIP LOCKED
 ), gone AS (

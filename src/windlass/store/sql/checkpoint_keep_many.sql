@@ -12,7 +12,7 @@ FROM (SELECT *, 'running' AS must_be
       FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::int4[], $6::text[], $7::text[], $8::float8[], $9::text[])
           AS u(job_id, attempt, claim_id, branch, place, name, kind, rest, result)
       OFFSET 0) g
-JOIN windlass.job j ON j.id = g.job_id
+JOIN windlass.job j ON j.id = ANY (ARRAY[g.job_id])
 WHERE j.claim_id = g.claim_id AND j.attempt = g.attempt AND j.state = g.must_be
 ON CONFLICT (job_id, branch, place) DO NOTHING
 RETURNING c.job_id, c.branch, c.place, extract(epoch FROM c.until - clock_timestamp())::float8 AS left

@@ -3,7 +3,7 @@
 -- returns: one row if the attempt is still the newest
 -- Index: job primary key, checkpoint primary key. A wait that was begun before stays as it is: its time runs on.
 WITH held AS (
-    SELECT j.id FROM windlass.job j WHERE j.id = $1 AND j.claim_id = $3 AND j.attempt = $2 AND j.state = 'running'
+    SELECT j.id FROM windlass.job j WHERE j.id = $1 AND j.claim_id = $3 AND j.attempt = $2 AND CASE j.state WHEN 'running' THEN true END
 ), opened AS (
     INSERT INTO windlass.checkpoint (job_id, branch, place, name, kind, is_open, until, attempt)
     SELECT held.id, $4, $5, $6, 'wait', true, clock_timestamp() + $7::float8 * interval '1 second', $2 FROM held

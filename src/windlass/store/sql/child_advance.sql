@@ -40,7 +40,7 @@ WITH picked AS MATERIALIZED (
            SELECT child_id, unnest(parents) FROM told
            WHERE NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = told.child_id AND j.state = told.must_be OFFSET 0)
            OFFSET 0) AS link
-    WHERE d.parent_id = link.parent_id AND d.child_id = link.child_id
+    WHERE d.parent_id = ANY (ARRAY[link.parent_id]) AND d.child_id = ANY (ARRAY[link.child_id])
 ), moved AS (
     UPDATE windlass.job j
     SET waits_for = j.waits_for - held.n,
@@ -49,7 +49,7 @@ WITH picked AS MATERIALIZED (
         parked_at = CASE WHEN j.waits_for - held.n = 0 AND j.locks IS NOT NULL THEN clock_timestamp() END,
         parked_for = CASE WHEN j.waits_for - held.n = 0 AND j.locks IS NOT NULL THEN 'lock' END
     FROM held
-    WHERE j.id = held.id AND held.rule = 'run'
+    WHERE j.id = ANY (ARRAY[held.id]) AND held.rule = 'run'
     RETURNING j.id, j.state, j.queue, j.priority, j.run_at, j.parked_for, j.has_children, held.run_at AS from_run_at
 ), noted AS (
     INSERT INTO windlass.event (noun, subject, job_id, type, data)

@@ -7,9 +7,9 @@ WITH gone AS (
     DELETE FROM {partition} v
     WHERE v.ctid >= $1 AND v.ctid < $2
       AND v.at < ((now() AT TIME ZONE 'UTC')::date - $3::int)::timestamp AT TIME ZONE 'UTC'
-      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = v.job_id)
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = ANY (ARRAY[v.job_id]))
       AND NOT EXISTS (SELECT FROM windlass.job_history h WHERE h.id = v.job_id AND h.finished_at < now() + interval '1 day')
-      AND NOT EXISTS (SELECT FROM windlass.execution e WHERE e.id = CASE v.noun WHEN 'execution' THEN v.subject::uuid END)
+      AND NOT EXISTS (SELECT FROM windlass.execution e WHERE e.id = ANY (ARRAY[CASE v.noun WHEN 'execution' THEN v.subject::uuid END]))
     RETURNING 1
 )
 SELECT count(*) AS forgotten FROM gone

@@ -8,8 +8,8 @@ WITH RECURSIVE up AS (
     UNION ALL
     SELECT e.id, e.root_id, e.parent_job_id, e.cancel_requested_at, e.doom, e.finished_at, up.level + 1
     FROM up
-    JOIN windlass.job j ON j.id = up.parent_job_id
-    JOIN windlass.execution e ON e.id = j.execution_id
+    CROSS JOIN LATERAL (SELECT j.execution_id FROM windlass.job j WHERE j.id = up.parent_job_id OFFSET 0) j
+    CROSS JOIN LATERAL (SELECT * FROM windlass.execution e WHERE e.id = j.execution_id OFFSET 0) e
     WHERE up.level < $2::int4
 )
 SELECT id, root_id, CASE

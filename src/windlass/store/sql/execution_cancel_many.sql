@@ -15,7 +15,7 @@ WITH held AS MATERIALIZED (
         finished_at = CASE WHEN e.begun_at IS NULL THEN clock_timestamp() END,
         refreshed_at = CASE WHEN e.begun_at IS NULL THEN clock_timestamp() ELSE e.refreshed_at END,
         error = CASE WHEN e.begun_at IS NULL THEN json_build_object('cause', $2::text, 'message', $3::text) END
-    FROM held WHERE e.id = held.id
+    FROM held WHERE e.id = ANY (ARRAY[held.id])
     RETURNING e.id, e.parent_job_id, e.finished_at IS NOT NULL AS is_ended, held.at
 ), noted AS (
     INSERT INTO windlass.event (at, noun, subject, type, data)

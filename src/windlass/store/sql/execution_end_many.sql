@@ -8,5 +8,5 @@ SET state = g.state, finished_at = g.finished_at, started_at = g.started_at, cou
     error = g.error::json, refresh_seq = e.refresh_seq + 1, refreshed_at = clock_timestamp()
 FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
     AS g(id, state, finished_at, started_at, counts, output, error)
-WHERE e.id = g.id
+WHERE e.id = ANY (ARRAY[g.id])
 RETURNING e.id, e.state

@@ -12,8 +12,8 @@ WITH old AS MATERIALIZED (
 ), approvals AS (
     DELETE FROM windlass.approval a USING old WHERE a.execution_id = old.id
 ), fans AS (
-    DELETE FROM windlass.fan f USING old WHERE f.execution_id = old.id
+    DELETE FROM windlass.fan f USING old WHERE f.execution_id = ANY (ARRAY[old.id])
 ), gone AS (
-    DELETE FROM windlass.execution e USING old WHERE e.id = old.id RETURNING 1
+    DELETE FROM windlass.execution e USING old WHERE e.id = ANY (ARRAY[old.id]) RETURNING 1
 )
 SELECT count(*) AS forgotten FROM gone

@@ -9,6 +9,6 @@ FROM (SELECT DISTINCT ON (h.execution_id) h.execution_id, h.finished_at
       WHERE h.execution_id IS NOT NULL AND h.finished_at >= now() - $1::float8 * interval '1 second'
         AND h.finished_at < now() - $2::float8 * interval '1 second'
       ORDER BY h.execution_id, h.finished_at DESC) ended
-JOIN windlass.execution e ON e.id = ended.execution_id
-WHERE e.finished_at IS NULL AND e.refreshed_at < ended.finished_at + interval '2 seconds'
+JOIN windlass.execution e ON e.id = ANY (ARRAY[ended.execution_id])
+WHERE CASE WHEN e.finished_at IS NULL THEN true END AND e.refreshed_at < ended.finished_at + interval '2 seconds'
 LIMIT $3::int4

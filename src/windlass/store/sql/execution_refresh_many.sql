@@ -19,7 +19,7 @@ WITH told AS MATERIALIZED (
                'succeeded', nullif(c.succeeded, 0), 'dead', nullif(c.dead, 0), 'cancelled', nullif(c.cancelled, 0),
                'expired', nullif(c.expired, 0), 'skipped', nullif(c.skipped, 0)))::text AS new_counts
     FROM unnest($1::uuid[]) AS g(id)
-    LEFT JOIN windlass.execution e ON e.id = g.id
+    LEFT JOIN windlass.execution e ON e.id = ANY (ARRAY[g.id])
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE j.state = 'blocked') AS blocked,
                count(*) FILTER (WHERE j.state = 'queued') AS queued,
@@ -75,7 +75,7 @@ WITH told AS MATERIALIZED (
         END,
         refreshed_at = now(), refresh_seq = e.refresh_seq + 1
     FROM decided d
-    WHERE e.id = d.id AND e.refresh_seq = d.refresh_seq AND NOT d.is_same
+    WHERE e.id = ANY (ARRAY[d.id]) AND e.refresh_seq = d.refresh_seq AND NOT d.is_same
     RETURNING e.id, e.state, d.jobs, d.finished_at IS NULL AND e.finished_at IS NOT NULL AS is_ended_now, d.needs_conclusion
 )
 SELECT id, 'written' AS word, state, jobs, is_ended_now, needs_conclusion FROM written

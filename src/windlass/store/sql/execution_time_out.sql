@@ -5,12 +5,12 @@ WITH due AS MATERIALIZED (
     SELECT e.id FROM windlass.execution e
     WHERE e.deadline <= clock_timestamp() AND e.deadline IS NOT NULL AND e.finished_at IS NULL AND e.doom IS NULL
       AND e.cancel_requested_at IS NULL
-      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.execution_id = e.id AND j.step LIKE '%~undo')
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.execution_id = e.id AND j.step LIKE '%~undo' OFFSET 0)
     ORDER BY e.deadline LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
 ), doomed AS (
     UPDATE windlass.execution e
     SET doom = 'timeout', refresh_seq = e.refresh_seq + 1, unheard_until = clock_timestamp() + $2::float8 * interval '1 second'
-    FROM due WHERE e.id = due.id
+    FROM due WHERE e.id = ANY (ARRAY[due.id])
     RETURNING e.id, e.deadline
 ), noted AS (
     INSERT INTO windlass.event (noun, subject, type, data)

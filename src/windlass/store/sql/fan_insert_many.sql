@@ -5,4 +5,4 @@ INSERT INTO windlass.fan (execution_id, step, job_id, total, parallel, failures_
 SELECT g.execution_id, g.step, g.job_id, g.total, g.parallel, g.failures_max
 FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::int4[], $5::int4[], $6::int4[])
     AS g(execution_id, step, job_id, total, parallel, failures_max)
-JOIN windlass.job j ON j.id = g.job_id
+CROSS JOIN LATERAL (SELECT FROM windlass.job j WHERE j.id = g.job_id OFFSET 0) known

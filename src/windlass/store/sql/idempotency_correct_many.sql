@@ -4,4 +4,4 @@
 UPDATE windlass.idempotency i
 SET job_ids = string_to_array(g.job_ids, ',')::uuid[]
 FROM unnest($1::text[], $2::text[], $3::text[]) AS g(owner, key, job_ids)
-WHERE i.owner = g.owner AND i.key = g.key
+WHERE i.owner = ANY (ARRAY[g.owner]) AND i.key = ANY (ARRAY[g.key])

@@ -12,8 +12,8 @@ WITH moved AS (
           FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::float8[], $5::bytea[], $6::text[])
               AS g(id, attempt, claim_id, patience, token_hash, detail)
           OFFSET 0) s
-    JOIN windlass.job was ON was.id = s.id
-    WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
+    JOIN windlass.job was ON was.id = ANY (ARRAY[s.id])
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND j.cancel_requested_at IS NULL AND (j.callback_until IS NULL OR j.callback_hash = s.token_hash)
     RETURNING j.id, j.attempt, j.callback_until, s.detail, was.callback_until IS NULL AS is_new
 ), noted AS (

@@ -5,14 +5,14 @@
 WITH gone AS (
     DELETE FROM windlass.job_history h
     WHERE h.id = ANY ($1::uuid[]) AND NOT (h.execution_id IS NOT NULL AND EXISTS (
-        SELECT FROM windlass.execution e WHERE e.id = h.execution_id AND e.finished_at IS NULL))
+        SELECT FROM windlass.execution e WHERE e.id = h.execution_id AND CASE WHEN e.finished_at IS NULL THEN true END OFFSET 0))
     RETURNING h.id
 ), attempts AS (
     DELETE FROM windlass.attempt a USING gone WHERE a.job_id = gone.id
 ), events AS (
     DELETE FROM windlass.event e USING gone WHERE e.job_id = gone.id
 ), keys AS (
-    DELETE FROM windlass.job_key k USING gone WHERE k.job_id = gone.id
+    DELETE FROM windlass.job_key k USING gone WHERE k.job_id = ANY (ARRAY[gone.id])
 ), lines AS (
     DELETE FROM windlass.job_log l USING gone WHERE l.job_id = gone.id
 ), progress AS (

@@ -7,10 +7,10 @@ WITH gone AS (
     DELETE FROM windlass.job j
     USING (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS g(id, state, error, cause)
            ORDER BY id OFFSET 0) s
-    WHERE j.id = s.id AND j.state IN ('queued', 'blocked')
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.state IN ('queued', 'blocked')
     RETURNING j.*, s.state AS new_state, s.error AS new_error, s.cause
 ), unlinked AS (
-    DELETE FROM windlass.dependency d USING gone WHERE d.child_id = gone.id AND gone.state = 'blocked'
+    DELETE FROM windlass.dependency d USING gone WHERE d.child_id = ANY (ARRAY[gone.id]) AND gone.state = 'blocked'
 )
 INSERT INTO windlass.job_history (
     id, run_at, created_at, started_at, cancel_requested_at, deadline, execution_id, attempt,

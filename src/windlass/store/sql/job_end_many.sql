@@ -8,6 +8,8 @@
 -- recognised.
 -- `must_be` is a column and not a literal, so that no plan enters by the index of running jobs: its dead entries outnumber
 -- the living by far.
+-- `= ANY (ARRAY[…])` is a join that only a probe of the index can serve: by a plain `=` a plan made for the empty table reads
+-- all of the primary key for each batch (ADR 0011).
 WITH gone AS (
     DELETE FROM windlass.job j
     USING (SELECT *, 'running' AS must_be
@@ -15,7 +17,7 @@ WITH gone AS (
                        $9::text[])
                AS g(id, attempt, claim_id, state, outcome, result, error, cause, detail)
            OFFSET 0) s
-    WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND ($10::bool OR NOT (j.has_children OR j.execution_id IS NOT NULL OR j.locks IS NOT NULL))
     RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause, s.detail
 )

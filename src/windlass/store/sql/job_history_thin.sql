@@ -8,7 +8,7 @@ WITH gone AS (
     DELETE FROM {partition} h
     WHERE h.ctid >= $1 AND h.ctid < $2
       AND h.finished_at < ((now() AT TIME ZONE 'UTC')::date - $3::int)::timestamp AT TIME ZONE 'UTC'
-      AND NOT (h.execution_id IS NOT NULL AND EXISTS (SELECT FROM windlass.execution e WHERE e.id = h.execution_id))
+      AND NOT (h.execution_id IS NOT NULL AND EXISTS (SELECT FROM windlass.execution e WHERE e.id = ANY (ARRAY[h.execution_id])))
       AND NOT (h.has_children AND h.id = ANY ($4::uuid[]))
     RETURNING h.id, h.queue, h.state, h.key
 ), uncounted AS (
@@ -18,7 +18,7 @@ WITH gone AS (
            -count(*) FILTER (WHERE state = 'skipped')
     FROM gone GROUP BY queue
 ), keys AS (
-    DELETE FROM windlass.job_key k USING gone WHERE gone.key IS NOT NULL AND k.key = gone.key AND k.job_id = gone.id
+    DELETE FROM windlass.job_key k USING gone WHERE gone.key IS NOT NULL AND k.key = ANY (ARRAY[gone.key]) AND k.job_id = ANY (ARRAY[gone.id])
 ), progress AS (
     DELETE FROM windlass.job_progress p USING gone WHERE p.job_id = gone.id
 )

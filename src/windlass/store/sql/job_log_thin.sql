@@ -6,7 +6,7 @@ WITH gone AS (
     DELETE FROM {partition} l
     WHERE l.ctid >= $1 AND l.ctid < $2
       AND l.begun_at < ((now() AT TIME ZONE 'UTC')::date - $3::int)::timestamp AT TIME ZONE 'UTC'
-      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = l.job_id)
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = ANY (ARRAY[l.job_id]))
       AND NOT EXISTS (SELECT FROM windlass.job_history h WHERE h.id = l.job_id AND h.finished_at < now() + interval '1 day')
     RETURNING 1
 )

@@ -10,8 +10,8 @@ WITH moved AS (
     FROM (SELECT *, 'running' AS must_be
           FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::text[]) AS g(id, attempt, claim_id, target, parked_for)
           OFFSET 0) s
-    JOIN windlass.job was ON was.id = s.id
-    WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
+    JOIN windlass.job was ON was.id = ANY (ARRAY[s.id])
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND j.cancel_requested_at IS NULL
     RETURNING j.id, j.target, j.parked_for, s.attempt, was.started_at, was.node_id
 ), noted AS (

@@ -8,8 +8,8 @@ WITH moved AS (
     SET state = 'queued', node_id = NULL, claim_id = NULL, attempt = j.attempt - 1, started_at = NULL
     FROM (SELECT *, 'running' AS must_be
           FROM unnest($1::uuid[], $2::int4[], $3::uuid[]) AS g(id, attempt, claim_id) OFFSET 0) s
-    JOIN windlass.job was ON was.id = s.id
-    WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
+    JOIN windlass.job was ON was.id = ANY (ARRAY[s.id])
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND j.cancel_requested_at IS NULL
     RETURNING j.id, j.queue, j.priority, j.run_at, s.attempt, was.started_at, was.node_id
 ), noted AS (

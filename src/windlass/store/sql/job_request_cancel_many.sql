@@ -3,7 +3,7 @@
 -- Index: job primary key; job_cancelling lets each node find what it must stop.
 WITH asked AS (
     UPDATE windlass.job SET cancel_requested_at = clock_timestamp()
-    WHERE id = ANY ($1::uuid[]) AND state = 'running' AND cancel_requested_at IS NULL
+    WHERE id = ANY ($1::uuid[]) AND CASE state WHEN 'running' THEN cancel_requested_at IS NULL END
     RETURNING id, node_id
 ), noted AS (
     INSERT INTO windlass.event (noun, subject, job_id, type)

@@ -18,8 +18,8 @@ WITH moved AS (
                       $9::text[])
               AS g(id, attempt, claim_id, outcome, rest, error, crashed, node_id, detail)
           OFFSET 0) s
-    JOIN windlass.job was ON was.id = s.id
-    WHERE j.id = s.id AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
+    JOIN windlass.job was ON was.id = ANY (ARRAY[s.id])
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND j.cancel_requested_at IS NULL
     RETURNING j.id, j.attempt, j.started_at, j.run_at, j.queue, j.priority, s.claim_id, s.outcome, s.error, s.node_id,
         s.detail, was.run_at AS due_at

@@ -31,11 +31,11 @@ WITH chosen AS MATERIALIZED (
         LIMIT room.count
     ) first
 ), picked AS MATERIALIZED (
-    SELECT j.id, chosen.has_pass FROM chosen JOIN windlass.job j ON j.id = chosen.id
-    WHERE j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
+    SELECT j.id, chosen.has_pass FROM chosen JOIN windlass.job j ON j.id = ANY (ARRAY[chosen.id])
+    WHERE CASE WHEN j.parked_at IS NOT NULL THEN j.parked_for NOT IN ('paused', 'lock') END
     FOR UPDATE OF j SKIP LOCKED
 )
 UPDATE windlass.job j
 SET parked_at = NULL, parked_for = NULL, has_pass = picked.has_pass
-FROM picked WHERE j.id = picked.id
+FROM picked WHERE j.id = ANY (ARRAY[picked.id])
 RETURNING j.id, j.target, j.queue, j.priority, j.run_at

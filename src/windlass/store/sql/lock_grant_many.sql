@@ -30,7 +30,7 @@ WITH going AS MATERIALIZED (
     SET parked_at = CASE WHEN paused.it_is THEN clock_timestamp() END, parked_for = CASE WHEN paused.it_is THEN 'paused' END
     FROM going CROSS JOIN LATERAL (
         SELECT CASE WHEN going.execution_id IS NOT NULL THEN windlass.execution_is_paused(going.execution_id) END AS it_is OFFSET 0) paused
-    WHERE j.id = going.id
+    WHERE j.id = ANY (ARRAY[going.id])
     RETURNING j.id, j.queue, j.priority, j.run_at, j.parked_for
 )
 SELECT m.id, NULL AS lock, m.queue, m.priority, m.run_at, m.parked_for FROM moved m

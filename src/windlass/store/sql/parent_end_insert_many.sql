@@ -3,6 +3,6 @@
 -- Index: dependency primary key.
 INSERT INTO windlass.parent_end (parent_id, state)
 SELECT g.id, g.state FROM unnest($1::uuid[], $2::text[]) AS g(id, state)
-WHERE EXISTS (SELECT FROM windlass.dependency d WHERE d.parent_id = g.id)
+WHERE EXISTS (SELECT FROM windlass.dependency d WHERE d.parent_id = g.id OFFSET 0)
 ON CONFLICT DO NOTHING
 RETURNING parent_id

@@ -5,6 +5,6 @@
 WITH held AS MATERIALIZED (
     SELECT id, has_children FROM windlass.job WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
 ), noted AS (
-    UPDATE windlass.job j SET has_children = true FROM held WHERE j.id = held.id AND NOT held.has_children
+    UPDATE windlass.job j SET has_children = true FROM held WHERE j.id = ANY (ARRAY[held.id]) AND NOT held.has_children
 )
 SELECT id FROM held

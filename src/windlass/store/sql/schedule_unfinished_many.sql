@@ -11,7 +11,9 @@ CROSS JOIN LATERAL (
     ORDER BY fired_at DESC
     LIMIT $2
 ) f
-LEFT JOIN windlass.job j ON j.id = f.job_id
-LEFT JOIN windlass.execution e ON e.id = f.execution_id AND e.finished_at IS NULL
+LEFT JOIN LATERAL (SELECT j.id FROM windlass.job j WHERE j.id = f.job_id OFFSET 0) j ON true
+LEFT JOIN LATERAL (
+    SELECT e.id, e.concurrency_key FROM windlass.execution e
+    WHERE e.id = f.execution_id AND CASE WHEN e.finished_at IS NULL THEN true END OFFSET 0) e ON true
 WHERE j.id IS NOT NULL OR e.id IS NOT NULL
 ORDER BY f.schedule_id, f.fired_at DESC, f.instant DESC

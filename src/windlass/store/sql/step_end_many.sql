@@ -18,6 +18,6 @@ SELECT
     g.cause, g.result::json, g.error::json
 FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bool[], $11::int4[])
     AS g(id, execution_id, step, kind, queue, state, result, error, cause, is_foreseen, item)
-JOIN windlass.execution e ON e.id = g.execution_id AND NOT (g.state = 'dead' AND e.cancel_requested_at IS NOT NULL)
+JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND NOT (g.state = 'dead' AND e.cancel_requested_at IS NOT NULL)
 CROSS JOIN (SELECT clock_timestamp() AS at) now_is
 RETURNING id, state, queue

@@ -31,7 +31,7 @@ FROM unnest(
     $11::text[], $12::text[], $13::bool[], $14::text[], $15::float8[], $16::bool[])
     AS g(id, execution_id, step, item, kind, queue, priority, timeout_ms, max_attempts, retry, input, target, is_foreseen,
          locks, patience, starts)
-JOIN windlass.execution e ON e.id = g.execution_id AND ($19::bool OR (e.cancel_requested_at IS NULL AND e.doom IS NULL))
+JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND ($19::bool OR (e.cancel_requested_at IS NULL AND e.doom IS NULL))
 JOIN windlass.queue q ON q.name = g.queue
 CROSS JOIN LATERAL (
     SELECT CASE WHEN g.patience IS NOT NULL THEN NULL WHEN g.locks IS NOT NULL THEN 'lock'

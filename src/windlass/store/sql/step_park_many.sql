@@ -3,11 +3,11 @@
 -- Index: job_step. Those that wait for a target, or may go to it, wait for their execution now; those that wait for locks keep their place in
 -- line, and are parked when it comes to them (lock_grant_many). Who is being claimed just now runs, and ends.
 WITH picked AS MATERIALIZED (
-    SELECT j.id FROM windlass.job j JOIN windlass.execution e ON e.id = j.execution_id AND e.paused_at IS NOT NULL
+    SELECT j.id FROM windlass.job j JOIN windlass.execution e ON e.id = ANY (ARRAY[j.execution_id]) AND e.paused_at IS NOT NULL
     WHERE j.execution_id = ANY ($1::uuid[]) AND j.state = 'queued'
       AND (j.parked_for IS NULL OR j.parked_for NOT IN ('paused', 'lock'))
     LIMIT $2 FOR UPDATE OF j SKIP LOCKED
 ), parked AS (
-    UPDATE windlass.job j SET parked_at = clock_timestamp(), parked_for = 'paused', has_pass = false FROM picked WHERE j.id = picked.id RETURNING 1
+    UPDATE windlass.job j SET parked_at = clock_timestamp(), parked_for = 'paused', has_pass = false FROM picked WHERE j.id = ANY (ARRAY[picked.id]) RETURNING 1
 )
 SELECT count(*) AS parked FROM parked

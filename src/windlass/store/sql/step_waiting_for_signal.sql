@@ -2,5 +2,5 @@
 -- params: execution_id uuid, name text     returns: id
 -- Index: job_step.
 SELECT id FROM windlass.job
-WHERE execution_id = $1 AND kind = 'signal' AND state = 'running' AND callback_until IS NOT NULL AND input ->> 'name' = $2
+WHERE execution_id = $1 AND kind = 'signal' AND CASE state WHEN 'running' THEN callback_until IS NOT NULL END AND input ->> 'name' = $2
 ORDER BY started_at, id LIMIT 1

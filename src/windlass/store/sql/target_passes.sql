@@ -14,7 +14,7 @@ WITH stuck AS MATERIALIZED (
         parked_for = coalesce(j.parked_for, CASE WHEN t.breaker <> 'closed' THEN 'breaker'
                                                  WHEN t.rate IS NOT NULL THEN 'rate' ELSE 'max_running' END)
     FROM stuck, windlass.target t
-    WHERE j.id = stuck.id AND t.host = j.target
+    WHERE j.id = ANY (ARRAY[stuck.id]) AND t.host = j.target
     RETURNING j.target
 )
 SELECT h.host,
