@@ -11,10 +11,11 @@
 -- is skipped here unless the caller holds its lock and has counted (is_within_limits), so a limit set a moment ago holds.
 -- A node with a free slot may claim what it inserts (`starts`): the claim's own conditions are asked here too, and the job
 -- begins one commit earlier. A job with locks is parked for them, unless it is blocked; the caller takes it into line.
+-- It is created when the transaction began, near the time inside its id, by which events are found (event_window).
 INSERT INTO windlass.job (
     id, queue, kind, priority, run_at, deadline, timeout_ms, max_attempts, retry,
     key, correlation_id, trace_id, owner, tags, input, input_bytes, depends_on, waits_for, was_blocked, on_parent_failure,
-    target, parked_at, parked_for, locks, state, attempt, node_id, claim_id, started_at)
+    target, parked_at, parked_for, locks, state, attempt, node_id, claim_id, started_at, created_at)
 SELECT
     g.id, g.queue, g.kind, g.priority,
     coalesce(g.run_at, clock_timestamp() + coalesce(g.delay, 0) * interval '1 second'),
@@ -30,7 +31,7 @@ SELECT
     CASE WHEN may.start THEN 1 ELSE 0 END,
     CASE WHEN may.start THEN $25::uuid END,
     CASE WHEN may.start THEN $26::uuid END,
-    CASE WHEN may.start THEN clock_timestamp() END
+    CASE WHEN may.start THEN clock_timestamp() END, now()
 FROM unnest(
     $1::uuid[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::timestamptz[], $7::float8[], $8::timestamptz[], $9::int8[],
     $10::int4[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],

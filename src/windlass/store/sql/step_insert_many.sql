@@ -12,7 +12,7 @@
 INSERT INTO windlass.job (
     id, execution_id, step, item, kind, queue, priority, timeout_ms, max_attempts, retry, input, input_bytes, target,
     is_foreseen, locks, correlation_id, trace_id, owner, run_at, parked_at, parked_for,
-    state, attempt, node_id, claim_id, started_at, callback_until, callback_hash)
+    state, attempt, node_id, claim_id, started_at, callback_until, callback_hash, created_at)
 SELECT
     g.id, g.execution_id, g.step, g.item, g.kind, g.queue, coalesce(g.priority, e.priority), g.timeout_ms,
     coalesce(g.max_attempts, 1), g.retry::json, g.input::json, octet_length(g.input), g.target, coalesce(g.is_foreseen, false),
@@ -25,7 +25,7 @@ SELECT
     CASE WHEN g.patience IS NOT NULL THEN gen_random_uuid() WHEN may.start THEN $18::uuid END,
     CASE WHEN g.patience IS NOT NULL OR may.start THEN clock_timestamp() END,
     CASE WHEN g.patience = 'infinity' THEN 'infinity' WHEN g.patience IS NOT NULL THEN clock_timestamp() + g.patience * interval '1 second' END,
-    CASE WHEN g.patience IS NOT NULL THEN ''::bytea END
+    CASE WHEN g.patience IS NOT NULL THEN ''::bytea END, now()
 FROM unnest(
     $1::uuid[], $2::uuid[], $3::text[], $4::int4[], $5::text[], $6::text[], $7::int2[], $8::int8[], $9::int4[], $10::text[],
     $11::text[], $12::text[], $13::bool[], $14::text[], $15::float8[], $16::bool[])
