@@ -26,6 +26,7 @@ from windlass.engine.lru import Lru
 from windlass.fastlane.lane import LaneDown
 from windlass.fastlane.shelf import Shelf, Sight
 from windlass.limits import CACHE_MARK_SECONDS
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -169,7 +170,7 @@ class Cache(Generic[K, V]):
     # -- flights ---------------------------------------------------------------------------------
 
     def _begin(self, flights: dict[str, _Flight[K, V]]) -> None:
-        task = asyncio.create_task(self._fly(flights), name=f"load cache {self.name}")
+        task = supervisor().spawn(self._fly(flights), name=f"load cache {self.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

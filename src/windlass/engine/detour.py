@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from windlass.clock import monotonic
@@ -26,6 +27,7 @@ from windlass.limits import (
     ENQUEUE_HELD_SECONDS,
 )
 from windlass.store.database import Held
+from windlass.supervise import supervisor
 
 Name = tuple[str, ...]
 # Tries all of them once, apart if need be, and gives each its answer: Held, as long as it is.
@@ -74,7 +76,7 @@ class Detour:
         line = self._lines.setdefault(name, _Line())
         line.waiting.append(one)
         if line.runner is None:
-            line.runner = asyncio.create_task(self._serve(name, line))
+            line.runner = supervisor().keep("enqueue detour", partial(self._serve, name, line))
 
     async def _serve(self, name: Name, line: _Line) -> None:
         rest = ENQUEUE_HELD_REST_SECONDS

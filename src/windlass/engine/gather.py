@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from windlass.supervise import supervisor
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -34,7 +36,7 @@ class Gather(Generic[Item, Answer]):
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if len(self._runners) < self._in_flight_max:
-            runner = asyncio.create_task(self._run())
+            runner = supervisor().spawn(self._run(), name="gather")
             self._runners.add(runner)
             runner.add_done_callback(self._runners.discard)
         return await future

@@ -24,6 +24,7 @@ import structlog
 from windlass.errors import Cancelled, WindlassError
 from windlass.limits import OWN_ROLLBACK_SECONDS
 from windlass.store.database import Connection, Database, Record
+from windlass.supervise import supervisor
 
 log = structlog.get_logger()
 
@@ -137,7 +138,7 @@ class OwnTransaction:
         if self._ending is None and (self._connection is not None or self._asking):
             for task in self._asking:
                 task.cancel()
-            self._ending = asyncio.create_task(self._undo(), name="roll back")
+            self._ending = supervisor().spawn(self._undo(), name="roll back")
 
     async def roll_back(self) -> None:
         self.abort()
