@@ -76,15 +76,18 @@ METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
 
 # Bodies. Larger ones are parsed in a thread, one at a time; what is larger than any but a batch, or
 # holds very many values, in a process of its own (api.batch_reader), of which there are so many.
+# Whoever finds none waits so long.
 PARSE_HERE_BYTES_MAX = 256 * 1024
 assert PARSE_HERE_BYTES_MAX < BODY_BYTES_MAX
-BATCH_READERS_MAX, BATCH_READ_SECONDS, BATCH_READER_IDLE_SECONDS = 2, 60.0, 60.0
+BATCH_READERS_MAX, BATCH_READ_SECONDS, BATCH_READER_IDLE_SECONDS = 1, 60.0, 60.0
+BATCH_READER_WAIT_SECONDS = 30.0
 # What such a process may take of memory: a whole batch, and one job of it as values.
 BATCH_READER_BYTES_MAX = 1024 * 1024 * 1024
 assert BATCH_READER_BYTES_MAX > BATCH_BODY_BYTES_MAX + 100 * BODY_BYTES_MAX
-# Bytes of larger bodies that a node has in hand at once. Whoever finds no room waits so long.
-LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 96 * 1024 * 1024, 5.0
-assert LARGE_BODIES_BYTES_MAX > BATCH_BODY_BYTES_MAX
+# Bytes of larger bodies that a node has in hand at once beside the first of them, which may be a
+# whole batch (api.room). Whoever finds no room waits so long.
+LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 32 * 1024 * 1024, 5.0
+assert BODY_BYTES_MAX < LARGE_BODIES_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
 # Executions: places of one fan-out, and what a node keeps of those that run.
 FAN_PLACES_MAX = 1_000_000

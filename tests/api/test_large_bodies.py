@@ -166,24 +166,45 @@ async def test_a_reader_that_dies_is_followed_by_another(api: Served) -> None:
     assert [kept.pid for kept in api.parts.readers._idle] == [another.pid], "it is kept"
 
 
-async def test_room_is_given_in_line_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_large_body_always_goes_on_and_the_next_follows_it() -> None:
+    room = Room(10)
+    first, second, third = room.holding(), room.holding(), room.holding()
+    await first.grow(50)
+    await second.grow(6)
+    waiting = [asyncio.create_task(second.grow(40)), asyncio.create_task(third.grow(4))]
+    await asyncio.sleep(0)
+    await first.grow(60)
+    await asyncio.sleep(0)
+    assert not any(one.done() for one in waiting), "in line"
+    first.end()
+    await asyncio.gather(*waiting)
+    assert (second.size, third.size) == (40, 4), "now it is the first"
+    second.end()
+    third.end()
+    await room.holding().grow(100)
+    await room.holding().grow(10)
+
+
+async def test_who_waits_too_long_for_room_is_told_and_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("windlass.api.room.LARGE_BODIES_WAIT_SECONDS", 0.05)
     room = Room(10)
-    await room.take(6)
+    first, second, third = room.holding(), room.holding(), room.holding()
+    await first.grow(1)
+    await second.grow(6)
     with pytest.raises(BodiesFull):
-        await room.take(5)
-    await room.take(4)
+        await third.grow(5)
+    await third.grow(4)
     monkeypatch.setattr("windlass.api.room.LARGE_BODIES_WAIT_SECONDS", 30.0)
-    waiting = [asyncio.create_task(room.take(size)) for size in (6, 1)]
+    waiting = [asyncio.create_task(room.holding().grow(size)) for size in (8, 1)]
     await asyncio.sleep(0)
-    room.give(4)
+    third.end()
     await asyncio.sleep(0)
     assert not any(one.done() for one in waiting), "the first in line is not passed by"
     waiting[0].cancel()
     await asyncio.wait(waiting)
     assert waiting[1].exception() is None
-    room.give(1 + 6)
-    await room.take(10)
 
 
 async def test_where_enough_large_bodies_are_in_hand_another_is_told_to_come_back(
@@ -194,11 +215,33 @@ async def test_where_enough_large_bodies_are_in_hand_another_is_told_to_come_bac
     api = await serve_with(Settings(auth="off"))
     body = {"kind": "noop", "input": {"text": LARGE}}
     await post(api, "/v1/jobs", body, 201)
+    begun = asyncio.Event()
+    enough = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        text = json.dumps(body).encode()
+        yield text[:-1]
+        begun.set()
+        await enough.wait()
+        yield text[-1:]
+
+    headers = {"Content-Type": "application/json"}
+    slow = asyncio.create_task(api.post("/v1/jobs", status=201, data=slowly(), headers=headers))
+    await begun.wait()
+    await _has_a_first(api)
     async with aiohttp.ClientSession() as client:
         data = io.BytesIO(json.dumps({"jobs": [body] * 3}).encode())
-        headers = {"Content-Type": "application/json"}
         async with client.post(api.url + BATCH, data=data, headers=headers) as answer:
             assert answer.status == 503
             assert answer.headers["Retry-After"] == "2"
             assert (await answer.json(content_type=None))["code"] == "bodies_full"
     await post(api, "/v1/jobs", body, 201)
+    enough.set()
+    await slow
+
+
+async def _has_a_first(api: Served) -> None:
+    door = api.serving.front.app.asgi_handler  # type: ignore[union-attr]
+    async with asyncio.timeout(30):
+        while door._room._first is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

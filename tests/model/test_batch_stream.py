@@ -15,6 +15,11 @@ from windlass.model import strict_json
 from windlass.model.batch_stream import WINDOW_BYTES, jobs_in
 
 
+def cut(body: bytes, size: int = 65_536) -> list[bytes]:
+    """In pieces, as they come."""
+    return [body[start : start + size] for start in range(0, len(body), size)]
+
+
 def _value(dice: random.Random, depth: int = 0) -> Any:
     kind = dice.choice("isfnblo" if depth < 3 else "isfnb")
     texts = ["", "a", "é", "…", "😀", '"', "\\", "\n", "x" * 50]
@@ -44,13 +49,15 @@ def test_what_is_read_in_windows_is_what_is_read_whole(is_ascii: bool, indent: i
     text = json.dumps({"jobs": jobs}, ensure_ascii=is_ascii, indent=indent)
     body = text.encode()
     assert len(body) > WINDOW_BYTES, "or there is nothing to see"
-    assert list(jobs_in(body)) == strict_json.parse(body)["jobs"] == jobs, f"seed {seed}"
+    for size in (1_000, 65_536, len(body)):
+        assert list(jobs_in(cut(body, size))) == jobs, f"seed {seed}"
+    assert strict_json.parse(body)["jobs"] == jobs
 
 
 def test_jobs_larger_than_a_window_are_read() -> None:
     jobs = [{"input": {"text": "é" * n}} for n in (10, WINDOW_BYTES, 3, BODY_BYTES_MAX // 2 - 100)]
     body = json.dumps({"jobs": jobs}, ensure_ascii=False).encode()
-    assert list(jobs_in(body)) == jobs
+    assert list(jobs_in(cut(body))) == jobs
 
 
 @pytest.mark.parametrize(
@@ -63,7 +70,7 @@ def test_jobs_larger_than_a_window_are_read() -> None:
     ],
 )
 def test_any_way_to_write_it_is_taken(body: bytes) -> None:
-    assert list(jobs_in(body)) == json.loads(body)["jobs"]
+    assert list(jobs_in(cut(body))) == json.loads(body)["jobs"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,7 @@ def test_any_way_to_write_it_is_taken(body: bytes) -> None:
 )
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedBody):
-        list(jobs_in(body))
+        list(jobs_in(cut(body)))
 
 
 @pytest.mark.parametrize(
@@ -109,16 +116,17 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
 )
 def test_what_is_no_batch_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput) as refused:
-        list(jobs_in(body))
+        list(jobs_in(cut(body)))
     assert not isinstance(refused.value, MalformedBody)
 
 
 def test_a_batch_is_never_in_memory_as_values() -> None:
     job = json.dumps({"input": {"list": [[]] * 5_000}}).encode()
     body = b'{"jobs":[' + b",".join([job] * 40) + b"]}"
+    pieces = cut(body)
     tracemalloc.start()
     try:
-        assert sum(1 for _ in jobs_in(body)) == 40
+        assert sum(1 for _ in jobs_in(pieces)) == 40
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

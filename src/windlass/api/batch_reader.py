@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -19,8 +20,8 @@ from windlass.api.room import BodiesFull
 from windlass.errors import FieldProblem, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import (
     BATCH_READ_SECONDS,
+    BATCH_READER_WAIT_SECONDS,
     BATCH_READERS_MAX,
-    LARGE_BODIES_WAIT_SECONDS,
     PARSE_HERE_BYTES_MAX,
 )
 from windlass.model.draft import Draft
@@ -48,10 +49,13 @@ class BatchReaders:
         self._places = asyncio.Semaphore(BATCH_READERS_MAX)
         self._idle: list[Process] = []
 
-    async def read(self, question: Question, pieces: AsyncIterator[bytes]) -> list[Draft]:
-        """The drafts in a body. Raises what the caller did wrong, BodiesFull, or Unavailable."""
+    async def read(self, question: Question, pieces: deque[bytes]) -> list[Draft]:
+        """The drafts in a body, whose pieces are let go one by one.
+
+        Raises what the caller did wrong, BodiesFull, or Unavailable.
+        """
         try:
-            async with asyncio.timeout(LARGE_BODIES_WAIT_SECONDS):
+            async with asyncio.timeout(BATCH_READER_WAIT_SECONDS):
                 await self._places.acquire()
         except TimeoutError:
             raise BodiesFull from None
@@ -60,15 +64,15 @@ class BatchReaders:
         finally:
             self._places.release()
 
-    async def _read(self, question: Question, pieces: AsyncIterator[bytes]) -> list[Draft]:
+    async def _read(self, question: Question, pieces: deque[bytes]) -> list[Draft]:
         process = await self._take()
         try:
             await _send(process, msgspec.msgpack.encode(question))
-            async for piece in pieces:
-                if piece:
-                    await _send(process, piece)
-            await _send(process, b"")
             async with asyncio.timeout(BATCH_READ_SECONDS):
+                while pieces:
+                    if piece := pieces.popleft():
+                        await _send(process, piece)
+                await _send(process, b"")
                 drafts, trouble = await _answer(process)
         except (OSError, EOFError) as broken:
             await _end(process)

@@ -14,6 +14,7 @@ import os
 import resource
 import select
 import struct
+from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO, Final
@@ -54,14 +55,15 @@ def main() -> None:
         if asked is None:
             return
         question = msgspec.msgpack.decode(asked, type=Question)
-        body = bytearray()
+        body: deque[bytes] = deque()
         while piece := _frame(questions):
-            body += piece
+            body.append(piece)
         if piece is None:
             return  # the caller went away in the middle
         for letter, payload in _answer(question, body):
             answers.write(letter + LENGTH.pack(len(payload)))
             answers.write(payload)
+        body.clear()
         answers.flush()
 
 
@@ -75,7 +77,7 @@ def _frame(pipe: BinaryIO) -> bytes | None:
     return found if len(found) == length else None
 
 
-def _answer(question: Question, body: bytearray) -> Iterator[tuple[bytes, bytes]]:
+def _answer(question: Question, body: deque[bytes]) -> Iterator[tuple[bytes, bytes]]:
     rules = Rules(
         # The node checks those that only it knows.
         kinds={kind: INPUT_CHECKS.get(kind, _unchecked) for kind in question.kinds},
@@ -103,11 +105,17 @@ def _answer(question: Question, body: bytearray) -> Iterator[tuple[bytes, bytes]
         yield END, b""
 
 
-def _drafts(question: Question, rules: Rules, body: bytearray) -> Iterator[Draft]:
+def _drafts(question: Question, rules: Rules, body: deque[bytes]) -> Iterator[Draft]:
     if question.is_batch:
-        yield from read_jobs(jobs_in(body), rules, question.now)
+        yield from read_jobs(jobs_in(_let_go(body)), rules, question.now)
     else:
-        yield read_job(strict_json.parse(bytes(body)), rules, question.now)
+        yield read_job(strict_json.parse(b"".join(body)), rules, question.now)
+
+
+def _let_go(pieces: deque[bytes]) -> Iterator[bytes]:
+    """What was read is in memory no longer: the node has it by then."""
+    while pieces:
+        yield pieces.popleft()
 
 
 def _unchecked(_input: dict[str, Any]) -> list[tuple[str, str]]:

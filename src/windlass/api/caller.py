@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from windlass.api.room import Room
+from windlass.api.room import Holding, Room
 from windlass.chance import random_bits
 from windlass.errors import InvalidInput
 from windlass.model.trace_context import kept_of
@@ -24,13 +24,13 @@ def random_hex() -> str:
 
 
 class Caller:
-    __slots__ = ("_taken", "headers", "owner", "request_id", "room")
+    __slots__ = ("_holding", "headers", "owner", "request_id", "room")
 
     def __init__(self, headers: dict[bytes, bytes]) -> None:
         self.headers = headers
         self.owner = "anonymous"
         self.room: Room | None = None  # for a large body; None: as much as one likes
-        self._taken = 0
+        self._holding: Holding | None = None  # None: its body is small, or has not come
         given = headers.get(b"x-request-id")
         self.request_id = (
             given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else random_hex()
@@ -39,13 +39,14 @@ class Caller:
     async def take_room(self, size: int) -> None:
         """For `size` bytes in all. Raises BodiesFull."""
         if self.room is not None:
-            await self.room.take(size - self._taken)
-            self._taken = size
+            if self._holding is None:
+                self._holding = self.room.holding()
+            await self._holding.grow(size)
 
     def give_room(self) -> None:
-        if self.room is not None and self._taken:
-            self.room.give(self._taken)
-            self._taken = 0
+        if self._holding is not None:
+            self._holding.end()
+            self._holding = None
 
     def trace_id(self) -> str:
         """The trace that the caller is in and its span there (see model.trace_context), or a new

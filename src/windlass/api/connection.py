@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import httptools
 from uvicorn.config import Config
@@ -58,7 +58,7 @@ _ONCE: Final = frozenset(
 
 
 class _Over(Exception):
-    """Stops the parser: no request follows."""
+    """Stops the parser: nothing more is heard."""
 
 
 class BadRequest(WindlassError):
@@ -251,20 +251,19 @@ class Connection(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         if len(self.url) > URL_BYTES_MAX:
-            raise self._found(UrlTooLong())
+            self._stop(UrlTooLong())
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_since is None:
             # Nobody in front of us has seen these in the head, where they would be believed.
-            raise self._found(BadRequest("trailers are not taken; send header lines in the head"))
+            self._stop(BadRequest("trailers are not taken; send header lines in the head"))
         if len(self.headers) >= HEAD_FIELDS_MAX:
-            raise self._found(HeadTooLarge())
+            self._stop(HeadTooLarge())
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        trouble = self._judge()
-        if trouble is not None:
-            raise self._found(trouble)
+        if (trouble := self._judge()) is not None:
+            self._stop(trouble)
         self._head_since, self._unheard = None, 0
         self._body_since, self._body_bytes = self.loop.time(), 0
         super().on_headers_complete()
@@ -277,7 +276,7 @@ class Connection(HttpToolsProtocol):
         self._unheard = 0
         self._body_bytes += len(body)
         if self._body_bytes > BATCH_BODY_BYTES_MAX:
-            raise self._found(BodyTooLarge(BATCH_BODY_BYTES_MAX))
+            self._stop(BodyTooLarge(BATCH_BODY_BYTES_MAX))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -329,9 +328,10 @@ class Connection(HttpToolsProtocol):
 
     # Refusing.
 
-    def _found(self, trouble: WindlassError) -> WindlassError:
+    def _stop(self, trouble: WindlassError) -> NoReturn:
+        # Never raised itself: its trace would keep what was received until the collector comes.
         self._refusal = trouble
-        return trouble
+        raise _Over
 
     def _refuse(self, trouble: WindlassError) -> None:
         """Say why, as far as somebody listens, and hear nothing more."""

@@ -2,6 +2,9 @@
 
 Owns: the count. A body takes room as it arrives, not as it was announced, so that one that drips
 keeps nobody out; it gives it back when its request is answered.
+Promises: one of them always goes on. The first that came has as much as it needs; the others share
+a smaller room, and the one of them that has waited longest follows it. (If all shared one room, two
+that fill it together would both wait for the other.)
 """
 
 from __future__ import annotations
@@ -28,37 +31,72 @@ class BodiesFull(WindlassError):
 
 class Room:
     def __init__(self, bytes_max: int) -> None:
+        """`bytes_max` is for all but the first."""
         self._free = bytes_max
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._first: Holding | None = None
+        self._waiting: deque[tuple[Holding, int, asyncio.Future[None]]] = deque()
 
-    async def take(self, size: int) -> None:
-        """Wait until there is so much, in line. Raises BodiesFull when that takes too long."""
-        if not self._waiting and size <= self._free:
-            self._free -= size
+    def holding(self) -> Holding:
+        return Holding(self)
+
+    async def take(self, its: Holding, size: int) -> None:
+        if self._first is None:
+            self._first = its
+        if its is self._first or (not self._waiting and size <= self._free):
+            self._grant(its, size)
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (size, turn)
+        entry = (its, size, turn)
         self._waiting.append(entry)
         try:
             async with asyncio.timeout(LARGE_BODIES_WAIT_SECONDS):
                 await turn
-        except BaseException as trouble:
-            if turn.done() and not turn.cancelled():
-                self.give(size)  # it came as we left
-            else:
+        except TimeoutError:
+            raise BodiesFull from None
+        finally:
+            if entry in self._waiting:
                 self._waiting.remove(entry)
                 self._let_in()
-            if isinstance(trouble, TimeoutError):
-                raise BodiesFull from None
-            raise
 
-    def give(self, size: int) -> None:
-        self._free += size
+    def give(self, its: Holding) -> None:
+        if its is self._first:
+            self._first = None
+            if self._waiting:
+                self._first = self._waiting[0][0]
+                self._free += self._first.size
+        else:
+            self._free += its.size
+        its.size = 0
         self._let_in()
 
+    def _grant(self, its: Holding, size: int) -> None:
+        its.size += size
+        if its is not self._first:
+            self._free -= size
+
     def _let_in(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self._free:
-            size, turn = self._waiting.popleft()
+        while self._waiting:
+            its, size, turn = self._waiting[0]
+            if its is not self._first and size > self._free:
+                return
+            self._waiting.popleft()
             if not turn.done():
-                self._free -= size
+                self._grant(its, size)
                 turn.set_result(None)
+
+
+class Holding:
+    """What one body has."""
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self.size = 0
+
+    async def grow(self, size: int) -> None:
+        """Until it has `size`, in line. Raises BodiesFull when that takes too long."""
+        await self._room.take(self, size - self.size)
+
+    def end(self) -> None:
+        self._room.give(self)

@@ -6,8 +6,7 @@ database; whatever was there before is read and shown as it is now.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections import deque
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -62,7 +61,7 @@ class Submit:
         now = clock.wall()
         body, idempotency = await self._read(request, caller)
         if is_heavy(body):
-            [draft] = await self._apart(caller, now, _whole(body), is_batch=False)
+            [draft] = await self._apart(caller, now, deque([body]), is_batch=False)
         else:
             draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
         draft.trace_id = caller.trace_id()
@@ -100,18 +99,20 @@ class Submit:
     async def _drafts(
         self, request: Call, caller: Caller
     ) -> tuple[list[Draft], Idempotency | None]:
-        """Of a batch. A large one is never in this process as a whole."""
+        """Of a batch. A large one is never in this process but in pieces, or as drafts."""
         bodies.check_type(caller)
         now = clock.wall()
         promise = Promise(caller, "POST", request.scope["path"])
-        pieces = _told(bodies.read_pieces(request, BATCH_BODY_BYTES_MAX), promise)
-        begun = await _up_to(pieces, BODY_BYTES_MAX)
-        if begun.is_cut:
-            drafts = await self._apart(caller, now, _chained(begun.body, pieces), is_batch=True)
-        elif is_heavy(begun.body):
-            drafts = await self._apart(caller, now, _whole(begun.body), is_batch=True)
-        elif begun.body:
-            drafts = await self._here(begun.body, self._rules_for(caller), now)
+        pieces: deque[bytes] = deque()
+        size = 0
+        async for piece in bodies.read_pieces(request, BATCH_BODY_BYTES_MAX):
+            promise.add(piece)
+            pieces.append(piece)
+            size += len(piece)
+        if size > BODY_BYTES_MAX or is_heavy(body := b"".join(pieces)):
+            drafts = await self._apart(caller, now, pieces, is_batch=True)
+        elif body:
+            drafts = await self._here(body, self._rules_for(caller), now)
         else:
             raise MalformedBody.at("", "the body is empty; send a JSON object")
         return drafts, promise.kept
@@ -123,7 +124,7 @@ class Submit:
         return read_batch_of(value, rules, now)
 
     async def _apart(
-        self, caller: Caller, now: datetime, pieces: AsyncIterator[bytes], *, is_batch: bool
+        self, caller: Caller, now: datetime, pieces: deque[bytes], *, is_batch: bool
     ) -> list[Draft]:
         """Read by another process, all but the kinds that only this one knows."""
         kinds = self._parts.kinds
@@ -160,40 +161,6 @@ class Submit:
 
     def _rejected(self, full: QueueFull) -> None:
         self._parts.on_rejected(full.queue, full.code)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
-    body: bytes
-    is_cut: bool  # there is more of it
-
-
-async def _up_to(pieces: AsyncIterator[bytes], size: int) -> _Begun:
-    """The body, or its beginning once that is larger than `size`."""
-    held: list[bytes] = []
-    total = 0
-    async for piece in pieces:
-        held.append(piece)
-        total += len(piece)
-        if total > size:
-            break
-    return _Begun(body=held[0] if len(held) == 1 else b"".join(held), is_cut=total > size)
-
-
-async def _told(pieces: AsyncIterator[bytes], promise: Promise) -> AsyncIterator[bytes]:
-    async for piece in pieces:
-        promise.add(piece)
-        yield piece
-
-
-async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for piece in rest:
-        yield piece
-
-
-async def _whole(body: bytes) -> AsyncIterator[bytes]:
-    yield body
 
 
 def _due(draft: Draft, now: datetime) -> datetime:

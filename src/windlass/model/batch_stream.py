@@ -14,7 +14,7 @@ large as one that is sent alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from json import JSONDecodeError
 from typing import Any, Final
 
@@ -30,9 +30,12 @@ _CUT_BYTES: Final = 3
 _NOT_JOBS: Final = 'must be a list of jobs: {"jobs": [{"kind": …}, …]}'
 
 
-def jobs_in(body: bytes | bytearray) -> Iterator[Any]:
-    """Each job of `{"jobs": […]}`. Raises MalformedBody or InvalidInput where it is wrong."""
-    window = _Window(body)
+def jobs_in(pieces: Iterable[bytes]) -> Iterator[Any]:
+    """Each job of `{"jobs": […]}`. Raises MalformedBody or InvalidInput where it is wrong.
+
+    `pieces` are the body in order. Whoever gives them one by one can let them go.
+    """
+    window = _Window(iter(pieces))
     if not window.takes("{"):
         window.value()  # tell first that it is no JSON, if it is none
         raise InvalidInput.at("/jobs", _NOT_JOBS)
@@ -72,8 +75,11 @@ def _name(window: _Window, *, is_first: bool) -> None:
 
 
 class _Window:
-    def __init__(self, body: bytes | bytearray) -> None:
-        self._body = body
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = (
+            b""  # from the window's beginning on; behind it there may be more than it shows
+        )
         self._start = 0  # of the window, in bytes
         self._size = WINDOW_BYTES
         self._text, self._at = "", 0  # in characters
@@ -139,7 +145,9 @@ class _Window:
         if self._is_all:
             return False
         if self._at:
-            self._start += self._bytes_before()
+            gone = self._bytes_before()
+            self._start += gone
+            self._held = self._held[gone:]
         elif self._size >= BODY_BYTES_MAX:
             return False
         else:
@@ -152,13 +160,18 @@ class _Window:
         return len(before) if before.isascii() else len(before.encode())
 
     def _read(self) -> None:
-        piece = bytes(self._body[self._start : self._start + self._size])
-        self._is_all = self._start + self._size >= len(self._body)
+        held, size = [self._held], len(self._held)
+        while size <= self._size and (piece := next(self._pieces, None)) is not None:
+            held.append(piece)
+            size += len(piece)
+        self._held = b"".join(held) if len(held) > 1 else self._held
+        self._is_all = size <= self._size
+        shown = self._held[: self._size]
         try:
-            self._text = piece.decode()
+            self._text = shown.decode()
         except UnicodeDecodeError as problem:
-            if self._is_all or problem.start < len(piece) - _CUT_BYTES:
+            if self._is_all or problem.start < len(shown) - _CUT_BYTES:
                 reason = f"the body is not UTF-8: {problem.reason}"
                 raise MalformedBody.at("", reason) from None
-            self._text = piece[: problem.start].decode()
+            self._text = shown[: problem.start].decode()
         self._at = 0
