@@ -55,6 +55,12 @@ PING_EVERY_SECONDS = 0.0002
 # From where on Redis logs a command, and how many it keeps: more than a sweep of all takes.
 SLOW_MICROS, SLOW_LOG_MAX = 100, 10_000
 
+# A door under siege: connections that say nothing, heads and batches of so many bytes; beside a few
+# callers who submit and think. Normal load alone is measured for this share of the siege's time.
+SIEGE_SILENT, SIEGE_HEAD_BYTES, SIEGE_BATCH_BYTES = 1_200, 100 * 1024 * 1024, 64 * 1024 * 1024
+CALLERS, CALLERS_THINK_SECONDS = 8, 0.02
+SIEGE_CALM_SHARE, SIEGE_SECONDS_MAX, SIEGE_LOOK_SECONDS = 0.3, 60.0, 0.2
+
 # A node that has just started is left alone for this long before it is called idle.
 SETTLE_SECONDS = 5.0
 # Memory is read so often, and for so long, once a node has seen its backlog.
@@ -112,3 +118,4 @@ SCHEDULES_DUE_IN_SECONDS, SCHEDULES_SHARE = 15.0, 4
 assert SCHEDULES_DUE_IN_SECONDS < CHILD_SECONDS_MAX
 # Schedules that fire every second while leaders are killed, and how long all of that may take.
 SCHEDULES_KILLED, SCHEDULE_KILLS_SECONDS_MAX = 10, 1_800.0
+assert SIEGE_SECONDS_MAX * (1 + SIEGE_CALM_SHARE) + READY_SECONDS_MAX < RUN_SECONDS_MAX

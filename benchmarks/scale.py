@@ -54,6 +54,8 @@ class Scale:
     steady_schedules: int = 10_000
     steady_minutes: int = 3
     schedule_kills: int = 200
+    # How long a door is under siege.
+    siege_seconds: float = 60.0
     # Tasks that do nothing, beside as many noop jobs.
     task_jobs: int = 60_000
     # Durable functions of ten steps: started at once, one by one, and those of the peer.
@@ -92,6 +94,7 @@ QUICK = Scale(
     due_schedules=20_000,
     steady_minutes=2,
     schedule_kills=10,
+    siege_seconds=15.0,
     durable_functions=1_000,
     durable_single_functions=300,
     durable_peer_functions=100,

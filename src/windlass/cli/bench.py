@@ -95,6 +95,17 @@ def sdk(*, quick: Quick = False, only: Only = ()) -> int:
     return _bench("sdk", quick, only)
 
 
+@app.command
+def door(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure a node beside callers who mean no good, a minute of each; about twenty minutes.
+
+    Silent connections, heads and batches without end, hostile expressions and schemas: is
+    `/health/live` quick, does memory grow, do others keep their rate? Exit code 1 when a figure is
+    not what it should be.
+    """
+    return _bench("door", quick, only)
+
+
 def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
     try:
         from benchmarks.__main__ import SUITES
