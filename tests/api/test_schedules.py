@@ -351,3 +351,9 @@ async def test_a_backfill_of_ten_millions_is_refused_with_the_count(api: Served)
     backwards = {"from": stretch["to"], "to": stretch["from"]}
     assert "/to" in await problems(api, backwards, path)
     await api.post(f"{PATH}/nobody/backfill", stretch, 404)
+
+
+async def test_a_count_is_a_number_and_not_its_text(api: Served) -> None:
+    rule = {"every": "5m"}
+    await api.post(f"{PATH}/preview", {**rule, "n": "5"}, 422)
+    await api.post(f"{PATH}/preview", {**rule, "n": 5}, 200)

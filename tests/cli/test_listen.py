@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import json
@@ -293,3 +294,15 @@ async def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     os.close(ours)
     assert "\x1b[33munsigned\x1b[0m" in shown
     assert "\x1b[32m200\x1b[0m" in shown
+
+
+@pytest.mark.parametrize(
+    "path", ["/../admin", "/a/%2e%2e/%2E%2e/admin", "/%252e%252e/x", "/..%5cx", "/./a"]
+)
+async def test_a_path_that_climbs_is_not_forwarded(peer: Peer, path: str) -> None:
+    async with receiving(forward_to=f"{peer.url}/app") as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", URL(here.url).port)
+        writer.write(f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n".encode())
+        assert b" 400 " in await reader.readline()
+        writer.close()
+    assert not peer.calls

@@ -23,7 +23,7 @@ from tests.engine.hands import (
     take_one,
     value,
 )
-from tests.model.test_target import ADDRESSES
+from tests.model.test_target import ADDRESSES, SPELLINGS, STRANGE
 from windlass.engine.cancel import cancel
 from windlass.engine.check_folds import check_folds
 from windlass.engine.claim import park
@@ -41,7 +41,7 @@ from windlass.engine.queues import pause_queue, resume_queue
 from windlass.limits import TARGET_GONE_SECONDS
 from windlass.model.draft import Draft
 from windlass.model.outcome import Failed
-from windlass.store.database import Database
+from windlass.store.database import BadValue, Database
 
 HOST = "shop.example"
 
@@ -350,11 +350,25 @@ async def test_what_somebody_has_disabled_or_enabled_again_keeps_its_jobs(
     assert len(await let_go(database, {HOST: 500})) == 1
 
 
-@pytest.mark.parametrize(("url", "target"), ADDRESSES)
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        *ADDRESSES,
+        *((url, target) for url, target in SPELLINGS if url.isascii()),
+        *((url, None) for url in STRANGE if url.isascii()),
+    ],
+)
 async def test_sql_writes_a_target_as_the_model_does(
     database: Database, url: str, target: str | None
 ) -> None:
     assert await value(database, "SELECT windlass.target_of($1)", url) == target
+
+
+async def test_sql_refuses_a_host_that_it_cannot_write_as_the_model_does(
+    database: Database,
+) -> None:
+    with pytest.raises(BadValue, match="written in ASCII"):
+        await value(database, "SELECT windlass.target_of('https://bücher.example/')")
 
 
 async def _let_rest_pass(database: Database) -> None:

@@ -108,3 +108,9 @@ def test_an_unknown_zone_is_refused_with_the_nearest_name(name: object, hint: st
     with pytest.raises(ValueError, match="IANA") as refused:
         read_zone(name)
     assert hint in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["localtime", "posixrules", "Factory"])
+def test_what_is_another_zone_on_every_machine_is_none(name: str) -> None:
+    with pytest.raises(ValueError, match="must be a time zone"):
+        read_zone(name)

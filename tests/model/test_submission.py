@@ -21,7 +21,7 @@ from windlass.limits import (
     TAGS_MAX,
 )
 from windlass.model.lock import LockAsk
-from windlass.model.submission import PROBLEMS_MAX, read_job
+from windlass.model.submission import PROBLEMS_MAX, read_instant, read_job
 
 # The same in every process that collects these tests.
 PARENT = ids.show("job", UUID("01a1e256-9425-7000-becf-48da06000001"))
@@ -244,3 +244,13 @@ def test_each_kind_says_what_is_wrong_with_its_input(
     kind: str, given: dict[str, Any], pointer: str
 ) -> None:
     assert pointers(lambda: read_job({"kind": kind, "input": given}, RULES, NOW)) == [pointer]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2030-W05-4T12:00:00Z", "2030W054T120000Z", "20300131T120000Z", "2030-01-31T12:00:00,5Z"],
+)
+def test_an_instant_is_written_as_rfc_3339_has_it(text: str) -> None:
+    with pytest.raises(ValueError, match="must be an instant"):
+        read_instant(text)
+    assert read_instant("2030-01-31T12:00Z") == read_instant("2030-01-31t13:00:00.0+01:00")

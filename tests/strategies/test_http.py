@@ -198,3 +198,14 @@ async def test_connections_are_kept_and_used_again(http: Http, receiver: Receive
         seen.transport and seen.transport.get_extra_info("peername") for seen, _ in receiver.seen
     }
     assert len(peers) == 1
+
+
+async def test_a_job_that_was_accepted_for_another_target_is_not_delivered(
+    http: Http, receiver: Receiver
+) -> None:
+    job = attempt(kind="http", input=json.dumps({"url": receiver.url}), target="shop.example")
+    outcome = await http.perform(job)
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("target", True)
+    assert "accepted for shop.example" in outcome.message
+    assert not receiver.seen

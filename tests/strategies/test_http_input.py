@@ -101,3 +101,17 @@ def test_nobody_speaks_in_our_name(name: str) -> None:
     [(pointer, detail)] = check_input({"url": URL, "headers": {name: "x"}})
     assert pointer == f"/headers/{name}"
     assert "Windlass" in detail
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        {"type": "mtls", "secret": "s"},
+        [{"type": "bearer", "secret": "b"}, {"type": "mtls", "secret": "s"}],
+    ],
+)
+def test_a_certificate_is_not_shown_to_what_is_called_in_plain(auth: Any) -> None:
+    [(pointer, detail)] = check_input({"url": "HTTP://shop.example/", "auth": auth})
+    assert pointer == "/url"
+    assert "https://" in detail
+    assert not check_input({"url": "https://shop.example/", "auth": auth})

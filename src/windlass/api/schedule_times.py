@@ -90,9 +90,11 @@ async def _shown(rule: Rule, after: datetime, most: int) -> ASGIApp:
     return json_reply(await asyncio.to_thread(times_view, rule, after, most))
 
 
+def _count_in_query(text: str) -> int:
+    return _count(int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None)
+
+
 def _count(value: object) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
-        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= PREVIEW_MAX:
         return value
     raise ValueError(f"must be a whole number from 1 to {PREVIEW_MAX}")
@@ -145,7 +147,12 @@ def routes(parts: ApiParts) -> list[Route]:
             tag=TAG,
             path_schemas=ITS_REF,
             query=(
-                Param(name="n", read=_count, description="How many instants", schema=_N_SCHEMA),
+                Param(
+                    name="n",
+                    read=_count_in_query,
+                    description="How many instants",
+                    schema=_N_SCHEMA,
+                ),
                 instant_param("after", "Those after this instant; now unless said"),
             ),
             answers={200: shown},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import unquote
 
 import aiohttp
 from aiohttp import web
@@ -45,6 +46,9 @@ def forward_to(base: str, session: aiohttp.ClientSession) -> Answer:
     """Pass a delivery on below `base`, byte for byte, and its answer back."""
 
     async def answer(request: web.Request, body: bytes) -> Answered:
+        if _climbs(request.rel_url.raw_path):
+            said = "a path with . or .. as a part could lead out of the address forwarded to"
+            return Answered(response=web.Response(status=400, text=said + "\n"), trouble=said)
         url = URL(base.rstrip("/") + request.rel_url.raw_path_qs, encoded=True)
         try:
             async with session.request(
@@ -62,6 +66,14 @@ def forward_to(base: str, session: aiohttp.ClientSession) -> Answer:
             return _failed(url, str(trouble) or type(trouble).__name__)
 
     return answer
+
+
+def _climbs(raw_path: str) -> bool:
+    """However it is encoded, and with what some take for a slash."""
+    path = raw_path
+    for _ in range(3):
+        path = unquote(path)
+    return not {".", ".."}.isdisjoint(path.replace("\\", "/").replace(";", "/").split("/"))
 
 
 def session_for_forwarding() -> aiohttp.ClientSession:

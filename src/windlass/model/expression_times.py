@@ -20,6 +20,7 @@ _PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(ms|us|µ
 _DURATION: Final = re.compile(rf"([+-]?)((?:{_PART.pattern})+)")
 _CHARS_MAX: Final = 100
 _ZONE_CHARS_MAX: Final = 64
+_OF_THE_MACHINE: Final = frozenset(("localtime", "posixrules", "Factory"))
 # A zone is looked for in several folders of files, for the first time in each evaluation.
 _ZONE_COSTS: Final = 400
 _MICROSECONDS: Final = {
@@ -119,8 +120,7 @@ def _zone(run: Run, name: str) -> tzinfo:
 
 
 def _found_zone(name: str) -> tzinfo | None:
-    # Without a name Python would ask the machine's own zone, and `localtime` is that one's file.
-    if not 1 <= len(name) <= _ZONE_CHARS_MAX or name == "localtime":
+    if not 1 <= len(name) <= _ZONE_CHARS_MAX or name in _OF_THE_MACHINE:
         return None
     try:
         return ZoneInfo(name)

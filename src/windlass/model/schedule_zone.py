@@ -33,6 +33,8 @@ _PAGES_KEPT: Final = 4_096
 _ZONE_CHARS_MAX: Final = 64
 # A city that is only somewhat alike is another city.
 _CITY_CUTOFF: Final = 0.75
+# Files that stand among the zones and mean something else on every machine.
+_OF_THE_MACHINE: Final = frozenset(("localtime", "posixrules", "Factory"))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -89,7 +91,7 @@ def local(zone: str, instant: datetime) -> datetime:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(available_timezones())
+    return frozenset(available_timezones()) - _OF_THE_MACHINE
 
 
 @lru_cache(maxsize=1_000)

@@ -44,6 +44,11 @@ PROBLEMS_MAX: Final = 100
 InputCheck = Callable[[dict[str, Any]], list[tuple[str, str]]]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:\-]*")
+# RFC 3339; Python reads more, such as week dates. The seconds may be left out.
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
+    r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # "#3" in a batch is its fourth job.
 _PLACE: Final = re.compile(r"#[0-9]{1,6}")
@@ -341,7 +346,7 @@ def read_instant(value: object) -> datetime:
 
     None before 1970: nothing of ours is older, and arithmetic near year 1 leaves the calendar.
     """
-    if isinstance(value, str) and len(value) <= 40:
+    if isinstance(value, str) and len(value) <= 40 and _INSTANT.fullmatch(value):
         try:
             instant = datetime.fromisoformat(value)
             if instant.tzinfo is not None and instant >= _EPOCH:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from yarl import URL
 
-from windlass.config.rules import is_address
+from windlass.model.target import host_name
 
 
 class Address(NamedTuple):
     is_secure: bool
-    host: str  # as the network knows it: in lower case, IDNA, an IPv6 address without brackets
+    host: str  # its one name; see model.target
     port: int
     authority: str  # what the receiver is told it is called
     path: str  # with the query, percent-encoded
@@ -23,15 +24,15 @@ class Address(NamedTuple):
 def read_address(url: str) -> Address:
     """Raises ValueError."""
     found = URL(url)
-    if found.raw_host is None or found.port is None or found.scheme not in ("http", "https"):
+    parts = urlsplit(url)
+    if not parts.hostname or not found.port or found.scheme not in ("http", "https"):
         raise ValueError("it names no host to call")
-    if found.raw_host.replace(".", "").isdigit() and not is_address(found.raw_host):
-        # Some read 0177.1 as 127.0.0.1, others as 177.0.0.1, and others as a name.
-        raise ValueError("its host has only digits, but is no address like 192.0.2.1")
+    host, is_secure = host_name(parts.hostname), found.scheme == "https"
+    shown = f"[{host}]" if ":" in host else host
     return Address(
-        is_secure=found.scheme == "https",
-        host=found.raw_host,
+        is_secure=is_secure,
+        host=host,
         port=found.port,
-        authority=found.raw_authority.rpartition("@")[2],
+        authority=shown if found.port == (443 if is_secure else 80) else f"{shown}:{found.port}",
         path=found.raw_path_qs or "/",
     )

@@ -77,6 +77,7 @@ _LAST_32_BITS: Final = tuple(
     IPv6Network(network)
     for network in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/96")
 )
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
 _SIX_TO_FOUR: Final = IPv6Network("2002::/16")
 _TEREDO: Final = IPv6Network("2001::/32")
 _ISATAP, _ISATAP_MASK = 0x0000_5EFE, 0xFDFF_FFFF  # the masked bit says: globally unique or not
@@ -160,13 +161,20 @@ def _read_entry(text: str) -> Network | str:
     """A network, a host name, or a suffix that begins with its dot."""
     if is_network(text) or is_host_pattern(text):
         try:
-            return ip_network(text)
+            return _unmapped(ip_network(text))
         except ValueError:
             return _plain(text).removeprefix("*")
     raise ValueError(
         f"EGRESS_ALLOW: {text!r} is not a CIDR like 10.0.0.0/8, an address, or a host like "
         "hooks.internal or *.internal"
     )
+
+
+def _unmapped(network: Network) -> Network:
+    """A mapped IPv4 address is called as what it is; see model.target."""
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((_ipv4(int(network.network_address)), network.prefixlen - 96))
+    return network
 
 
 def _plain(host: str) -> str:

@@ -65,6 +65,10 @@ class Http:
         if isinstance(given, Failed):
             return given
         delivery = Delivery(attempt, given)
+        if attempt.target is not None and attempt.target != delivery.target:
+            # Its limits, and whether it is disabled at all, were asked under another name.
+            said = f"was accepted for {attempt.target}, and its address names {delivery.target}"
+            return Failed("target", f"it {said}; submit it again", is_final=True)
         try:
             answer = await self._deliver(delivery)
         except SecretUnavailable as trouble:

@@ -25,8 +25,7 @@ class Delivery:
     def __init__(self, attempt: Attempt, given: dict[str, Any]) -> None:
         body, content_type = make_body(given)
         self.given = given
-        # Whose key signs. The row has none when SQL could not read the address.
-        self.target = attempt.target or target_of(given["url"]) or ""
+        self.target = target_of(given["url"]) or ""  # whose key signs
         self.request = Request(given.get("method", "POST"), given["url"], body, content_type)
         self.timestamp = int(time.time())
         self.token = secrets.token_hex(20)

@@ -18,6 +18,7 @@ from windlass.limits import (
 from windlass.model import strict_json
 from windlass.model.outcome import Failed
 from windlass.model.pointer import step
+from windlass.model.target import host_name
 from windlass.strategies.auth import check_auth
 from windlass.strategies.expect import expectation
 from windlass.strategies.http_body import BODIES, body_problems
@@ -65,6 +66,8 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
     problems += body_problems(value)
     if not value.keys() <= _USUAL:  # most deliveries need no more
         problems += _rare_problems(value)
+        if _shows_certificate(value.get("auth")) and _is_plain(value.get("url")):
+            problems.append(("/url", "must be https://: auth mtls shows a certificate in TLS"))
     return problems
 
 
@@ -77,6 +80,15 @@ def _rare_problems(value: dict[str, Any]) -> list[tuple[str, str]]:
         if name in value
         for pointer, detail in check(name, value[name])
     ]
+
+
+def _shows_certificate(auth: object) -> bool:
+    given = auth if isinstance(auth, list) else [auth]
+    return any(isinstance(one, dict) and one.get("type") == "mtls" for one in given)
+
+
+def _is_plain(url: object) -> bool:
+    return isinstance(url, str) and url[:5].lower() == "http:"
 
 
 def _auth(name: str, value: object) -> list[tuple[str, str]]:
@@ -141,4 +153,10 @@ def _address_trouble(url: str) -> str | None:
         return "must start with http:// or https:// and name a host"
     if parts.username is not None or parts.password is not None:
         return "must not hold a user name or password; use a header"
+    if parts.port == 0:
+        return "names port 0, at which nobody can be called"
+    try:
+        host_name(parts.hostname)
+    except ValueError as trouble:
+        return f"is not an address: {trouble}"
     return None
