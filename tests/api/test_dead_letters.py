@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import quote
 
 import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+from tests.engine.hands import until
+from windlass import ids
+from windlass.engine import replay as replaying
+
+# Somebody waits for a row that another transaction holds.
+WAITS = """SELECT count(*) > 0 FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock'"""
 
 
 async def bury(api: Served, node: ActingNode, count: int, cause: str, queue: str) -> list[str]:
     jobs = [{"kind": "noop", "queue": queue, "tags": [cause]}] * count
-    ids: list[str] = (await api.post("/v1/jobs/batch", {"jobs": jobs}, 201))["ids"]
+    made: list[str] = (await api.post("/v1/jobs/batch", {"jobs": jobs}, 201))["ids"]
     await node.bury(cause)
-    return ids
+    return made
 
 
 async def test_dead_letters_are_grouped_by_what_went_wrong(api: Served, node: ActingNode) -> None:
@@ -60,6 +68,27 @@ async def test_dead_letters_are_replayed_by_id_and_by_filter(api: Served, node: 
     assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 0, "more": False}
     states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (*mail, hooks[0], hooks[1])]
     assert states == ["queued", "queued", "queued", "dead"]
+
+
+@pytest.mark.parametrize("verb", ["replay", "discard"])
+async def test_what_was_dead_when_it_was_chosen_and_has_ended_well_since_is_not_touched(
+    api: Served, node: ActingNode, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setattr(replaying, "BATCH", 1)  # each batch is a moment of its own
+    held, mended = await bury(api, node, 2, "KeyError", "mail")
+    async with api.database.side() as other, other.transaction():
+        await other.fetch(
+            "SELECT FROM windlass.job_history WHERE id = $1 FOR UPDATE", ids.parse("job", held)
+        )
+        slow = asyncio.create_task(api.post(f"/v1/dead-letters/{verb}", {"filter": {}}))
+        await until(api.database, WAITS, seconds=60)
+        await api.post("/v1/dead-letters/replay", {"ids": [mended]})
+        await node.run()
+        assert (await api.get(f"/v1/jobs/{mended}"))["state"] == "succeeded"
+    said = await slow
+    assert said[{"replay": "replayed", "discard": "discarded"}[verb]] == 1
+    job = await api.get(f"/v1/jobs/{mended}")
+    assert (job["state"], job["attempt"]) == ("succeeded", 2)
 
 
 async def test_discarded_dead_letters_are_gone(api: Served, node: ActingNode) -> None:

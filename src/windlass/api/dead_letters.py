@@ -70,14 +70,14 @@ class DeadLetters:
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
-        moved = await replay(self._database, chosen.ids)
+        moved = await replay(self._database, chosen.ids, state="dead")
         self._parts.announcer.rows(moved)
         self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         return json_reply({"replayed": len(moved), "more": chosen.more})
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
-        gone = await delete(self._database, chosen.ids)
+        gone = await delete(self._database, chosen.ids, state="dead")
         return json_reply({"discarded": len(gone), "more": chosen.more})
 
     async def _chosen(self, request: Call) -> Chosen:

@@ -1,7 +1,8 @@
 """Bring finished jobs back, make waiting ones due, and forget finished ones.
 
 Promises: a replay is the only way out of a terminal state, and how the job had ended stays on
-record. Replaying what is not finished changes nothing, so doing it twice is harmless.
+record. Replaying what is not finished changes nothing, so doing it twice is harmless; and who asks
+for dead ones gets those that are dead when they are taken, not when they were chosen.
 """
 
 from __future__ import annotations
@@ -36,17 +37,26 @@ class DeadFilter:
 
 
 async def replay(
-    database: Database, job_ids: Sequence[UUID], *, is_strict: bool = False
+    database: Database,
+    job_ids: Sequence[UUID],
+    *,
+    state: str | None = None,
+    is_strict: bool = False,
 ) -> list[Record]:
     """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
-    back. Steps of executions that cannot be are left out, or refused (Conflict) if `is_strict`.
+    back. With a `state` only those that are in it now. Steps of executions that cannot be are left
+    out, or refused (Conflict) if `is_strict`.
     """
-    return await _with_verb(database, "replay", "job_replay_many", job_ids, is_strict=is_strict)
+    return await _with_verb(
+        database, "replay", "job_replay_many", job_ids, state=state, is_strict=is_strict
+    )
 
 
-async def delete(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
-    """Forget finished jobs; returns their ids."""
-    return await _with_verb(database, "delete", "job_delete_many", job_ids)
+async def delete(
+    database: Database, job_ids: Sequence[UUID], *, state: str | None = None
+) -> list[Record]:
+    """Forget finished jobs, with a `state` only those that are in it now; returns their ids."""
+    return await _with_verb(database, "delete", "job_delete_many", job_ids, state=state)
 
 
 async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -80,7 +90,13 @@ async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_
 
 
 async def _with_verb(
-    database: Database, verb: str, name: str, job_ids: Sequence[UUID], *, is_strict: bool = False
+    database: Database,
+    verb: str,
+    name: str,
+    job_ids: Sequence[UUID],
+    *,
+    state: str | None = None,
+    is_strict: bool = False,
 ) -> list[Record]:
     """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
     done: list[Record] = []
@@ -89,11 +105,11 @@ async def _with_verb(
 
         async def work(connection: Connection[Record], batch: list[UUID] = batch) -> list[Record]:
             await connection.fetch(statement("verb_set"), verb)
-            refused = await make_way(connection, batch) if verb == "replay" else {}
+            refused = await make_way(connection, batch, state) if verb == "replay" else {}
             if refused and is_strict:
                 raise next(iter(refused.values()))
             going = [job_id for job_id in batch if job_id not in refused]
-            rows = await connection.fetch(statement(name), going)
+            rows = await connection.fetch(statement(name), going, state)
             locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
             await release(connection, [], locked)
             return rows

@@ -41,8 +41,11 @@ class NotReplayable(Conflict):
         )
 
 
-async def make_way(connection: Connection[Record], job_ids: Sequence[UUID]) -> dict[UUID, Conflict]:
-    """Let the executions go on of which these are steps; returns why some must stay as they are.
+async def make_way(
+    connection: Connection[Record], job_ids: Sequence[UUID], state: str | None = None
+) -> dict[UUID, Conflict]:
+    """Let the executions go on of which these are steps (with a `state`: that are in it now);
+    returns why some must stay as they are.
     The caller has said `windlass.verb = 'replay'`, and brings the others back.
     """
     found = await connection.fetch(statement("step_ended_get_many"), list(job_ids))
@@ -56,7 +59,8 @@ async def make_way(connection: Connection[Record], job_ids: Sequence[UUID]) -> d
     # Again, now that nobody else can bring them back meanwhile.
     steps: dict[UUID, list[Record]] = defaultdict(list)
     for row in await connection.fetch(statement("step_ended_get_many"), list(job_ids)):
-        steps[row["execution_id"]].append(row)
+        if state is None or row["state"] == state:
+            steps[row["execution_id"]].append(row)
     refused: dict[UUID, Conflict] = {}
     for execution_id, rows in steps.items():
         if execution_id in held:

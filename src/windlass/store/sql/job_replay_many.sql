@@ -1,11 +1,12 @@
 -- job_replay_many: bring finished jobs back: from the history to the queue, with all their tries again.
--- params: id uuid[]     returns: id, queue, priority, run_at, parked_for, execution_id of every job brought back
+-- params: id uuid[], state text (only those that are in it now; NULL: any)
+-- returns: id, queue, priority, run_at, parked_for, execution_id of every job brought back
 -- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
 -- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
 -- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into line.
 -- A step of a paused execution is parked for that.
 WITH gone AS (
-    DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) RETURNING h.*
+    DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) AND ($2::text IS NULL OR h.state = $2) RETURNING h.*
 ), noted_attempt AS (
     INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, error, due_at, detail)
     SELECT id, attempt, node_id, claim_id, started_at, finished_at, outcome, error, run_at, detail FROM gone WHERE outcome IS NOT NULL
