@@ -28,9 +28,9 @@ from tests.engine.hands import (
 from windlass.engine.cancel import cancel
 from windlass.engine.claim import claim_solo
 from windlass.engine.finished import Finished
-from windlass.engine.rescue import next_lapse_seconds, rescue
+from windlass.engine.rescue import expire, next_lapse_seconds, rescue
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
-from windlass.model.outcome import Failed, Snoozed, Succeeded
+from windlass.model.outcome import Failed, Outcome, Snoozed, Succeeded
 from windlass.store.database import Database
 
 
@@ -220,3 +220,27 @@ async def test_a_snooze_forgives_no_crash(database: Database, crashes: int) -> N
     attempts = await take(database, node) or await claim_solo(database, node)
     await end(database, node, attempts, Succeeded())
     assert await state(database, job_id) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause", "message"),
+    [
+        (None, "deadline", "the deadline passed before it could start"),
+        (Failed("http 503", "busy"), "http 503", "busy"),
+        (Snoozed(0), "deadline", "the deadline passed before it could start again"),
+    ],
+)
+async def test_a_job_that_expires_keeps_the_error_of_the_attempt_that_failed(
+    database: Database, outcome: Outcome | None, cause: str, message: str
+) -> None:
+    job_id = await submit_one(database, max_attempts=3)
+    node = await register(database)
+    if outcome is not None:
+        await end(database, node, await take(database, node), outcome)
+    await sql(database, "UPDATE windlass.job SET deadline = now() - interval '1 second'")
+    assert (await expire(database)).ended == {job_id: "expired"}
+    found = await row(database, job_id)
+    error = json.loads(found["error"])
+    assert (error["cause"], error["message"]) == (cause, message)
+    assert found["cause"] == "deadline", "whatever went wrong before, this is why it ended"
+    assert found["attempt"] == (outcome is not None)

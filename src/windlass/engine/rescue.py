@@ -90,15 +90,23 @@ def _settle(row: Record) -> Settlement:
     return settlement
 
 
+def _expiry(row: Record) -> str | None:
+    """The error of a job that expires. None: that of the attempt that failed, which tells more; the
+    job's cause is the deadline in any case.
+    """
+    if row["has_failed"]:
+        return None
+    again = "start again" if row["attempt"] else "start"
+    return f'{{"cause":"deadline","message":"the deadline passed before it could {again}"}}'
+
+
 async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
-    due = [row["id"] for row in rows]
-    count = len(due)
     ended = await connection.fetch(
         statement("job_drop_many"),
-        due,
-        ["expired"] * count,
-        ['{"cause":"deadline","message":"the deadline passed before it could start"}'] * count,
-        ["deadline"] * count,
+        [row["id"] for row in rows],
+        ["expired"] * len(rows),
+        [_expiry(row) for row in rows],
+        ["deadline"] * len(rows),
     )
     advanced = await advance(connection, ended)
     return Finished(

@@ -131,7 +131,7 @@ def failure_of(job: dict[str, Any]) -> JobFailed:
     error = job.get("error") or {}
     said = {
         "cancelled": "it was cancelled",
-        "expired": "its deadline passed before it could start",
+        "expired": "its deadline passed before it could start, or start again",
         "skipped": "what it waited for did not succeed",
     }
     return JobFailed(
