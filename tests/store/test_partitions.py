@@ -280,6 +280,20 @@ async def test_idempotency_records_are_forgotten_after_their_day(database: Datab
     assert await value(database, "SELECT array_agg(key) FROM windlass.idempotency") == ["new"]
 
 
+async def test_however_many_idempotency_records_are_old_they_are_all_forgotten_in_one_round(
+    database: Database,
+) -> None:
+    await sql(
+        database,
+        """INSERT INTO windlass.idempotency
+           SELECT 'owner', n::text, sha256('body'), '{}', now() - (n % 5) * interval '10 hours'
+           FROM generate_series(1, 40000) n""",
+    )
+    assert (await retain(database, 14)).forgotten_keys == 16_000
+    assert await value(database, "SELECT count(*) FROM windlass.idempotency") == 24_000
+    assert (await retain(database, 14)).forgotten_keys == 0
+
+
 async def test_folding_while_days_are_dropped_keeps_the_counters_true(database: Database) -> None:
     for ago in (20, 21, 22):
         await make_day(database, ago)

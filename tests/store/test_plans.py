@@ -52,7 +52,6 @@ WHOLE: Final = {
     "untended_find",
     # Housekeeping, on other connections, without these pins.
     "firing_forget",
-    "idempotency_expire",
     "parent_awaited",
 }
 

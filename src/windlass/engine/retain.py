@@ -21,6 +21,7 @@ from windlass.limits import (
     IDEMPOTENCY_KEPT_SECONDS,
     PARTITIONS_AHEAD_DAYS,
     PARTITIONS_LOW_DAYS,
+    THIN_BLOCKS,
 )
 from windlass.store.database import Database
 
@@ -67,8 +68,7 @@ async def retain(database: Database, retention_days: int) -> Retained:
         await forget_checkpoints(database, retention_days)
 
     async def keys() -> None:
-        forgotten = await database.read("idempotency_expire", IDEMPOTENCY_KEPT_SECONDS, 10_000)
-        done.forgotten_keys = forgotten[0]["forgotten"]
+        done.forgotten_keys = await _forget_keys(database)
 
     async def secrets() -> None:
         await forget_expired_secrets(database)
@@ -109,6 +109,18 @@ async def _forget_executions(database: Database, retention_days: int) -> int:
         forgotten += row["forgotten"]
         if row["forgotten"] < EXECUTIONS_BATCH:
             return forgotten
+
+
+async def _forget_keys(database: Database) -> int:
+    """All idempotency records that have served their time, a bite of blocks at a time."""
+    forgotten: int = 0
+    (size,) = await database.read("table_blocks", "idempotency")
+    for block in range(0, size["blocks"], THIN_BLOCKS):
+        (row,) = await database.run(
+            "idempotency_expire", (block, 0), (block + THIN_BLOCKS, 0), IDEMPOTENCY_KEPT_SECONDS
+        )
+        forgotten += row["forgotten"]
+    return forgotten
 
 
 async def fold_counters(database: Database) -> int:
