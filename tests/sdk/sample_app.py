@@ -54,6 +54,22 @@ def impossible() -> int:
 
 
 @app.task
+def forgetful() -> str:
+    """Says that it returns text, and forgets to."""
+    return None  # type: ignore[return-value]
+
+
+@app.task
+async def forgetful_later() -> str:
+    return None  # type: ignore[return-value]
+
+
+@app.task(isolate="process")
+def forgetful_apart() -> str:
+    return None  # type: ignore[return-value]
+
+
+@app.task
 def wait_for_other(job_id: str) -> str:
     """Would keep its slot until another job had one."""
     return windlass.Handle(app, job_id, str).result()

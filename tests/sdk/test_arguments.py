@@ -237,12 +237,18 @@ def test_what_cannot_be_written_is_refused_even_where_anything_is_allowed(
     assert refused.value.parameter == "it"
     with pytest.raises(InvalidArguments, match=why) as refused:
         arguments.encode_result(value)
-    assert refused.value.parameter == "return"
+    assert refused.value.parameter is None
 
 
-def test_a_result_of_another_type_is_refused() -> None:
-    with pytest.raises(InvalidArguments, match="parameter 'return': Expected `int`, got `str`"):
-        Arguments("pack", pack).encode_result("1")
+@pytest.mark.parametrize(("value", "got"), [("1", "str"), (None, "null")])
+def test_a_result_of_another_type_is_refused(value: object, got: str) -> None:
+    said = (
+        f"task 'pack': its result is not what it says that it returns: Expected `int`, got `{got}`"
+    )
+    with pytest.raises(InvalidArguments, match=f"^{said}$"):
+        Arguments("pack", pack).encode_result(value)
+    with pytest.raises(InvalidArguments, match=f"^{said}$"):
+        Arguments("pack", pack).decode_result(value)
 
 
 def of_elsewhere(a: Unknown, b: int) -> Unknown: ...

@@ -114,3 +114,18 @@ def test_a_blocking_call_on_the_portals_own_loop_is_refused() -> None:
 
     with pytest.raises(RuntimeError, match="await instead"):
         run(outer())
+
+
+def test_a_program_of_one_line_ends_without_a_word(peer: Peer) -> None:
+    """Its client is forgotten while the process ends."""
+    peer.answer(Says(json={"id": "job_1"}))
+    program = f"import windlass; print(windlass.Client({peer.url!r}).jobs.submit('noop')['id'])"
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert (done.stdout, done.stderr) == ("job_1\n", "")

@@ -77,13 +77,44 @@ async def test_a_server_that_is_too_busy_is_asked_again(peer: Peer, status: int)
 
 
 async def test_it_gives_up_when_the_server_wants_more_patience_than_it_has(peer: Peer) -> None:
-    full = problem(429, code="queue_full", detail="full", queue="mail", limit=1, unit="jobs")
-    peer.answer(Says(status=429, json=full.json, headers={**full.headers, "Retry-After": "60"}))
+    away = problem(503, code="unavailable", detail="PostgreSQL is away")
+    peer.answer(Says(status=503, json=away.json, headers={**away.headers, "Retry-After": "60"}))
     async with AsyncClient(peer.url) as client:
-        with pytest.raises(QueueFull) as refused:
+        with pytest.raises(Unavailable):
             await client.jobs.submit("noop")
-    assert (refused.value.queue, refused.value.limit) == ("mail", 1)
     assert len(peer.calls) == 1
+
+
+def full(retry_after: str = "5") -> Says:
+    said = problem(429, code="queue_full", detail="full", queue="mail", limit=1, unit="jobs")
+    return Says(status=429, json=said.json, headers={**said.headers, "Retry-After": retry_after})
+
+
+async def test_a_full_queue_is_told_at_once(peer: Peer) -> None:
+    peer.answer(full())
+    async with AsyncClient(peer.url) as client:
+        for submit in (client.jobs.submit("noop"), client.jobs.submit_many([{"kind": "noop"}])):
+            with pytest.raises(QueueFull) as refused:
+                await submit
+            assert (refused.value.queue, refused.value.limit) == ("mail", 1)
+    assert len(peer.calls) == 2
+
+
+async def test_room_in_a_full_queue_is_waited_for_by_whoever_says_so(peer: Peer) -> None:
+    peer.answer(full("0"), full("0"), Says(json={"id": "job_1"}))
+    async with AsyncClient(peer.url) as client:
+        assert (await client.jobs.submit("noop", room_seconds=60))["id"] == "job_1"
+    assert len({call.headers["idempotency-key"] for call in peer.calls}) == 1
+    assert len(peer.calls) == 3
+
+
+async def test_who_waits_for_room_looks_once_more_when_its_time_is_over(peer: Peer) -> None:
+    peer.answer(full("3600"), Says(json={"id": "job_1"}))
+    async with AsyncClient(peer.url) as client:
+        assert (await client.jobs.submit("noop", room_seconds=1))["id"] == "job_1"
+        peer.answer(full("3600"))
+        with pytest.raises(QueueFull):
+            await client.jobs.submit("noop", room_seconds=0.3)
 
 
 async def test_it_gives_up_when_its_patience_is_over(peer: Peer) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 
@@ -12,16 +14,22 @@ from tests.sdk.sample_app import (
     add,
     doubled,
     fail,
+    forgetful,
+    forgetful_apart,
+    forgetful_later,
     impossible,
     pass_on,
     pass_on_async,
     reduced,
     shout,
 )
-from windlass.errors import InvalidInput
+from windlass.clock import monotonic
+from windlass.errors import InvalidInput, QueueFull
 from windlass.limits import BATCH_JOBS_MAX
 from windlass.sdk.app import App
+from windlass.sdk.async_client import AsyncClient
 from windlass.sdk.sending import batches_of
+from windlass.sdk.task import Task
 
 pytestmark = pytest.mark.usefixtures("sample")
 ORDER = Order(42, Decimal("9.90"))
@@ -111,6 +119,37 @@ def test_a_result_that_is_not_what_the_task_promised_fails_it() -> None:
     with pytest.raises(windlass.JobFailed, match="Expected `int`, got `str`") as failed:
         impossible.enqueue().result(30)
     assert failed.value.state == "dead"
+
+
+@pytest.mark.parametrize("task", [forgetful, forgetful_later, forgetful_apart], ids=repr)
+def test_a_task_that_promised_a_result_and_gives_none_fails(task: Task[[], str]) -> None:
+    with pytest.raises(windlass.JobFailed, match="Expected `str`, got `null`") as failed:
+        task.enqueue().result(60)
+    assert (failed.value.state, failed.value.cause) == ("dead", "result_unusable")
+    assert "parameter" not in failed.value.message
+
+
+async def test_a_full_queue_is_told_at_once_and_waited_for_on_request(
+    async_client: AsyncClient,
+) -> None:
+    queue = f"full-{uuid4().hex}"
+    await async_client.queues.put(queue, max_jobs=1)
+    await add.using(queue=queue, run_after="1h").aenqueue(1, 2)
+    begun = monotonic()
+    with pytest.raises(QueueFull):
+        await add.using(queue=queue).aenqueue(1, 2)
+    with pytest.raises(QueueFull):
+        await add.using(queue=queue).amap([1, 2], right=3)
+    assert monotonic() - begun < 20
+    waiting = asyncio.create_task(
+        add.using(queue=queue, wait_for_room="1m", run_after="1h").aenqueue(3, 4)
+    )
+    await async_client.queues.put(queue, max_jobs=2)
+    assert (await waiting).id
+    with pytest.raises(InvalidInput, match="a transaction cannot wait for room"):
+        add.using(connection=object(), wait_for_room=3)
+    with pytest.raises(InvalidInput, match="/wait_for_room"):
+        add.using(wait_for_room="soon")
 
 
 def test_why_says_that_no_node_has_the_task(sample: App) -> None:

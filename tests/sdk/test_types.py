@@ -15,6 +15,7 @@ import pytest
 Found = list[tuple[str, int, str]]  # file, line, what is wrong there
 
 PROJECT = Path(__file__).parent / "typing"
+ROOT = Path(__file__).parents[2]
 # Each line that says so must be refused, and no other.
 MISTAKES = """
 import windlass
@@ -81,6 +82,16 @@ def with_pyright(project: Path, _kept: Path) -> Found:
     ]
 
 
+def shown_programs() -> list[tuple[str, str]]:
+    """The first program of each document that shows one."""
+    found = []
+    for place in ("README.md", "docs/tasks.md", "docs/durable.md"):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / place).read_text(), re.DOTALL)
+        program = next(block for block in blocks if "windlass.App(" in block)
+        found.append((f"shown_{Path(place).stem.lower()}.py", program))
+    return found
+
+
 @pytest.mark.parametrize("check", [with_mypy, with_pyright])
 def test_a_users_project_is_checked_and_its_mistakes_are_found(
     tmp_path: Path, pytestconfig: pytest.Config, check: Callable[[Path, Path], Found]
@@ -92,6 +103,8 @@ def test_a_users_project_is_checked_and_its_mistakes_are_found(
     shutil.copytree(
         PROJECT, project / "tests/sdk/typing", ignore=shutil.ignore_patterns("__pycache__")
     )
+    for name, shown in shown_programs():
+        (project / name).write_text(shown)
     (project / "mistakes.py").write_text(MISTAKES)
     wanted = {n for n, line in enumerate(MISTAKES.splitlines(), 1) if "# mistake" in line}
     found = check(project, kept)

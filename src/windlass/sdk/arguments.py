@@ -100,11 +100,22 @@ class Arguments:
 
     def encode_result(self, value: Any) -> bytes | None:
         """The result as JSON; None if there is none. Raises InvalidArguments."""
-        written = self._encoded(self._returned, value)
+        try:
+            written = self._returned.codec.encode(value)
+        except Unusable as trouble:
+            raise self._unfit(trouble) from None
         return None if value is None else written
 
     def decode_result(self, value: Any) -> Any:
-        return self._decoded(self._returned, value)
+        """What the caller gets, from what JSON gave. Raises InvalidArguments."""
+        try:
+            return self._returned.codec.decode(value)
+        except Unusable as trouble:
+            raise self._unfit(trouble) from None
+
+    def _unfit(self, trouble: Unusable) -> InvalidArguments:
+        detail = f"its result is not what it says that it returns: {trouble}"
+        return InvalidArguments(task=self._task, parameter=None, detail=detail)
 
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of its parameters by name."""

@@ -2,7 +2,8 @@
 
 Promises: a call whose answer got lost, or that the server was too busy for, is repeated with pauses
 that double, within the client's patience. That is safe because every POST carries an
-Idempotency-Key, the same in each repetition. What is refused raises the error's own class.
+Idempotency-Key, the same in each repetition. What is refused raises the error's own class. A full
+queue is a refusal: whoever would rather wait for room says for how long.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.errors import WindlassError
+from windlass.errors import QueueFull, WindlassError
 from windlass.sdk.limits import (
     PATIENCE_FIRST_SECONDS,
     PATIENCE_SECONDS,
@@ -80,11 +81,13 @@ class Exchange:
         key: str | None = None,  # None: POST makes one up
         wait_seconds: float = 0.0,
         timeout_seconds: float | None = None,  # None: the client's
+        room_seconds: float = 0.0,  # how long a full queue is waited for
     ) -> Any:
         """The JSON of the answer; None when it has no body."""
         timeout = max(timeout_seconds or 0.0, self._timeout_seconds)
         request = self._request(method, path, body, key, timeout_seconds=timeout + wait_seconds)
-        return decode(await self._until_answered(request, self._patience_seconds + wait_seconds))
+        patience = self._patience_seconds + wait_seconds
+        return decode(await self._until_answered(request, patience, room_seconds))
 
     def stream(
         self, path: str, headers: dict[str, str], silence_seconds: float
@@ -94,7 +97,9 @@ class Exchange:
         request.headers.update(headers)
         return self.transport.stream(request)
 
-    async def _until_answered(self, request: Request, patience_seconds: float) -> Response:
+    async def _until_answered(
+        self, request: Request, patience_seconds: float, room_seconds: float = 0.0
+    ) -> Response:
         begun = monotonic()
         pause = PAUSE_SECONDS
         while True:
@@ -116,7 +121,11 @@ class Exchange:
             rest *= 1 + chance() / 4  # callers that were refused together come back apart
             if not self._was_answered:
                 patience_seconds = min(patience_seconds, PATIENCE_FIRST_SECONDS)
-            if monotonic() + rest > begun + patience_seconds:
+            is_full = isinstance(error, QueueFull)
+            left = begun + (room_seconds if is_full else patience_seconds) - monotonic()
+            if is_full and left >= pause:
+                rest = min(rest, left)  # one more look when its time is over
+            if rest > left:
                 raise error
             await asyncio.sleep(rest)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)

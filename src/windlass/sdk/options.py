@@ -78,6 +78,7 @@ class Using(TaskOptions, total=False):
     locks: Iterable[str | Mapping[str, Any]] | str | None
     correlation_id: str | None
     connection: Any  # the caller's transaction: psycopg, asyncpg, SQLAlchemy or Django
+    wait_for_room: Duration | None  # in a full queue; None: QueueFull at once
 
 
 def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         read = _READ.get(name)
         if read is None:
-            raise TypeError(f"there is no option {name!r}; known are {' '.join(_READ)} connection")
+            raise TypeError(f"there is no option {name!r}; known are {' '.join(_READ)} {_BESIDE}")
         if value is None:
             continue
         try:
@@ -162,6 +163,8 @@ def _id_of(parent: object) -> str:
     return found
 
 
+# What says nothing about the job itself.
+_BESIDE: Final = "connection wait_for_room"
 _READ: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "queue": _same("queue"),
     "priority": _same("priority"),

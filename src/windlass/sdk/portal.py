@@ -49,8 +49,23 @@ class Portal:
             self.loop.run_forever()
             # Transports hang their connections on the loop's generators.
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.run_until_complete(_tidied())
         finally:
             self.loop.close()
+
+
+async def _tidied() -> None:
+    """What is still under way ends, or is told to: a client that nobody holds any more closes its
+    connections by itself, which may have begun a moment ago.
+    """
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if not others:
+        return
+    _, left = await asyncio.wait(others, timeout=CLOSE_SECONDS / 2)
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=CLOSE_SECONDS / 4)
 
 
 class _Place:

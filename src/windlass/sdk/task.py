@@ -16,7 +16,7 @@ from windlass.errors import InvalidInput
 from windlass.sdk import tracing
 from windlass.sdk.handle import Handle, HasClient, run
 from windlass.sdk.handles import Handles
-from windlass.sdk.options import Isolate, Using, fields_of
+from windlass.sdk.options import Duration, Isolate, Using, fields_of, seconds_of
 
 if TYPE_CHECKING:
     from windlass.sdk.arguments import Arguments
@@ -35,8 +35,10 @@ class Bound(Generic[P, R]):
         task: Task[P, R],
         fields: Mapping[str, Any],  # of POST /v1/jobs
         connection: Any = None,  # None: over HTTP
+        room_seconds: float = 0.0,  # how long a full queue is waited for
     ) -> None:
         self.task, self.fields, self.connection = task, fields, connection
+        self.room_seconds = room_seconds
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """A job that calls the function with these arguments. Raises InvalidArguments."""
@@ -68,7 +70,11 @@ class Bound(Generic[P, R]):
     def using(self, **options: Unpack[Using]) -> Bound[P, R]:
         """The same, and this too; what is said later wins."""
         connection = options.pop("connection", None) or self.connection
-        return Bound(self.task, {**self.fields, **fields_of(options)}, connection)
+        room = options.pop("wait_for_room", None)
+        seconds = self.room_seconds if room is None else _room_seconds(room)
+        if connection is not None and seconds:
+            raise InvalidInput.at("/wait_for_room", "a transaction cannot wait for room")
+        return Bound(self.task, {**self.fields, **fields_of(options)}, connection, seconds)
 
     def step(self, *args: Any, **kwargs: Any) -> Step[R]:
         """A step of the workflow that is traced; `after=` and `join=` are the step's own."""
@@ -108,10 +114,12 @@ class Bound(Generic[P, R]):
 
         jobs = self.task.home.client.jobs
         if len(inputs) == 1:
-            return [(await jobs.submit(**job_of(inputs[0], self.fields)))["id"]]
+            job = job_of(inputs[0], self.fields)
+            return [(await jobs.submit(**job, room_seconds=self.room_seconds))["id"]]
         made: list[str] = []
         for batch in batches_of(inputs, self.fields):
-            made += [job["id"] for job in await jobs.submit_many(batch)]
+            answer = await jobs.submit_many(batch, room_seconds=self.room_seconds)
+            made += [job["id"] for job in answer]
         return made
 
     def _handle(self, job_id: str) -> Handle[R]:
@@ -119,6 +127,13 @@ class Bound(Generic[P, R]):
 
     def _handles(self, job_ids: list[str]) -> Handles[R]:
         return Handles(self.task.home, job_ids, self.task.decode_result)
+
+
+def _room_seconds(given: Duration) -> float:
+    try:
+        return seconds_of(given)
+    except ValueError as trouble:
+        raise InvalidInput.at("/wait_for_room", str(trouble)) from None
 
 
 class Task(Generic[P, R]):

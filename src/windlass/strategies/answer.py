@@ -75,10 +75,13 @@ async def perform_begun(task: Task, running: Running, begun: Coroutine[Any, Any,
 
 
 def succeeded(value: Any, task: Task) -> Outcome:
-    if value is None:
+    if value is None and task.encode is None:
         return Succeeded()
     try:
+        # Nothing is a result as well: a task that says it gives text has to.
         text = _text_of(value).encode() if task.encode is None else task.encode(value)
+    except InvalidArguments as refused:
+        return Failed("result_unusable", _said(refused), is_final=True)
     except Exception as raised:
         # The work is done: doing it again would not give it a better result.
         return Failed("result_unusable", f"the result has no text: {_said(raised)}", is_final=True)

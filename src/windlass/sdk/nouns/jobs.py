@@ -64,15 +64,22 @@ class Jobs(Noun):
         input: object = None,  # noqa: A002 (as the API calls it)
         *,
         idempotency_key: str | None = None,  # None: this call is told from all others
+        room_seconds: float = 0.0,  # how long a full queue is waited for; 0: QueueFull at once
         **options: Unpack[JobOptions],
     ) -> Thing:
         """The job that was made; or the one that has its `key`, or this idempotency key."""
         body = {"kind": kind, **given(input=input), **options}
-        job: Thing = await self._exchange.post(self.path, body, key=idempotency_key)
+        job: Thing = await self._exchange.call(
+            "POST", self.path, body, key=idempotency_key, room_seconds=room_seconds
+        )
         return job
 
     async def submit_many(
-        self, jobs: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+        self,
+        jobs: Sequence[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+        room_seconds: float = 0.0,
     ) -> builtins.list[Thing]:
         """All of them or none, in one request; each is answered with its id, in the same order."""
         if not jobs:
@@ -83,6 +90,7 @@ class Jobs(Noun):
             {"jobs": jobs},
             key=idempotency_key,
             timeout_seconds=TRY_BATCH_SECONDS,
+            room_seconds=room_seconds,
         )
         return [{"id": job_id} for job_id in answer["ids"]]
 
