@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -12,8 +13,9 @@ from tests.model.attempts import attempt
 from tests.strategies.receiver import Receiver, perform_within
 from windlass.limits import EXCERPT_CHARS_MAX, RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
 from windlass.model.settle import settle
+from windlass.strategies.conceal import REDACTED, concealed, concealed_bytes
 from windlass.strategies.http import Http
-from windlass.strategies.http_record import REDACTED, concealing, shown
+from windlass.strategies.http_record import shown
 
 
 async def record(http: Http, url: str, **fields: Any) -> dict[str, Any]:
@@ -128,4 +130,46 @@ def test_of_signatures_their_kind_is_kept() -> None:
     ],
 )
 def test_what_was_sent_is_concealed_in_what_came_back(told: str, kept: bytes) -> None:
-    assert concealing(b"got long-enough and long-enough", [told]) == kept
+    assert concealed_bytes(b"got long-enough and long-enough", [told]) == kept
+
+
+BASIC = "Basic " + base64.b64encode(b"shop:open sesame/+").decode()
+
+
+@pytest.mark.parametrize(
+    ("told", "echoed"),
+    [
+        ("Bearer two words", "you sent two words"),
+        ("two words", "x=two%20words"),
+        ("two words", "x=two+words"),
+        ("hunter2", "it was hunter2!"),
+        ('a"b\\c/d', 'json: a\\"b\\\\c/d'),
+        ('a"b\\c/d', 'json: a\\"b\\\\c\\/d'),
+        ("geheimé", '{"got": "geheim\\u00e9"}'),
+        ("s3cret-value", "\\u0073\\u0033cret-value"),
+        ("s3cret-value", "%73%33cret%2Dvalue"),
+        ("s3cret-value", "&#115;3cret-value"),
+        ("<k&y>", "got &lt;k&amp;y&gt;"),
+        ("s3cret-value", base64.b64encode(b"s3cret-value").decode()),
+        ("s3cret-value", base64.b64encode(b"X-Key: s3cret-value\r\n").decode()),
+        ("s3cret-value", base64.b64encode(b"a s3cret-value").decode()),
+        ("s3cret-value", b"s3cret-value".hex()),
+        (BASIC, "password is open sesame/+"),
+        (BASIC, "you are shop:open sesame/+"),
+        (BASIC, BASIC),
+        ("v1,c2lnbmF0dXJl v1a,b3RoZXI=", "no such signature c2lnbmF0dXJl"),
+    ],
+)
+def test_a_secret_is_found_however_it_is_echoed(told: str, echoed: str) -> None:
+    kept = concealed(echoed, [told])
+    assert REDACTED in kept
+    assert "open sesame" not in kept
+    assert "words" not in kept
+    assert concealed_bytes(echoed.encode(), [told]) == kept.encode()
+    assert REDACTED in shown({"x-echo": echoed}, told=[told])["x-echo"]
+
+
+@pytest.mark.parametrize("text", ["nothing here", "100 % of C:\\users", '{"a": "\\u00e9"}', ""])
+def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
+    assert concealed(text, [BASIC, "two words", "hunter2"]) == text
+    assert concealed_bytes(b"\xff\x00" + text.encode(), [BASIC]) == b"\xff\x00" + text.encode()

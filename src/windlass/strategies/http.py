@@ -23,13 +23,13 @@ from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, Succeeded, TimedOut
 from windlass.strategies.address import read_address
 from windlass.strategies.auth import AuthFailed, Credentials, Prepared
+from windlass.strategies.conceal import concealed, concealed_bytes
 from windlass.strategies.connection import open_session
 from windlass.strategies.egress import Egress
 from windlass.strategies.http_answer import Answer
 from windlass.strategies.http_delivery import Delivery
 from windlass.strategies.http_input import check_input, read_input
 from windlass.strategies.http_message import write_request
-from windlass.strategies.http_record import concealing
 from windlass.strategies.http_redirect import pointed_to, redirected
 from windlass.strategies.http_rules import is_deferred, judged
 from windlass.strategies.http_trouble import explain
@@ -113,8 +113,9 @@ class Http:
         try:
             fields = CIMultiDict(wire.fields)
             delivery.record.head(wire.status, fields, told)
-            body = concealing(await wire.body(), told)
+            body = concealed_bytes(await wire.body(), told)
             answer = Answer(wire, fields, body)
+            answer.reason = concealed(answer.reason or "", told)
         finally:
             self._wires.give(wire)
         delivery.record.excerpt(answer.excerpt)

@@ -15,15 +15,13 @@ from urllib.parse import urlsplit
 
 from windlass.limits import RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
 from windlass.model.attempt import Attempt
+from windlass.strategies.conceal import REDACTED, concealed
 from windlass.strategies.pool import Timings
 
-REDACTED: Final = "[redacted]"
 _SECRET: Final = re.compile(
     r"token|secret|key|password|auth|session|cookie|^proxy-|^webhook-signature$"
 )
 _NOT_SECRET: Final = frozenset({"idempotency-key"})
-# Shorter secrets would be found in texts where they are not meant.
-_CONCEALED_CHARS_MIN: Final = 8
 
 
 class Record:
@@ -85,29 +83,9 @@ def shown(
         elif len(made) == RECORD_HEADERS_MAX:
             break
         made[name] = text
-    return _concealed(made, told) if told else made
-
-
-def _concealed(made: dict[str, str], told: Collection[str]) -> dict[str, str]:
-    everything = "\n".join(made.values())
-    for value in map(_bare, told):
-        if len(value) >= _CONCEALED_CHARS_MIN and value in everything:
-            made = {name: text.replace(value, REDACTED) for name, text in made.items()}
+    if told and concealed("\n".join(made.values()), told) != "\n".join(made.values()):
+        return {name: concealed(text, told) for name, text in made.items()}
     return made
-
-
-def concealing(body: bytes, told: Collection[str]) -> bytes:
-    """`body` without the secrets that were sent: some receivers answer with what they got."""
-    for value in told:
-        secret = _bare(value).encode()
-        if len(secret) >= _CONCEALED_CHARS_MIN and secret in body:
-            body = body.replace(secret, REDACTED.encode())
-    return body
-
-
-def _bare(value: str) -> str:
-    """Without the scheme, which is no secret and may be missing in an echo: `Bearer x` -> `x`."""
-    return value.rpartition(" ")[2]
 
 
 @lru_cache(maxsize=4_096)

@@ -1,4 +1,4 @@
--- 0017_guard: one name for a host, and the hosts that a secret may go to.
+-- 0017_guard: one name for a host.
 
 -- A host has one name, as model/target.py says, also for jobs that come by SQL. What is not ASCII cannot be
 -- written as IDNA has it here, so it is refused; what is no name at all has no target, and the job is refused when it runs.
