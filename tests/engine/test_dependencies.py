@@ -27,6 +27,7 @@ from tests.engine.hands import (
 from windlass.engine.cancel import cancel
 from windlass.engine.rescue import expire, rescue
 from windlass.errors import InvalidInput
+from windlass.limits import CRASHES_MAX
 from windlass.model.draft import OnParentFailure
 from windlass.model.outcome import Cancelled, Failed, Outcome
 from windlass.store.database import Database
@@ -200,6 +201,8 @@ async def test_an_expired_or_lost_parent_tells_its_children_too(database: Databa
     await sql(database, "UPDATE windlass.job SET deadline = now() WHERE id = $1", late)
     assert (await expire(database)).ended == {late: "expired", child: "skipped"}
     assert (await take_one(database, node)).job_id == poison
+    crashes = "UPDATE windlass.job SET crashes = $2 WHERE id = $1"
+    await sql(database, crashes, poison, CRASHES_MAX - 1)
     await database.run("node_set_state", node, "left")
     assert (await rescue(database)).ended == {poison: "dead", other: "skipped"}
 
