@@ -204,6 +204,19 @@ async def test_a_job_that_rests_before_its_next_try_is_due_now_when_retried(
     await api.post(f"{path}/retry", status=409)
 
 
+async def test_promoting_a_job_that_is_due_tells_the_nodes_of_it(api: Served) -> None:
+    """What came by SQL was committed by somebody who cannot."""
+    heard: list[tuple[str, int]] = []
+    api.parts.announcer.on_line(lambda line, _: heard.append(line))
+    async with api.database.side() as connection:
+        job = '{"kind": "noop", "queue": "quiet"}'
+        made = await connection.fetchval("SELECT windlass.enqueue($1::text::jsonb)", job)
+    assert ("quiet", 1) not in heard
+    before = await api.get(f"/v1/jobs/{made}")
+    assert (await api.post(f"/v1/jobs/{made}/promote"))["run_at"] == before["run_at"]
+    assert ("quiet", 1) in heard
+
+
 async def test_a_delayed_job_is_promoted(api: Served, node: ActingNode) -> None:
     made = await api.submit(delay="1h")
     assert await node.claim() == []

@@ -114,6 +114,9 @@ class Jobs:
                 raise Conflict(
                     f"{ids.show('job', job_id)} is {row['state']}; only queued jobs are promoted"
                 )
+            if row["parked_at"] is None:
+                # It was due: a job that came by SQL, perhaps, and that no node has heard of.
+                self._parts.announcer.rows([row])
         return await self._moved(job_id, moved)
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
