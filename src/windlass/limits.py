@@ -86,7 +86,7 @@ BATCH_READER_BYTES_MAX = 1024 * 1024 * 1024
 assert BATCH_READER_BYTES_MAX > BATCH_BODY_BYTES_MAX + 100 * BODY_BYTES_MAX
 # Bytes of larger bodies that a node has in hand at once beside the first of them, which may be a
 # whole batch (api.room). Whoever finds no room waits so long.
-LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 32 * 1024 * 1024, 5.0
+LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 16 * 1024 * 1024, 5.0
 assert BODY_BYTES_MAX < LARGE_BODIES_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
 # Executions: places of one fan-out, and what a node keeps of those that run.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
-from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +17,7 @@ import msgspec
 
 from windlass.api.batch_worker import DRAFTS, END, LENGTH, MALFORMED, Question
 from windlass.api.room import BodiesFull
+from windlass.api.spool import Spool
 from windlass.errors import FieldProblem, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import (
     BATCH_READ_SECONDS,
@@ -49,8 +50,8 @@ class BatchReaders:
         self._places = asyncio.Semaphore(BATCH_READERS_MAX)
         self._idle: list[Process] = []
 
-    async def read(self, question: Question, pieces: deque[bytes]) -> list[Draft]:
-        """The drafts in a body, whose pieces are let go one by one.
+    async def read(self, question: Question, spool: Spool) -> list[Draft]:
+        """The drafts in a body, which is let go piece by piece.
 
         Raises what the caller did wrong, BodiesFull, or Unavailable.
         """
@@ -60,18 +61,17 @@ class BatchReaders:
         except TimeoutError:
             raise BodiesFull from None
         try:
-            return await self._read(question, pieces)
+            return await self._read(question, spool)
         finally:
             self._places.release()
 
-    async def _read(self, question: Question, pieces: deque[bytes]) -> list[Draft]:
+    async def _read(self, question: Question, spool: Spool) -> list[Draft]:
         process = await self._take()
         try:
             await _send(process, msgspec.msgpack.encode(question))
             async with asyncio.timeout(BATCH_READ_SECONDS):
-                while pieces:
-                    if piece := pieces.popleft():
-                        await _send(process, piece)
+                while piece := spool.take():
+                    await _send(process, piece)
                 await _send(process, b"")
                 drafts, trouble = await _answer(process)
         except (OSError, EOFError) as broken:
@@ -106,6 +106,8 @@ class BatchReaders:
             "windlass.api.batch_worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            # What it lets go goes back to the system (mallopt(3)).
+            env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
             start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
         )
 

@@ -43,10 +43,14 @@ class Caller:
                 self._holding = self.room.holding()
             await self._holding.grow(size)
 
-    def give_room(self) -> None:
-        if self._holding is not None:
-            self._holding.end()
-            self._holding = None
+    def give_room(self) -> int:
+        """How much it had."""
+        if self._holding is None:
+            return 0
+        size = self._holding.size
+        self._holding.end()
+        self._holding = None
+        return size
 
     def trace_id(self) -> str:
         """The trace that the caller is in and its span there (see model.trace_context), or a new

@@ -8,6 +8,7 @@ no key and needs none: its name is in the scope.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -21,7 +22,8 @@ from windlass.api.caller import INSIDE, enter
 from windlass.api.problem import problem_reply
 from windlass.api.room import Room
 from windlass.api.route import Route, answer
-from windlass.limits import LARGE_BODIES_BYTES_MAX
+from windlass.api.spool import give_back
+from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
 
 _OPEN: Final = "/health"
 _PARAMETER: Final = re.compile(r"\{\w+:\w+\}")
@@ -70,7 +72,8 @@ class Door:
                 reply = await answer(hot, Request(scope, receive, send_marked))
                 await reply(scope, receive, send_marked)
         finally:
-            caller.give_room()
+            if caller.give_room() > BODY_BYTES_MAX:
+                asyncio.get_running_loop().run_in_executor(None, give_back)
 
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):

@@ -6,7 +6,6 @@ database; whatever was there before is read and shown as it is now.
 
 from __future__ import annotations
 
-from collections import deque
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from windlass.api.parts import ApiParts
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.submission import batch, submission
+from windlass.api.spool import Spool
 from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
 from windlass.engine.request import Idempotency
@@ -61,7 +61,9 @@ class Submit:
         now = clock.wall()
         body, idempotency = await self._read(request, caller)
         if is_heavy(body):
-            [draft] = await self._apart(caller, now, deque([body]), is_batch=False)
+            spool = Spool()
+            spool.add(body)
+            [draft] = await self._apart(caller, now, spool, is_batch=False)
         else:
             draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
         draft.trace_id = caller.trace_id()
@@ -99,18 +101,21 @@ class Submit:
     async def _drafts(
         self, request: Call, caller: Caller
     ) -> tuple[list[Draft], Idempotency | None]:
-        """Of a batch. A large one is never in this process but in pieces, or as drafts."""
+        """Of a batch. A large one is never in this process as values."""
         bodies.check_type(caller)
         now = clock.wall()
         promise = Promise(caller, "POST", request.scope["path"])
-        pieces: deque[bytes] = deque()
-        size = 0
+        held: list[bytes] = []
+        spool, size = Spool(), 0
         async for piece in bodies.read_pieces(request, BATCH_BODY_BYTES_MAX):
             promise.add(piece)
-            pieces.append(piece)
+            held.append(piece)
             size += len(piece)
-        if size > BODY_BYTES_MAX or is_heavy(body := b"".join(pieces)):
-            drafts = await self._apart(caller, now, pieces, is_batch=True)
+            if size > BODY_BYTES_MAX:
+                _move(held, spool)
+        if size > BODY_BYTES_MAX or is_heavy(body := b"".join(held)):
+            _move(held, spool)
+            drafts = await self._apart(caller, now, spool, is_batch=True)
         elif body:
             drafts = await self._here(body, self._rules_for(caller), now)
         else:
@@ -124,7 +129,7 @@ class Submit:
         return read_batch_of(value, rules, now)
 
     async def _apart(
-        self, caller: Caller, now: datetime, pieces: deque[bytes], *, is_batch: bool
+        self, caller: Caller, now: datetime, spool: Spool, *, is_batch: bool
     ) -> list[Draft]:
         """Read by another process, all but the kinds that only this one knows."""
         kinds = self._parts.kinds
@@ -136,7 +141,7 @@ class Submit:
             is_batch=is_batch,
         )
         own = {kind: kinds[kind] for kind in kinds if kinds[kind] is not INPUT_CHECKS.get(kind)}
-        drafts = await self._parts.readers.read(question, pieces)
+        drafts = await self._parts.readers.read(question, spool)
         await check_kinds(drafts, own, is_batch=is_batch)
         return drafts
 
@@ -161,6 +166,12 @@ class Submit:
 
     def _rejected(self, full: QueueFull) -> None:
         self._parts.on_rejected(full.queue, full.code)
+
+
+def _move(held: list[bytes], spool: Spool) -> None:
+    for piece in held:
+        spool.add(piece)
+    held.clear()
 
 
 def _due(draft: Draft, now: datetime) -> datetime:

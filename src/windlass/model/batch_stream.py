@@ -19,11 +19,13 @@ from json import JSONDecodeError
 from typing import Any, Final
 
 from windlass.errors import InvalidInput, MalformedBody
-from windlass.limits import BATCH_JOBS_MAX, BODY_BYTES_MAX
+from windlass.limits import BATCH_JOBS_MAX, BODY_BYTES_MAX, INPUT_BYTES_MAX
 from windlass.model import strict_json
 from windlass.model.pointer import step
 
 WINDOW_BYTES: Final = 256 * 1024
+# Commas and brackets in the text of one job: no input that may be stored holds more values.
+_VALUES_MAX: Final = 3 * INPUT_BYTES_MAX // 2
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 # A character takes up to four bytes, so up to three of them may stand at the end of a window.
 _CUT_BYTES: Final = 3
@@ -151,8 +153,10 @@ class _Window:
         elif self._size >= BODY_BYTES_MAX:
             return False
         else:
-            self._size = min(4 * self._size, BODY_BYTES_MAX)
+            self._size = min(2 * self._size, BODY_BYTES_MAX)
         self._read()
+        if self._size == BODY_BYTES_MAX and sum(map(self._text.count, ",[{")) > _VALUES_MAX:
+            raise self.malformed("one job holds more values than any that can be stored")
         return True
 
     def _bytes_before(self) -> int:
