@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from tests.strategies.drawer import Drawer, master_key, private_key, shared_key
 from tests.strategies.receiver import Receiver
@@ -253,3 +254,15 @@ def test_every_problem_of_an_auth_is_told_at_once() -> None:
     assert [where for where, _ in problems] == [
         "/0/x", "/0/token_url", "/0/client_id", "/0/secret", "/1/username", "/1/secret",
     ]  # fmt: skip
+
+
+async def test_that_deliveries_leave_unsigned_is_logged_once() -> None:
+    credentials = Credentials(Drawer(), no_session)
+    with capture_logs() as logged:
+        for _ in range(3):
+            prepared = await credentials.prepare(
+                None, target="shop.example", webhook_id="job_1", timestamp=1, body=b""
+            )
+            assert "webhook-signature" not in prepared.headers
+    [line] = [line for line in logged if line["event"] == "webhooks_unsigned"]
+    assert "WINDLASS_SECRET_KEY" in line["reason"]

@@ -9,7 +9,7 @@ import gc
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
@@ -68,6 +68,12 @@ if TYPE_CHECKING:
     from windlass.api.serve import Serving
 
 log = structlog.get_logger()
+
+UNSIGNED: Final = (
+    "deliveries leave without a signature: there is no key to keep the secret with that makes it; "
+    "set WINDLASS_SECRET_KEY to 32 random bytes in base64 (openssl rand -base64 32), the same on "
+    "every node, and restart"
+)
 
 
 class PortBusy(WindlassError):
@@ -182,6 +188,8 @@ async def start(
     elif tasks is None:
         tasks = tasks_of(app) if app is not None else {}
     sealer = sealer_of(settings.secret_key)
+    if sealer is None:
+        log.warning("webhooks_unsigned", reason=UNSIGNED)
     await migrate(database_url)
     database = Database(database_url, read_url=settings.read_database_url)
     await database.open()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
+import structlog
 
 from windlass.strategies.check_auth import check_auth, place_of
 from windlass.strategies.client_cert import ClientCertificates
@@ -27,6 +28,12 @@ __all__ = ["DEFAULT_SECRET", "AuthFailed", "Credentials", "Prepared", "check_aut
 
 # Signs every delivery that names no other.
 DEFAULT_SECRET: Final = "webhook"  # noqa: S105 (its name)
+
+UNSIGNED: Final = (
+    f"there is no secret {DEFAULT_SECRET!r} to sign deliveries with; it is made when a node starts "
+    "that has WINDLASS_SECRET_KEY, or by `windlass secret set`"
+)
+log = structlog.get_logger()
 
 # What a header may carry: no line break that would start another header, no control character,
 # nothing that has no byte of its own.
@@ -51,6 +58,7 @@ class Credentials:
         self._vault = vault
         self._tokens = Tokens(session)
         self._certificates = ClientCertificates()
+        self._is_unsigned_told = False
 
     async def prepare(
         self, auth: object, *, target: str, webhook_id: str, timestamp: int, body: bytes
@@ -112,9 +120,12 @@ class Credentials:
         try:
             return await self._open(DEFAULT_SECRET)
         except SecretUnavailable as trouble:
-            if trouble.is_missing:
-                return ()
-            raise
+            if not trouble.is_missing:
+                raise
+            if not self._is_unsigned_told:
+                self._is_unsigned_told = True
+                log.warning("webhooks_unsigned", reason=UNSIGNED)
+            return ()
 
     async def _header(self, auth: Mapping[str, str], value: str) -> str:
         match auth["type"]:
