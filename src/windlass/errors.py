@@ -252,6 +252,23 @@ class Unavailable(WindlassError):
     retry_after_seconds: ClassVar[int] = 1
 
 
+class NotSettledYet(Unavailable):
+    """A completion came before the delivery that it belongs to was on record: say it again."""
+
+    code = "not_settled_yet"
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(
+            f"{job_id} is running, and the delivery that carried this token is not on record yet; "
+            "nothing was changed, say the same again in a moment"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"job_id": self.job_id}
+
+
 class MigrationMismatch(WindlassError):
     code = "migration_mismatch"
 

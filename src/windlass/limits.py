@@ -235,6 +235,11 @@ RESPONSE_HEADER_BYTES_MAX, RESPONSE_HEADERS_MAX = 16 * 1024, 128
 RESPONSE_HEAD_BYTES_MAX = 64 * 1024
 # Connections nobody uses: kept so long (common servers hang up after five seconds), and so many.
 IDLE_SECONDS_MAX, IDLE_CONNECTIONS_MAX = 4.0, 256
+# A completion that comes before its delivery is on record waits so long for that, as so many may at
+# once on a node; who may not is told to come again. Looks and ends are gathered, so many at a time.
+EARLY_SECONDS, EARLY_CALLERS_MAX = 10.0, 2_000
+EARLY_LOOK_SECONDS, EARLY_LOOK_SECONDS_MAX = 0.02, 0.2
+COMPLETE_BATCH_MAX = 200
 # A receiver that answers later has so long by default, and so long at most.
 CALLBACK_SECONDS, CALLBACK_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
 assert CALLBACK_SECONDS <= CALLBACK_SECONDS_MAX

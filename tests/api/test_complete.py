@@ -129,6 +129,21 @@ async def test_a_receiver_that_calls_before_its_202_is_settled_is_heard(
     assert (await early)["state"] == "succeeded"
 
 
+async def test_one_that_calls_long_before_its_202_is_settled_is_told_to_come_again(
+    api: Served, node: ActingNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.engine.complete.EARLY_SECONDS", 0.1)
+    made = await api.submit()
+    [attempt] = await node.claim()
+    path, headers = f"/v1/jobs/{made['id']}/complete", {"Authorization": ""}
+    body: dict[str, Any] = {"token": TOKEN, "state": "succeeded", "result": 1}
+    async with api.client.post(api.url + path, json=body, headers=headers) as early:
+        assert (early.status, early.headers["Retry-After"]) == (503, "1")
+        assert (await early.json(content_type=None))["code"] == "not_settled_yet"
+    await node.settle(attempt, AWAITED)
+    assert (await say(api, made["id"], **body))["state"] == "succeeded"
+
+
 async def test_cancelling_ends_it_at_once(api: Served, node: ActingNode) -> None:
     job = await hand_over(api, node)
     assert (await api.post(f"/v1/jobs/{job}/cancel"))["state"] == "cancelled"

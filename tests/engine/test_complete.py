@@ -19,19 +19,21 @@ from tests.engine.hands import (
     several,
     sql,
     state,
+    states,
     submit,
     submit_one,
+    take,
     take_one,
     true_counts,
     value,
 )
 from tests.engine.receivers import TOKEN, awaited, hand_over
-from windlass.engine.complete import complete, extend
+from windlass.engine.complete import Completer, complete, extend
 from windlass.engine.doctor import doctor
 from windlass.engine.finished import Finished
-from windlass.errors import NotAwaiting, NotFound, WrongToken
+from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.model.outcome import Failed, Succeeded
-from windlass.store.database import Database, Record
+from windlass.store.database import Database, Held, Record
 
 AT_ONCE = '{"initial": 0, "jitter": false}'
 
@@ -97,7 +99,7 @@ async def test_what_does_not_wait_cannot_be_completed(database: Database) -> Non
         await complete(database, job_id, TOKEN, Succeeded())
     node = await register(database)
     attempt = await take_one(database, node)
-    with pytest.raises(NotAwaiting):
+    with pytest.raises(NotSettledYet):
         await complete(database, job_id, TOKEN, Succeeded(), early_seconds=0.05)
     await end(database, node, attempt)
     with pytest.raises(NotAwaiting):
@@ -151,20 +153,100 @@ async def test_a_receiver_may_be_quicker_than_our_own_commit(
         await watched.close()
 
 
-async def test_of_completions_at_the_same_time_one_counts(
+async def test_of_completions_at_the_same_time_one_is_kept_and_only_it_is_told_so(
     database: Database, database_url: str
 ) -> None:
+    """Thirty, through three nodes; each tenth says what another one says."""
     job_id, _, _ = await hand_over(database)
-    async with several(database_url, 4) as databases:
+    results = [str(n // 2 if n % 10 == 1 else n).encode() for n in range(30)]
+    async with several(database_url, 3) as databases:
+        nodes = [Completer(one, lambda _: None) for one in databases]
         said = await asyncio.gather(
             *(
-                complete(one, job_id, TOKEN, Succeeded(str(n).encode()))
-                for n, one in enumerate(databases)
+                nodes[n % 3].complete(job_id, TOKEN, Succeeded(result))
+                for n, result in enumerate(results)
             ),
             return_exceptions=True,
         )
-    ended = [one for one in said if isinstance(one, Finished)]
-    assert ended, said
-    assert all(isinstance(one, Finished | NotAwaiting) for one in said)
-    assert await state(database, job_id) == "succeeded"
+    kept = (await row(database, job_id))["result"].encode()
+    assert [answer is None for answer in said] == [result == kept for result in results]
+    assert all(isinstance(answer, NotAwaiting | None) for answer in said), said
     assert await counted(database) == await true_counts(database)
+
+
+@pytest.mark.parametrize("retry", [None, AT_ONCE])
+async def test_of_failures_at_the_same_time_one_is_kept_and_only_it_is_told_so(
+    database: Database, database_url: str, retry: str | None
+) -> None:
+    fields: dict[str, Any] = {} if retry is None else {"retry": retry, "max_attempts": 2}
+    job_id, _, _ = await hand_over(database, **fields)
+    failures = [Failed("x", f"for the reason {n}", is_final=retry is None) for n in range(12)]
+    async with several(database_url, 3) as databases:
+        nodes = [Completer(one, lambda _: None) for one in databases]
+        said = await asyncio.gather(
+            *(nodes[n % 3].complete(job_id, TOKEN, failure) for n, failure in enumerate(failures)),
+            return_exceptions=True,
+        )
+    job = await row(database, job_id)
+    kept = json.loads(job["error"])["message"]
+    assert job["state"] == ("dead" if retry is None else "queued")
+    told = [failure.message for failure, answer in zip(failures, said, strict=True) if not answer]
+    assert told == [kept]
+
+
+async def test_a_thousand_that_call_before_their_deliveries_are_on_record_are_all_heard(
+    database: Database,
+) -> None:
+    made = await submit(database, *[noop()] * 1_000)
+    node = await register(database)
+    attempts = await take(database, node) + await take(database, node)
+    assert len(attempts) == len(made)
+    ended = Finished()
+    completer = Completer(database, ended.add, early_seconds=60)
+    said = [
+        asyncio.create_task(completer.complete(job_id, TOKEN, Succeeded(str(n).encode())))
+        for n, job_id in enumerate(made)
+    ]
+    await asyncio.sleep(0)  # now all of them have asked, before any delivery is on record
+    for n in range(0, len(attempts), 100):
+        await end(database, node, attempts[n : n + 100], awaited())
+    async with asyncio.timeout(60):
+        await asyncio.gather(*said)
+    assert ended.ended == dict.fromkeys(made, "succeeded")
+    results = await sql(database, "SELECT id, result::text AS result FROM windlass.job_history")
+    assert {one["id"]: one["result"] for one in results} == {j: str(n) for n, j in enumerate(made)}
+
+
+async def test_who_calls_too_early_is_told_to_come_again_and_is_heard_then(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the node that delivered is cut off: nobody knows of the token meanwhile."""
+    job_id = await submit_one(database)
+    node = await register(database)
+    attempt = await take_one(database, node)
+    with pytest.raises(NotSettledYet) as early:
+        await complete(database, job_id, TOKEN, Succeeded(), early_seconds=0.05)
+    assert (early.value.status, early.value.retry_after_seconds) == (503, 1)
+    monkeypatch.setattr("windlass.engine.complete.EARLY_CALLERS_MAX", 0)
+    with pytest.raises(NotSettledYet):
+        await complete(database, job_id, TOKEN, Succeeded(), early_seconds=600)
+    with pytest.raises(NotSettledYet):
+        await extend(database, job_id, TOKEN, 5)
+    await end(database, node, attempt, awaited())
+    assert (await complete(database, job_id, TOKEN, Succeeded())).ended == {job_id: "succeeded"}
+
+
+async def test_one_whose_row_somebody_holds_is_told_to_come_again_and_no_other_waits(
+    database: Database,
+) -> None:
+    made = [(await hand_over(database))[0] for _ in range(5)]
+    completer = Completer(database, lambda _: None)
+    async with database.side() as holder, holder.transaction():
+        await holder.fetch("SELECT FROM windlass.job WHERE id = $1 FOR UPDATE", made[2])
+        said = await asyncio.gather(
+            *(completer.complete(job_id, TOKEN, Succeeded()) for job_id in made),
+            return_exceptions=True,
+        )
+    assert [type(answer) for answer in said] == [type(None)] * 2 + [Held] + [type(None)] * 2
+    await completer.complete(made[2], TOKEN, Succeeded())
+    assert await states(database, made) == ["succeeded"] * 5

@@ -23,7 +23,7 @@ from windlass.api.query import id_schema, read_wanted, text_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
-from windlass.engine.complete import EARLY_SECONDS, complete, extend
+from windlass.engine.complete import Completer
 from windlass.engine.read_jobs import read_job
 from windlass.errors import FieldProblem, InvalidInput, WrongToken
 from windlass.limits import CALLBACK_SECONDS_MAX, KEY_CHARS_MAX, RESULT_BYTES_MAX
@@ -34,8 +34,6 @@ from windlass.model.pointer import step
 # Written out, a result takes more room than it is kept in, and there are other fields.
 BYTES_MAX: Final = 2 * RESULT_BYTES_MAX
 CAUSE_CHARS_MAX: Final = 200
-# So many callers may wait for an attempt that is not settled yet; others are answered at once.
-EARLY_CALLERS_MAX: Final = 100
 CAUSE, MESSAGE = "receiver", "the receiver says that it failed"
 _BEARER: Final = b"bearer "
 _FIELDS: Final = {
@@ -54,7 +52,7 @@ class Completion:
 class Complete:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._callers = 0
+        self._completer = Completer(parts.database, parts.follower.follow)
 
     async def __call__(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
@@ -62,23 +60,15 @@ class Complete:
         token = asked.token or _bearer(caller_of(request.scope))
         if token is None:
             raise WrongToken(ids.show("job", job_id))
-        early_seconds = EARLY_SECONDS if self._callers < EARLY_CALLERS_MAX else 0.0
-        self._callers += 1
-        try:
-            return await self._apply(job_id, token, asked.said, early_seconds)
-        finally:
-            self._callers -= 1
+        return await self._apply(job_id, token, asked.said)
 
-    async def _apply(
-        self, job_id: UUID, token: str, said: Succeeded | Failed | float, early_seconds: float
-    ) -> ASGIApp:
-        database, until = self._parts.database, None
+    async def _apply(self, job_id: UUID, token: str, said: Succeeded | Failed | float) -> ASGIApp:
+        until = None
         if isinstance(said, float):
-            until = await extend(database, job_id, token, said, early_seconds)
+            until = await self._completer.extend(job_id, token, said)
         else:
-            finished = await complete(database, job_id, token, said, early_seconds)
-            self._parts.follower.follow(finished)
-        job = await read_job(database, job_id)
+            await self._completer.complete(job_id, token, said)
+        job = await read_job(self._parts.database, job_id)
         return json_reply(
             {
                 "id": ids.show("job", job_id),
@@ -226,7 +216,9 @@ def routes(parts: ApiParts) -> list[Route]:
             tag="Jobs",
             description="For receivers that answered 202 with `windlass-async: true`. Needs no API "
             "key but the `windlass-callback-token` of the delivery, as `token` or as "
-            "`Authorization: Bearer`. `extend` moves the deadline to so long from now.",
+            "`Authorization: Bearer`. `extend` moves the deadline to so long from now. 2xx means "
+            "that what this request says stands; 409 that something else does. 503 with "
+            "`Retry-After` asks to say the same again: the delivery may not be on record yet.",
             path_schemas={"job_id": id_schema("job")},
             body=_schema(),
             answers={200: Answer(description="Where the job stands now", schema=shown)},

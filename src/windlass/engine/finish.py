@@ -144,6 +144,7 @@ async def _end_with_children(
     if unmatched:
         before = {row["id"]: row["state"] for row in await settled(database, unmatched)}
         finished.ended |= {job: state for job, state in before.items() if is_terminal(state)}
+        finished.recognised |= before.keys()
         finished.refused |= {row.job_id for row in unmatched if row.job_id not in before}
     return [finished]
 

@@ -18,6 +18,8 @@ class Finished:
     ready: list[Record] = field(default_factory=list)  # children now due: queue, priority, run_at
     awaited: set[UUID] = field(default_factory=set)  # left to their receivers
     refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
+    # Had taken effect before, under the same fence and outcome: said again, or said by another.
+    recognised: set[UUID] = field(default_factory=set)
     stopping: dict[UUID, UUID] = field(default_factory=dict)  # running job, asked to stop -> node
     progressed: Progressed = field(
         default_factory=Progressed
@@ -29,5 +31,6 @@ class Finished:
         self.ready += other.ready
         self.awaited |= other.awaited
         self.refused |= other.refused
+        self.recognised |= other.recognised
         self.stopping |= other.stopping
         self.progressed.add(other.progressed)
