@@ -2,12 +2,14 @@
 -- params: id uuid[], state text[], error text[], cause text[]
 -- returns: as job_end_many
 -- Index: job primary key, dependency_child. The caller advances the children in the same transaction. Jobs are locked by id and
--- before their links, as in child_advance.
+-- before their links, as in child_advance. `may_be` is a column, as `must_be` in job_end_many: no plan enters by an index of
+-- states.
 WITH gone AS (
     DELETE FROM windlass.job j
-    USING (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS g(id, state, error, cause)
+    USING (SELECT *, ARRAY['queued', 'blocked'] AS may_be
+           FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS g(id, state, error, cause)
            ORDER BY id OFFSET 0) s
-    WHERE j.id = ANY (ARRAY[s.id]) AND j.state IN ('queued', 'blocked')
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.state = ANY (s.may_be)
     RETURNING j.*, s.state AS new_state, s.error AS new_error, s.cause
 ), unlinked AS (
     DELETE FROM windlass.dependency d USING gone WHERE d.child_id = ANY (ARRAY[gone.id]) AND gone.state = 'blocked'
