@@ -164,6 +164,23 @@ class LockHeld(Conflict):
         }
 
 
+class LockNeverHeld(Conflict):
+    """A token that nobody was given with this lock."""
+
+    code = "lock_never_held"
+
+    def __init__(self, name: str, token: int) -> None:
+        self.name, self.token = name, token
+        super().__init__(
+            f"no hold of lock {name!r} has had token {token}; give the name and the token that "
+            "were answered together"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "token": self.token}
+
+
 class LockLost(Conflict):
     """A token that holds nothing any more: somebody else may be inside."""
 

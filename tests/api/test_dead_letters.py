@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -16,6 +17,8 @@ from windlass.engine import replay as replaying
 # Somebody waits for a row that another transaction holds.
 WAITS = """SELECT count(*) > 0 FROM pg_stat_activity
            WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+
+ALL: dict[str, Any] = {"more": False, "left": 0, "left_jobs": []}
 
 
 async def bury(api: Served, node: ActingNode, count: int, cause: str, queue: str) -> list[str]:
@@ -61,11 +64,17 @@ async def test_dead_letters_are_replayed_by_id_and_by_filter(api: Served, node: 
     woken: list[tuple[str, int]] = []
     api.parts.announcer.on_line(lambda line, _at: woken.append(line))
     body = {"ids": [hooks[0], alive, "job_" + "0" * 32]}
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 1, "more": False}
+    said = await api.post("/v1/dead-letters/replay", body)
+    assert (said["replayed"], said["more"], said["left"]) == (1, False, 2)
+    reasons = {one["id"]: one["reason"] for one in said["left_jobs"]}
+    assert reasons == {
+        alive: "it is queued, and no dead letter",
+        "job_" + "0" * 32: "there is no such job, or not any more",
+    }
     assert ("hooks", 1) in woken
     body = {"filter": {"queue": "mail", "cause": "KeyError"}}  # type: ignore[dict-item]
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 2, "more": False}
-    assert await api.post("/v1/dead-letters/replay", body) == {"replayed": 0, "more": False}
+    assert await api.post("/v1/dead-letters/replay", body) == ALL | {"replayed": 2}
+    assert await api.post("/v1/dead-letters/replay", body) == ALL | {"replayed": 0}
     states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (*mail, hooks[0], hooks[1])]
     assert states == ["queued", "queued", "queued", "dead"]
 
@@ -97,8 +106,10 @@ async def test_discarded_dead_letters_are_gone(api: Served, node: ActingNode) ->
     await node.run()
     # A job that ended well is no dead letter, whoever asks.
     path = "/v1/dead-letters/discard"
-    assert await api.post(path, {"ids": [ended]}) == {"discarded": 0, "more": False}
-    assert await api.post(path, {"filter": {}}) == {"discarded": 2, "more": False}
+    said = await api.post(path, {"ids": [ended]})
+    assert (said["discarded"], said["left"]) == (0, 1)
+    assert said["left_jobs"][0]["reason"] == "it is succeeded, and no dead letter"
+    assert await api.post(path, {"filter": {}}) == ALL | {"discarded": 2}
     await api.get(f"/v1/jobs/{hooks[0]}", 404)
     assert (await api.get("/v1/stats"))["totals"]["dead"] == 0
 
@@ -120,7 +131,7 @@ async def test_everything_that_failed_at_a_target_since_an_instant_is_replayed(
     found = (await api.get(f"/v1/dead-letters?{query}"))["data"]
     assert [job["id"] for job in found] == at_shop[::-1]
     which = {"filter": {"target": "shop.example:443", "since": since}}
-    assert await api.post("/v1/dead-letters/replay", which) == {"replayed": 2, "more": False}
+    assert await api.post("/v1/dead-letters/replay", which) == ALL | {"replayed": 2}
     states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (before, *at_shop, elsewhere)]
     assert states == ["dead", "queued", "queued", "dead"]
     refused = await api.post("/v1/dead-letters/replay", {"filter": {"target": "a b"}}, 422)
@@ -133,5 +144,5 @@ async def test_a_filter_that_matches_more_than_one_call_takes_says_so(
     monkeypatch.setattr("windlass.api.dead_letters.SELECT_MAX", 2)
     await bury(api, node, 3, "x", "hooks")
     path = "/v1/dead-letters/discard"
-    assert await api.post(path, {"filter": {}}) == {"discarded": 2, "more": True}
-    assert await api.post(path, {"filter": {}}) == {"discarded": 1, "more": False}
+    assert await api.post(path, {"filter": {}}) == ALL | {"discarded": 2, "more": True}
+    assert await api.post(path, {"filter": {}}) == ALL | {"discarded": 1}

@@ -193,5 +193,8 @@ async def test_a_dead_steps_job_is_retried_and_its_execution_goes_on(api: Served
     assert said["state"] == "queued"
     assert (await read(api, execution))["state"] == "running"
     await api.call("DELETE", f"/v1/jobs/{jobs['no']['id']}", 409)
-    body = {"ids": [jobs["no"]["id"]]}
-    assert (await api.post("/v1/dead-letters/replay", body))["replayed"] == 0
+    for body in ({"ids": [jobs["no"]["id"]]}, {"filter": {"cause": "failed_by_definition"}}):
+        said = await api.post("/v1/dead-letters/replay", body)
+        assert (said["replayed"], said["left"]) == (0, 1)
+        assert said["left_jobs"][0]["id"] == jobs["no"]["id"]
+        assert "step" in said["left_jobs"][0]["reason"]

@@ -41,8 +41,21 @@ async def test_a_lock_is_taken_renewed_and_given_back(api: Served) -> None:
     assert lock["holders"][0]["expires_at"] == renewed["expires_at"]
     assert lock["holders"][0]["job_id"] is None
     await give_back(api, held)
-    await give_back(api, held)
     assert (await api.get(A))["holders"] == []
+
+
+async def test_a_token_that_holds_nothing_gives_nothing_back_and_is_told_so(api: Served) -> None:
+    first = await take(api)
+    await give_back(api, first)
+    second = await take(api)
+    again = await api.call("DELETE", f"{A}?token={first['token']}", 409)
+    assert (again["code"], again["token"]) == ("lock_lost", first["token"])
+    for path in (f"{A}?token={second['token'] + 1}", "/v1/locks/nobodys?token=1"):
+        never = await api.call("DELETE", path, 409)
+        assert never["code"] == "lock_never_held"
+        assert "answered together" in never["detail"]
+    assert (await api.get(A))["token"] == second["token"]
+    assert (await api.get(A))["held"] == 1, "its holder is not disturbed"
 
 
 async def test_a_lock_without_a_body_is_taken_for_the_usual_time(api: Served) -> None:
@@ -96,7 +109,8 @@ async def test_a_hold_that_runs_out_wakes_whoever_waits_and_cannot_be_renewed(
     assert next_one["token"] > held["token"]
     lost = await api.call("PUT", A, 409, json={"token": held["token"], "ttl": "1h"})
     assert lost["code"] == "lock_lost"
-    await give_back(api, held)
+    lost = await api.call("DELETE", f"{A}?token={held['token']}", 409)
+    assert lost["code"] == "lock_lost"
     lock = await api.get(A)
     assert [holder["token"] for holder in lock["holders"]] == [next_one["token"]]
 

@@ -88,10 +88,14 @@ def test_renew_and_release_name_the_token(windlass: Windlass, peer: Peer) -> Non
     assert fields(windlass("lock", "renew", "a", "7", "--ttl", "2m").out)["token"] == "7"
     assert (peer.calls[-1].method, peer.calls[-1].json) == ("PUT", {"token": 7, "ttl": "2m"})
     peer.answer(Says(status=204))
-    assert windlass("lock", "release", "a", "7").code == 0
+    released = windlass("lock", "release", "a", "7")
+    assert (released.code, released.out) == (0, "a released\n")
     assert (peer.calls[-1].method, peer.calls[-1].query) == ("DELETE", {"token": ["7"]})
     peer.answer(problem(409, code="lock_lost", detail="token 7 does not hold lock 'a'"))
     assert windlass("lock", "renew", "a", "7").code == 5
+    again = windlass("lock", "release", "a", "7")
+    assert (again.code, again.out) == (5, "")
+    assert "token 7 does not hold lock 'a'" in again.err
 
 
 def test_places_are_set(windlass: Windlass, peer: Peer) -> None:

@@ -96,6 +96,17 @@ def test_dead_letters_are_listed_with_their_cause(windlass: Windlass, peer: Peer
     assert windlass("dead", "ls").err == "no dead letters; all is well\n"
 
 
+def test_dead_letters_that_stay_are_told_and_are_a_failure(windlass: Windlass, peer: Peer) -> None:
+    left = [{"id": "job_2", "reason": "it is queued, and no dead letter"}]
+    peer.answer(Says(json={"replayed": 300, "more": False, "left": 2, "left_jobs": left}))
+    ended = windlass("dead", "replay", "--queue", "mail")
+    assert (ended.code, ended.out) == (1, "300 jobs replayed\n")
+    assert "job_2 was not replayed: it is queued, and no dead letter\n" in ended.err
+    assert "and 1 more were not replayed\n" in ended.err
+    peer.answer(Says(json={"discarded": 0, "more": False, "left": 1, "left_jobs": left}))
+    assert windlass("dead", "discard", "job_2").code == 1
+
+
 def test_dead_letters_are_chosen_by_id_by_filter_or_all(windlass: Windlass, peer: Peer) -> None:
     peer.answer(Says(json={"replayed": 2, "discarded": 2}))
     assert windlass("dead", "replay", "job_1", "job_2").out == "2 jobs replayed\n"

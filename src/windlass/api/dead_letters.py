@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,8 +35,11 @@ from windlass.engine.replay import SELECT_MAX, DeadFilter, delete, replay, selec
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
 from windlass.model.submission import read_instant, read_name
+from windlass.store.database import Record
 
 CAUSE_CHARS_MAX: Final = KEY_CHARS_MAX
+# Of those that were left an answer names so many.
+LEFT_SHOWN_MAX: Final = 100
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "queue": read_name,
     "kind": read_name,
@@ -51,6 +55,7 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
 class Chosen:
     ids: list[UUID]
     more: bool = False  # True: a filter matches more than one call takes; ask again
+    left: dict[UUID, str] = field(default_factory=dict)  # asked for and not touched: why
 
 
 class DeadLetters:
@@ -70,15 +75,15 @@ class DeadLetters:
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
-        moved = await replay(self._database, chosen.ids, state="dead")
+        moved = await replay(self._database, chosen.ids, state="dead", left=chosen.left)
         self._parts.announcer.rows(moved)
         self._parts.announcer.marks(executions_of(moved), is_urgent=True)
-        return json_reply({"replayed": len(moved), "more": chosen.more})
+        return json_reply(_told("replayed", chosen, moved))
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
         gone = await delete(self._database, chosen.ids, state="dead")
-        return json_reply({"discarded": len(gone), "more": chosen.more})
+        return json_reply(_told("discarded", chosen, gone))
 
     async def _chosen(self, request: Call) -> Chosen:
         """The dead among those asked for: what ended otherwise is not touched from here."""
@@ -86,8 +91,32 @@ class DeadLetters:
         if isinstance(asked, DeadFilter):
             found = await select_dead(self._database, asked, SELECT_MAX + 1)
             return Chosen(ids=found[:SELECT_MAX], more=len(found) > SELECT_MAX)
-        rows = await read_jobs(self._database, asked)
-        return Chosen(ids=[row["id"] for row in rows if row["state"] == "dead"])
+        states = {row["id"]: row["state"] for row in await read_jobs(self._database, asked)}
+        return Chosen(
+            ids=[one for one in asked if states.get(one) == "dead"],
+            left={
+                one: f"it is {states[one]}, and no dead letter"
+                if one in states
+                else "there is no such job, or not any more"
+                for one in asked
+                if states.get(one) != "dead"
+            },
+        )
+
+
+def _told(done: str, chosen: Chosen, rows: Sequence[Record]) -> dict[str, Any]:
+    """How many, and what of those asked for was left, as far as an answer holds it."""
+    gone = {row["id"] for row in rows}
+    left = chosen.left | {
+        one: "somebody else was first: it is no dead letter any more"
+        for one in chosen.ids
+        if one not in gone and one not in chosen.left
+    }
+    shown = [
+        {"id": ids.show("job", one), "reason": why}
+        for one, why in islice(left.items(), LEFT_SHOWN_MAX)
+    ]
+    return {done: len(rows), "more": chosen.more, "left": len(left), "left_jobs": shown}
 
 
 def read_choice(value: object) -> list[UUID] | DeadFilter:
@@ -166,6 +195,18 @@ def _choice_schema() -> schemas.Schema:
     }
 
 
+def _told_schema(word: str) -> schemas.Schema:
+    left = schemas.record(id=id_schema("job"), reason=schemas.TEXT)
+    return schemas.record(
+        **{
+            word: schemas.COUNT,
+            "more": {"type": "boolean"},
+            "left": schemas.COUNT,
+            "left_jobs": schemas.listed(left),
+        }
+    )
+
+
 def routes(parts: ApiParts) -> list[Route]:
     dead = DeadLetters(parts)
     listed = Route(
@@ -199,12 +240,14 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=handle,
             summary=summary,
             tag="Dead letters",
-            description=f"A filter takes {SELECT_MAX:,} at a time; `more` says that some are left.",
+            description=f"A filter takes {SELECT_MAX:,} at a time; `more` says that some remain. "
+            "`left` counts those that were asked for, or matched, and stay as they are; "
+            f"`left_jobs` says why, of the first {LEFT_SHOWN_MAX}.",
             body=_choice_schema(),
             answers={
                 200: Answer(
                     description="How many",
-                    schema=schemas.record(**{word: schemas.COUNT, "more": {"type": "boolean"}}),
+                    schema=_told_schema(word),
                 )
             },
             problems=(400, 413, 415),

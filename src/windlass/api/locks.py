@@ -165,7 +165,10 @@ def routes(parts: ApiParts) -> list[Route]:
         method="DELETE",
         path=noun.one,
         handle=locks.release,
-        summary="Give a lock back; twice does no harm",
+        summary="Give a lock back",
+        description="409 `lock_lost`: it was given back before, or its time was up; "
+        "409 `lock_never_held`: nobody was given this token with this lock. Neither changes "
+        "anything.",
         tag=noun.tag,
         path_schemas=noun.its_key,
         query=(
@@ -176,7 +179,7 @@ def routes(parts: ApiParts) -> list[Route]:
                 schema=bodies.TOKEN_SCHEMA,
             ),
         ),
-        answers={204: Answer(description="It is not held by this token")},
+        answers={204: Answer(description="It was held by this token, and is no more")},
         problems=(409,),
     )
     resized = Route(

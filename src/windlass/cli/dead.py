@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from windlass.cli.client import Query
-from windlass.cli.exits import BadUsage
+from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.job_view import error_text
 from windlass.cli.limits import BATCH_CALL_SECONDS
 from windlass.cli.listing import show_list, show_whole
@@ -88,17 +88,23 @@ def groups(*, reading: Reading = READ) -> None:
 @app.command
 def replay(
     *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
-) -> None:
-    """Queue dead letters again: those named, those that match, or --all."""
-    _act("replay", "replayed", _body(jobs, which, everything), server)
+) -> int:
+    """Queue dead letters again: those named, those that match, or --all.
+
+    Exit code 1 when some of them stay as they are; each is told with the reason.
+    """
+    return _act("replay", "replayed", _body(jobs, which, everything), server)
 
 
 @app.command
 def discard(
     *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
-) -> None:
-    """Forget dead letters for good: those named, those that match, or --all."""
-    _act("discard", "discarded", _body(jobs, which, everything), server)
+) -> int:
+    """Forget dead letters for good: those named, those that match, or --all.
+
+    Exit code 1 when some of them stay as they are; each is told with the reason.
+    """
+    return _act("discard", "discarded", _body(jobs, which, everything), server)
 
 
 def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, Any]:
@@ -109,7 +115,7 @@ def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, A
     return {"ids": list(jobs)} if jobs else {"filter": which.given()}
 
 
-def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> None:
+def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> int:
     with server.client() as client:
         path = f"/v1/dead-letters/{verb}"
         answer = client.post(path, body, seconds=BATCH_CALL_SECONDS).value
@@ -117,3 +123,10 @@ def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> None:
     show_line(f"{count:,} {'job' if count == 1 else 'jobs'} {done}")
     if answer.get("more"):
         say("there are more: one call takes no more than these; do it again")
+    left: int = answer.get("left", 0)
+    named = answer.get("left_jobs", ())
+    for one in named:
+        say(f"{one['id']} was not {done}: {one['reason']}")
+    if left > len(named):
+        say(f"and {left - len(named):,} more were not {done}")
+    return Exit.FAILED if left else Exit.OK

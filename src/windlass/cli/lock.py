@@ -117,10 +117,10 @@ def renew(name: Name, token: Token, /, *, ttl: Ttl = None, reading: Reading = RE
 
 @app.command
 def release(name: Name, token: Token, /, *, server: Server = SERVED) -> None:
-    """Give a lock back; twice does no harm."""
+    """Give a lock back; exit code 5 when the token holds it no more, or never did."""
     with server.client() as client:
         client.delete(f"{_path(name)}?token={token}")
-    show_line(f"{name} is not held by {token}")
+    show_line(f"{name} released")
 
 
 @app.command

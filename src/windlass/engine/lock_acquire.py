@@ -5,7 +5,7 @@ The token of its hold is larger than that of every hold before: whatever the loc
 the word of an earlier one.
 
 Promises: a hold that has run out is held by nobody, and cannot be renewed (LockLost). Taking with
-the same ticket again gives the same hold; giving back twice does no harm.
+the same ticket again gives the same hold; giving back twice does no harm, and is told.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.lock_pass import Change, pass_on
 from windlass.engine.lock_passed import Passed
-from windlass.errors import LockLost, LockOfJob
+from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
 from windlass.model.priority import NUMBERS
 from windlass.store.database import Connection, Database, Record
@@ -103,11 +103,14 @@ async def renew(database: Database, name: str, token: int, ttl_seconds: float) -
 
 
 async def give_back(database: Database, name: str, token: int) -> Passed:
-    """What is held no longer, or never was, needs no giving back. Raises LockOfJob."""
+    """Raises LockOfJob; LockLost of what is held no longer, LockNeverHeld of what never was."""
 
     async def work(connection: Connection[Record]) -> Passed:
-        for row in await connection.fetch(statement("lock_held_by_job"), name, token):
+        (row,) = await connection.fetch(statement("lock_token_get"), name, token)
+        if row["job_id"] is not None:
             raise LockOfJob(name, ids.show("job", row["job_id"]))
+        if not row["is_held"]:
+            raise LockLost(name, token) if row["was_given"] else LockNeverHeld(name, token)
         return await pass_on(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
 
     return await database.together(work)

@@ -42,13 +42,20 @@ async def replay(
     *,
     state: str | None = None,
     is_strict: bool = False,
+    left: dict[UUID, str] | None = None,
 ) -> list[Record]:
     """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
     back. With a `state` only those that are in it now. Steps of executions that cannot be are left
-    out, or refused (Conflict) if `is_strict`.
+    out, or refused (Conflict) if `is_strict`; `left` is told of each, and why.
     """
     return await _with_verb(
-        database, "replay", "job_replay_many", job_ids, state=state, is_strict=is_strict
+        database,
+        "replay",
+        "job_replay_many",
+        job_ids,
+        state=state,
+        is_strict=is_strict,
+        left=left,
     )
 
 
@@ -97,6 +104,7 @@ async def _with_verb(
     *,
     state: str | None = None,
     is_strict: bool = False,
+    left: dict[UUID, str] | None = None,
 ) -> list[Record]:
     """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
     done: list[Record] = []
@@ -108,6 +116,8 @@ async def _with_verb(
             refused = await make_way(connection, batch, state) if verb == "replay" else {}
             if refused and is_strict:
                 raise next(iter(refused.values()))
+            if left is not None:
+                left.update({job_id: str(why) for job_id, why in refused.items()})
             going = [job_id for job_id in batch if job_id not in refused]
             rows = await connection.fetch(statement(name), going, state)
             locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
