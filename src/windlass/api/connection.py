@@ -248,18 +248,17 @@ class Connection(HttpToolsProtocol):
             self._head_since = self.loop.time()
         super().on_message_begin()
 
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        if len(self.url) > URL_BYTES_MAX:
-            self._stop(UrlTooLong())
-
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_since is None:
             # Nobody in front of us has seen these in the head, where they would be believed.
             self._stop(BadRequest("trailers are not taken; send header lines in the head"))
         if len(self.headers) >= HEAD_FIELDS_MAX:
             self._stop(HeadTooLarge())
-        super().on_header(name, value)
+        # As uvicorn does it; a call for each line would be felt.
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if (trouble := self._judge()) is not None:
@@ -302,6 +301,8 @@ class Connection(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in ("1.1", "1.0"):
             return BadRequest("HTTP/0.9 is not spoken") if version == "0.9" else VersionRefused()
+        if len(self.url) > URL_BYTES_MAX:
+            return UrlTooLong()
         found: dict[bytes, bytes] = {}
         size = len(self.url)
         for name, value in self.headers:
