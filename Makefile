@@ -12,6 +12,7 @@ CODE := src tests $(wildcard benchmarks examples docs)
 digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
 	| { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-16)
 SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
+TYPES_SETUP = .venv/.types-$(call digest,tests/api/types/package-lock.json)
 BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
 
 .PHONY: help up test setup check fmt bench oracle docs lock clean
@@ -23,7 +24,7 @@ help:  ## print these verbs
 up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port 5888 --data DIR'
 	@exec $(BIN)/windlass up $(ARGS)
 
-test: check  ## run every check and every test; ARGS go to pytest
+test: check $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile \
 		--no-loadscope-reorder --durations=10 $(ARGS)
 
@@ -67,6 +68,12 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 $(SETUP):
 	@requirements/setup.sh requirements/dev.lock $@
+
+# TypeScript, which tests/api makes of the OpenAPI document as a caller would.
+$(TYPES_SETUP): $(SETUP)
+	@mkdir -p .venv/types && cp tests/api/types/package*.json .venv/types
+	@npm ci --prefix .venv/types --ignore-scripts --no-audit --no-fund --silent
+	@rm -f .venv/.types-* && touch $@
 
 $(BENCH_SETUP): $(SETUP)
 	@requirements/setup.sh requirements/bench.lock $@

@@ -56,6 +56,8 @@ class MalformedBody(InvalidInput):
 
 
 class BodyTooLarge(WindlassError):
+    """The body is larger than this route takes; send less, or in pieces."""
+
     code = "body_too_large"
     status = 413
 
@@ -69,6 +71,8 @@ class BodyTooLarge(WindlassError):
 
 
 class NotFound(WindlassError):
+    """There is no such thing, or there is none any more."""
+
     code = "not_found"
     status = 404
 
@@ -215,6 +219,8 @@ class LockOfJob(Conflict):
 
 
 class IdempotencyMismatch(WindlassError):
+    """This Idempotency-Key was used for another request."""
+
     code = "idempotency_mismatch"
     status = 422
 
@@ -230,6 +236,8 @@ class IdempotencyMismatch(WindlassError):
 
 
 class QueueFull(WindlassError):
+    """The queue holds as many jobs or bytes as its limit allows; try again later."""
+
     code = "queue_full"
     status = 429
     retry_after_seconds: ClassVar[int] = 5
@@ -254,6 +262,8 @@ class QueueFull(WindlassError):
 
 
 class Unauthorized(WindlassError):
+    """No key, or one that is not known; send `Authorization: Bearer wlk_…`."""
+
     code = "unauthorized"
     status = 401
 
@@ -287,6 +297,8 @@ class NotSettledYet(Unavailable):
 
 
 class MigrationMismatch(WindlassError):
+    """The database was migrated by another release than this one."""
+
     code = "migration_mismatch"
 
 

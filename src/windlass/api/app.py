@@ -29,6 +29,7 @@ from windlass.api import (
     nodes,
     openapi,
     operations,
+    problems,
     queues,
     refresh,
     schedule_asked,
@@ -95,6 +96,7 @@ def build_app(parts: ApiParts) -> Litestar:
         *cache.routes(parts),
         *metrics.routes(parts, counters),
         *health.routes(parts, counters),
+        *problems.routes(),
     ]
     routes = [repeatable(route, parts.database) for route in routes]
     routes += _documentation(routes, parts)

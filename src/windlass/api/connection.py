@@ -69,6 +69,8 @@ class BadRequest(WindlassError):
 
 
 class UrlTooLong(WindlassError):
+    """The address in the request line is longer than is taken."""
+
     code = "url_too_long"
     status = 414
 
@@ -77,6 +79,8 @@ class UrlTooLong(WindlassError):
 
 
 class HeadTooLarge(WindlassError):
+    """The headers are more, or longer, than are taken."""
+
     code = "head_too_large"
     status = 431
 
@@ -88,6 +92,8 @@ class HeadTooLarge(WindlassError):
 
 
 class VersionRefused(WindlassError):
+    """Only HTTP/1.0 and HTTP/1.1 are spoken here."""
+
     code = "version_not_supported"
     status = 505
 
@@ -96,11 +102,15 @@ class VersionRefused(WindlassError):
 
 
 class TooSlow(WindlassError):
+    """The request did not arrive whole within its time."""
+
     code = "request_timeout"
     status = 408
 
 
 class TooManyConnections(WindlassError):
+    """As many connections are open as are taken; try again later."""
+
     code = "too_many_connections"
     status = 503
     retry_after_seconds = 1

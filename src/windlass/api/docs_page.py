@@ -18,8 +18,18 @@ td{padding:.1rem 1rem .1rem 0;vertical-align:top}
 
 
 def reply(document: dict[str, Any]) -> Reply:
+    title = f"{document['info']['title']} {document['info']['version']}"
+    return page_reply(title, _page(title, document))
+
+
+def page_reply(title: str, body: str) -> Reply:
+    """A page that needs nothing from elsewhere, and lets nothing in."""
+    page = (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
+        f"<style>{_STYLE}</style>{body}</html>"
+    )
     return Reply(
-        _page(document).encode(),
+        page.encode(),
         200,
         [
             (b"content-type", b"text/html; charset=utf-8"),
@@ -28,7 +38,7 @@ def reply(document: dict[str, Any]) -> Reply:
     )
 
 
-def _page(document: dict[str, Any]) -> str:
+def _page(title: str, document: dict[str, Any]) -> str:
     operations = [
         (operation["tags"][0], method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -45,14 +55,12 @@ def _page(document: dict[str, Any]) -> str:
         f"{_json(schema)}</details>"
         for name, schema in document["components"]["schemas"].items()
     )
-    title = f"{document['info']['title']} {document['info']['version']}"
     return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<style>{_STYLE}</style><h1>{escape(title)}</h1>"
+        f"<h1>{escape(title)}</h1>"
         "<p>Send <code>Authorization: Bearer wlk_…</code> with every request but those to "
         "<code>/health</code> and for this page. "
         "The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"
-        f"{''.join(sections)}<h2>Schemas</h2>{named}</html>"
+        f"{''.join(sections)}<h2>Schemas</h2>{named}"
     )
 
 

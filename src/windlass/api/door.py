@@ -78,4 +78,5 @@ class Door:
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):
             return True
+        method = "GET" if method == "HEAD" else method
         return any(method == m and route.fullmatch(path) for m, route in self._open_routes)

@@ -176,6 +176,7 @@ def routes(parts: ApiParts) -> list[Route]:
                 name="token",
                 read=bodies.read_token,
                 description="Of the hold that ends",
+                is_required=True,
                 schema=bodies.TOKEN_SCHEMA,
             ),
         ),

@@ -10,8 +10,21 @@ from typing import Any, Final
 from windlass import __version__
 from windlass.api import schemas
 from windlass.api.route import Answer, Route
+from windlass.api.schemas.words import OPERATIONS, TAGS, describe_inline
 
 _TYPED: Final = re.compile(r"\{(\w+):\w+\}")
+_IN_PATH: Final = {
+    "approval_id": "The approval",
+    "code": "The code of the problem",
+    "execution_id": "The execution",
+    "host": "The target, with its port unless that is 443",
+    "job_id": "The job",
+    "name": "Its name",
+    "node_id": "The node",
+    "operation_id": "The operation",
+    "schedule": "The schedule, by its name or its id",
+    "version": "The number of the version",
+}
 _REQUEST_ID: Final = {
     "description": "The request's id: the caller's X-Request-ID, or a new one",
     "schema": {"type": "string"},
@@ -21,8 +34,7 @@ _REQUEST_ID: Final = {
 def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        path = _TYPED.sub(r"{\1}", route.path)
-        paths.setdefault(path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(_path(route), {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -31,6 +43,8 @@ def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
             "description": "Runs work that must not be lost.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        "servers": [{"url": "/", "description": "Where this document came from"}],
+        "tags": [{"name": name, "description": TAGS[name]} for name in _tags(routes)],
         "security": [{"key": []}],
         "paths": paths,
         "components": {
@@ -42,6 +56,16 @@ def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
     }
 
 
+def _path(route: Route) -> str:
+    return _TYPED.sub(r"{\1}", route.path)
+
+
+def _tags(routes: Sequence[Route]) -> list[str]:
+    """Those in use, in the order of their words."""
+    used = {route.tag for route in routes}
+    return [*(name for name in TAGS if name in used), *sorted(used - TAGS.keys())]
+
+
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": _name(route),
@@ -49,8 +73,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "tags": [route.tag],
         "responses": {str(code): _response(route.answers[code]) for code in sorted(route.answers)},
     }
-    if route.description:
-        operation["description"] = route.description
+    operation["description"] = route.description or OPERATIONS[f"{route.method} {_path(route)}"]
     if route.is_open:
         operation["security"] = []
     if parameters := _parameters(route):
@@ -58,7 +81,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.body is not None:
         operation["requestBody"] = {
             "required": not route.is_body_optional,
-            "content": {"application/json": {"schema": route.body}},
+            "content": {"application/json": {"schema": describe_inline(route.body)}},
         }
     for code in sorted(_problems(route)):
         operation["responses"].setdefault(str(code), _problem(code))
@@ -80,7 +103,13 @@ def _problems(route: Route) -> set[int]:
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
     in_path = [
-        {"name": name, "in": "path", "required": True, "schema": schema}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _IN_PATH[name],
+            "schema": schema,
+        }
         for name, schema in route.path_schemas.items()
     ]
     in_query = [
@@ -88,6 +117,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
             "name": param.name,
             "in": "query",
             "description": param.description,
+            "required": param.is_required,
             "schema": param.schema,
             **({"style": "form", "explode": True} if param.is_list else {}),
         }
@@ -113,7 +143,9 @@ def _response(answer: Answer) -> dict[str, Any]:
     }
     if answer.schema is not None:
         by_type = {answer.media_type: answer.schema, **answer.others}
-        response["content"] = {name: {"schema": schema} for name, schema in by_type.items()}
+        response["content"] = {
+            name: {"schema": describe_inline(schema)} for name, schema in by_type.items()
+        }
     return response
 
 

@@ -22,6 +22,8 @@ from windlass.model.harmless import harmless_text
 log = structlog.get_logger()
 
 PROBLEM: Final[Header] = (b"content-type", b"application/problem+json")
+# Where each has a page: see api.problems. It is as good as absolute, seen from the request.
+PROBLEMS: Final = "/problems/"
 ERRORS_SHOWN_MAX: Final = 100
 _UNEXPECTED: Final = "something unexpected went wrong; the log has it under this request id"
 
@@ -84,7 +86,7 @@ def on_exception(request: Request[Any, Any, Any], trouble: Exception) -> Respons
 
 def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:
     return {
-        "type": f"urn:windlass:problem:{code}",
+        "type": PROBLEMS + code,
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": harmless_text(detail),

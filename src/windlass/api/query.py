@@ -63,6 +63,7 @@ class Param:
     description: str
     schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})
     is_list: bool = False  # may stand several times; the value is a tuple
+    is_required: bool = False  # refused where it is needed; here it is only described
 
 
 def read_query(scope: Scope, params: Sequence[Param]) -> dict[str, Any]:

@@ -44,6 +44,8 @@ _EDITION_MAX: Final = 2**31 - 1
 
 
 class NameTaken(Conflict):
+    """There is one of that name already."""
+
     code = "name_taken"
 
     def __init__(self, name: str) -> None:

@@ -28,6 +28,8 @@ _LIVE: Final = "/health/live"
 
 
 class Starting(WindlassError):
+    """This node has just started and does not serve yet; try again in a moment."""
+
     code = "starting"
     status = 503
     retry_after_seconds = 1

@@ -181,10 +181,7 @@ def routes(parts: ApiParts) -> list[Route]:
             description=_SAME,
             tag=TAG,
             path_schemas=ITS_NAME,
-            body={
-                **schemas.ANY_OBJECT,
-                "description": "A Definition; its name may be left out, as the path says it",
-            },
+            body=schemas.ref("DefinitionPut"),
             answers=published_answers(),
             problems=(400, 413, 415),
         ),

@@ -77,6 +77,8 @@ UNSIGNED: Final = (
 
 
 class PortBusy(WindlassError):
+    """Another program has the port that this node was to serve."""
+
     code = "port_busy"
 
 

@@ -32,6 +32,8 @@ DATA: Final = Path(".windlass")
 
 
 class NothingGiven(WindlassError):
+    """A setting that is needed was not given."""
+
     code = "invalid_settings"
 
 

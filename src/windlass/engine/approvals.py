@@ -27,6 +27,8 @@ from windlass.store.statements import statement
 
 
 class AlreadyDecided(Conflict):
+    """Somebody has decided it already."""
+
     code = "already_decided"
 
     def __init__(self, approval_id: UUID, state: str, by: str | None) -> None:

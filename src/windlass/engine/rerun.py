@@ -40,6 +40,8 @@ class ExecutionOpen(Conflict):
 
 
 class NothingToRerun(Conflict):
+    """No step has failed, so it is not clear where to begin."""
+
     code = "nothing_to_rerun"
 
     def __init__(self, execution_id: UUID) -> None:

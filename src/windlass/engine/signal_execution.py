@@ -30,6 +30,8 @@ from windlass.store.statements import statement
 
 
 class ExecutionEnded(Conflict):
+    """The execution has ended, and nothing more can be asked of it but a rerun."""
+
     code = "execution_ended"
 
     def __init__(self, execution_id: UUID, state: str) -> None:

@@ -64,6 +64,8 @@ class KeptDraft:
 
 
 class DraftChanged(Conflict):
+    """Somebody else has changed the draft meanwhile."""
+
     code = "draft_changed"
 
     def __init__(self, name: str) -> None:

@@ -30,7 +30,7 @@ from windlass.model.priority import NAMES
 
 Schema = dict[str, Any]
 
-_OBJECT: Final[Schema] = {"type": "object"}
+_OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 _NAME: Final[Schema] = {
     "type": "string",
     "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
@@ -67,7 +67,7 @@ _RETRY: Final[Schema] = {
     },
 }
 _WORK: Final[dict[str, Schema]] = {
-    "input": {"description": "A template: texts may hold ${ }", "type": "object"},
+    "input": {**_OBJECT, "description": "A template: texts may hold ${ }"},
     "retry": _RETRY,
     "timeout": _DURATION,
     "queue": _NAME,
@@ -135,7 +135,7 @@ _INPUTS: Final[Mapping[str, Schema]] = {
         "properties": {
             "workflow": {"type": "string"},
             "version": {"type": ["integer", "string", "null"]},
-            "input": {"type": ["object", "string", "null"]},
+            "input": {"type": ["object", "string", "null"], "additionalProperties": True},
         },
     },
     "transform": {"required": ["value"], "properties": {"value": {}}},

@@ -51,6 +51,7 @@ from windlass.api.schemas.shape import (
     record,
     ref,
 )
+from windlass.api.schemas.words import describe
 
 __all__ = [
     "ANY_OBJECT",
@@ -70,32 +71,34 @@ __all__ = [
 
 
 def components(kinds: Collection[str]) -> Named:
-    """Every named schema."""
-    return {
-        **job.SCHEMAS,
-        **submission.schemas(kinds),
-        **counts.SCHEMAS,
-        **problem.SCHEMAS,
-        **history.SCHEMAS,
-        **dead_letter.SCHEMAS,
-        **queue.SCHEMAS,
-        **target.SCHEMAS,
-        **lock.SCHEMAS,
-        **secret.SCHEMAS,
-        **webhook.SCHEMAS,
-        **workflow.schemas(kinds),
-        **execution.SCHEMAS,
-        **execution_verb.SCHEMAS,
-        **approval.SCHEMAS,
-        **schedule.SCHEMAS,
-        **stats.SCHEMAS,
-        **node.SCHEMAS,
-        **sweep.SCHEMAS,
-        **refresh.SCHEMAS,
-        **cache.SCHEMAS,
-        **strategy.SCHEMAS,
-        **leader.SCHEMAS,
-        **signal.SCHEMAS,
-        **operation.SCHEMAS,
-        **health.SCHEMAS,
-    }
+    """Every named schema, each with words."""
+    return describe(
+        {
+            **job.SCHEMAS,
+            **submission.schemas(kinds),
+            **counts.SCHEMAS,
+            **problem.SCHEMAS,
+            **history.SCHEMAS,
+            **dead_letter.SCHEMAS,
+            **queue.SCHEMAS,
+            **target.SCHEMAS,
+            **lock.SCHEMAS,
+            **secret.SCHEMAS,
+            **webhook.SCHEMAS,
+            **workflow.schemas(kinds),
+            **execution.SCHEMAS,
+            **execution_verb.SCHEMAS,
+            **approval.SCHEMAS,
+            **schedule.SCHEMAS,
+            **stats.SCHEMAS,
+            **node.SCHEMAS,
+            **sweep.SCHEMAS,
+            **refresh.SCHEMAS,
+            **cache.SCHEMAS,
+            **strategy.SCHEMAS,
+            **leader.SCHEMAS,
+            **signal.SCHEMAS,
+            **operation.SCHEMAS,
+            **health.SCHEMAS,
+        }
+    )

@@ -16,6 +16,7 @@ from windlass.api.schemas.shape import (
     listed,
     nullable,
     record,
+    ref,
 )
 from windlass.engine.read_executions import STATES
 from windlass.limits import KEY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX
@@ -23,7 +24,7 @@ from windlass.model.definition import WHENS
 from windlass.model.priority import NAMES
 
 VERSION_MAX: Final = 2**31 - 1
-_ERROR: Final = nullable(ANY_OBJECT)
+_ERROR: Final = nullable(ref("Error"))
 _STATE: Final[Schema] = {"type": "string", "enum": list(STATES)}
 _PRIORITY: Final[Schema] = {"type": "string", "enum": list(NAMES)}
 _WHEN: Final[Schema] = {"type": "string", "enum": list(WHENS)}

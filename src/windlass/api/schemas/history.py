@@ -16,6 +16,7 @@ from windlass.api.schemas.shape import (
     listed,
     nullable,
     record,
+    ref,
 )
 from windlass.model.note import LEVELS
 
@@ -30,8 +31,8 @@ SCHEMAS: Final[Named] = {
         duration_ms=nullable({"type": "number"}),
         outcome=nullable(TEXT),
         next_run_at=nullable(INSTANT),
-        error=nullable(ANY_OBJECT),
-        detail=nullable(ANY_OBJECT),
+        error=nullable(ref("Error")),
+        detail=nullable({**ANY_OBJECT, "description": "What its strategy keeps of it"}),
     ),
     "Event": record(
         id={"type": "string", "pattern": f"^{ids.PREFIXES['event']}[0-9a-f]+$"},
@@ -42,8 +43,26 @@ SCHEMAS: Final[Named] = {
         job_id=nullable(id_schema("job")),
         execution_id=nullable(id_schema("execution")),
         queue=nullable(TEXT),
-        data=ANY_OBJECT,
+        data=ref("EventData"),
     ),
+    # What an event of a job, a node or an execution says; others, and later ones, say more.
+    "EventData": {
+        "type": "object",
+        "properties": {
+            "state": TEXT,
+            "outcome": nullable(TEXT),
+            "attempt": COUNT,
+            "cause": nullable(TEXT),
+            "error": nullable(ref("Error")),
+            "node_id": nullable(TEXT),
+            "run_at": nullable(INSTANT),
+            "from_run_at": {**nullable(INSTANT), "description": "When it was due before"},
+            "reason": nullable(TEXT),
+            "workflow": nullable(TEXT),
+            "version": {"description": "Of the workflow, or of Windlass"},
+        },
+        "additionalProperties": True,
+    },
     "LogLine": record(
         attempt=COUNT,
         at=INSTANT,

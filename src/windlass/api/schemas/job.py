@@ -17,6 +17,7 @@ from windlass.api.schemas.shape import (
     listed,
     nullable,
     record,
+    ref,
 )
 from windlass.api.view import JobView
 from windlass.model.priority import NAMES
@@ -33,11 +34,11 @@ def _job() -> Schema:
         "priority": {"type": "string", "enum": list(NAMES)},
         "input": ANY_OBJECT,
         "result": {"description": "What it returned"},
-        "error": nullable({"type": "object", "required": ["cause", "message"]}),
+        "error": nullable(ref("Error")),
         "depends_on": listed(id_schema("job")),
         "tags": listed(TEXT),
         "locks": listed(TEXT),
-        "retry": nullable(ANY_OBJECT),
+        "retry": nullable(ref("RetryPolicy")),
         "execution_id": nullable(id_schema("execution")),
         "node_id": nullable(id_schema("node")),
         "progress": nullable(
@@ -51,4 +52,23 @@ def _job() -> Schema:
     return {"type": "object", "properties": shown, "required": list(shown)}
 
 
-SCHEMAS: Final[Named] = {"Job": _job()}
+def _policy() -> Schema:
+    """As it was given, or as its kind has it."""
+    seconds = {
+        "description": 'Seconds, or text such as "30s"',
+        "anyOf": [{"type": "number"}, {"type": "string"}],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "max_attempts": {"type": "integer", "minimum": 1},
+            "initial": {**seconds, "description": "The first rest, in seconds or as text"},
+            "factor": NUMBER,
+            "max": {**seconds, "description": "The longest rest, in seconds or as text"},
+            "jitter": {"type": "boolean"},
+        },
+        "additionalProperties": True,
+    }
+
+
+SCHEMAS: Final[Named] = {"Job": _job(), "RetryPolicy": _policy()}

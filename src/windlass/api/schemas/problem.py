@@ -1,4 +1,4 @@
-"""What every error answers."""
+"""What every error answers, and what is kept of one."""
 
 from __future__ import annotations
 
@@ -29,4 +29,20 @@ def _problem() -> Schema:
     }
 
 
-SCHEMAS: Final[Named] = {"Problem": _problem()}
+def _error() -> Schema:
+    """What went wrong with an attempt; a strategy may say more than these."""
+    return {
+        "type": "object",
+        "required": ["cause", "message"],
+        "properties": {
+            "cause": TEXT,
+            "message": TEXT,
+            "type": {**TEXT, "description": "The class of the exception"},
+            "traceback": {"description": "Where it was raised, in the code of the task"},
+            "status": {"description": "What the receiver answered"},
+        },
+        "additionalProperties": True,
+    }
+
+
+SCHEMAS: Final[Named] = {"Problem": _problem(), "Error": _error()}

@@ -22,6 +22,8 @@ from windlass.api.schemas.shape import (
 )
 from windlass.limits import (
     AT_INSTANTS_MAX,
+    CALENDAR_COUNTRIES_MAX,
+    CALENDAR_DAYS_MAX,
     CRON_CHARS_MAX,
     DURATION_SECONDS_MAX,
     EVERY_SECONDS_MIN,
@@ -50,6 +52,40 @@ def _enum(choices: Any) -> Schema:
     return {"type": "string", "enum": list(choices)}
 
 
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def _any_case(word: str) -> str:
+    return "".join(f"[{letter}{letter.upper()}]" for letter in word)
+
+
+_WEEKDAY: Final[Schema] = {
+    "description": "Its name, or the first three letters of it",
+    "type": "string",
+    "pattern": "^("
+    + "|".join(f"{_any_case(day[:3])}({_any_case(day[3:])})?" for day in _WEEKDAYS)
+    + ")$",
+}
+_DATE: Final[Schema] = {
+    "type": "string",
+    "format": "date",
+    "pattern": "^(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|9990)-[0-9]{2}-[0-9]{2}$",
+}
+_YEARLY: Final[Schema] = {
+    "type": "string",
+    "pattern": "^((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    "|02-(0[1-9]|[12][0-9]))$",
+}
+_DAY: Final[Schema] = {
+    "description": "A date, or the month and the day of every year",
+    "anyOf": [_DATE, _YEARLY],
+}
+_RANGE: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["from", "to"],
+    "properties": {"from": _DATE, "to": _DATE},
+}
 RULE: Final[dict[str, Schema]] = {
     "cron": {
         "type": "string",
@@ -85,10 +121,10 @@ RULE: Final[dict[str, Schema]] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "weekdays": {"type": "array"},
-            "dates": {"type": "array"},
-            "ranges": {"type": "array"},
-            "countries": {"type": "array"},
+            "weekdays": {"type": "array", "items": _WEEKDAY, "maxItems": 7},
+            "dates": {"type": "array", "items": _DAY, "maxItems": CALENDAR_DAYS_MAX},
+            "ranges": {"type": "array", "items": _RANGE, "maxItems": CALENDAR_DAYS_MAX},
+            "countries": {"type": "array", "items": TEXT, "maxItems": CALENDAR_COUNTRIES_MAX},
             "shift": _enum(("none", "next", "previous")),
         },
     },
@@ -138,14 +174,20 @@ SCHEMAS: Final[Named] = {
         name=TEXT,
         state=_enum(("active", "paused", "ended")),
         cron=nullable(TEXT),
-        every={"description": "As it was given; null: it goes by another rule"},
-        at={"description": "As it was given; null: it goes by another rule"},
+        every={
+            "description": "As it was given; null: it goes by another rule",
+            "type": ["number", "string", "null"],
+        },
+        at={
+            "description": "As it was given; null: it goes by another rule",
+            "anyOf": [TEXT, listed(TEXT), {"type": "null"}],
+        },
         timezone=TEXT,
-        dst=nullable(ANY_OBJECT),
+        dst=nullable(RULE["dst"]),
         starts_at=nullable(INSTANT),
         ends_at=nullable(INSTANT),
-        jitter={"description": "As it was given"},
-        calendar={"description": "As it was given"},
+        jitter={"description": "As it was given", "type": ["number", "string", "null"]},
+        calendar={**nullable(ANY_OBJECT), "description": "As it was given"},
         words={"type": "string", "description": "The rule, as one would say it"},
         job=nullable(ANY_OBJECT),
         workflow=nullable(record(name=TEXT, version=nullable(COUNT), input=ANY_OBJECT)),

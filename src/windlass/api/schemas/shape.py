@@ -12,7 +12,7 @@ Named = dict[str, Schema]  # by the name under which others refer to it
 INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 TEXT: Final[Schema] = {"type": "string"}
-ANY_OBJECT: Final[Schema] = {"type": "object"}
+ANY_OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 STATE: Final[Schema] = {"type": "string", "enum": list(STATES)}
 BREAKER: Final[Schema] = {"type": "string", "enum": ["closed", "open", "half_open"]}
 

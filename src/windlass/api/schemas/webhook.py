@@ -6,19 +6,20 @@ from typing import Final
 
 from windlass.api.query import id_schema
 from windlass.api.schemas.shape import (
-    ANY_OBJECT,
     BREAKER,
     COUNT,
     INSTANT,
     STATE,
     TEXT,
     Named,
+    Schema,
     listed,
     nullable,
     record,
     ref,
 )
 
+HEADERS: Final[Schema] = {"type": "object", "additionalProperties": TEXT}
 SCHEMAS: Final[Named] = {
     "Delivery": record(
         attempt=COUNT,
@@ -28,10 +29,10 @@ SCHEMAS: Final[Named] = {
         duration_ms=nullable({"type": "number"}),
         outcome=nullable(TEXT),
         status_code=nullable({"type": "integer"}),
-        error=nullable(ANY_OBJECT),
+        error=nullable(ref("Error")),
         method=nullable(TEXT),
-        request_headers=ANY_OBJECT,
-        response_headers=ANY_OBJECT,
+        request_headers=HEADERS,
+        response_headers=HEADERS,
         response_excerpt=nullable(TEXT),
         timings_ms={"type": "object", "additionalProperties": {"type": "number"}},
         address=nullable(TEXT),

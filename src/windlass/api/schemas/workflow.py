@@ -15,6 +15,7 @@ from windlass.api.schemas.shape import (
     listed,
     nullable,
     record,
+    ref,
 )
 from windlass.model.definition_schema import definition_schemas
 
@@ -44,19 +45,21 @@ def schemas(kinds: Collection[str]) -> Named:
         "created_at": INSTANT,
     }
     change = record(field=TEXT, **{"from": {}, "to": {}})
+    definitions = definition_schemas(kinds, "#/components/schemas/")
     return {
-        **definition_schemas(kinds, "#/components/schemas/"),
+        **definitions,
+        "DefinitionPut": {**definitions["Definition"], "required": ["steps"]},
         "WorkflowSummary": record(**summary),
-        "Workflow": record(**summary, definition=nullable(ANY_OBJECT)),
+        "Workflow": record(**summary, definition=nullable(ref("Definition"))),
         "WorkflowVersionSummary": record(**version),
-        "WorkflowVersion": record(**version, definition=ANY_OBJECT),
+        "WorkflowVersion": record(**version, definition=ref("Definition")),
         "WorkflowDraft": record(name=TEXT, version=COUNT, draft=ANY_OBJECT, changed_at=INSTANT),
         "WorkflowDiff": record(
             **{"from": COUNT, "to": COUNT},
             is_same=_FLAG,
             fields=listed(change),
-            added=listed(ANY_OBJECT),
-            removed=listed(ANY_OBJECT),
+            added=listed(ref("DefinitionStep")),
+            removed=listed(ref("DefinitionStep")),
             changed=listed(record(id=TEXT, fields=listed(change))),
             is_reordered=_FLAG,
         ),
