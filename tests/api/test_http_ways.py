@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.api.flows import publish
 from tests.api.served import Served
 from tests.engine.flow import noop
+from windlass.cli import compose
 
 
 async def test_head_is_answered_wherever_get_is(door: Served) -> None:
@@ -92,3 +94,9 @@ async def test_a_list_that_is_read_whole_has_pages_too(api: Served) -> None:
             break
         path = f"/v1/shards?limit=30&cursor={page['next_cursor']}"
     assert shards == list(range(64))
+
+
+def test_an_answer_is_not_held_back_for_an_acknowledgement() -> None:
+    """asyncio sets TCP_NODELAY on what it accepts only where the socket says that it is TCP."""
+    with compose.listen("127.0.0.1", 0) as taken:
+        assert taken.proto == socket.IPPROTO_TCP

@@ -129,7 +129,9 @@ def listen(host: str, port: int) -> socket.socket:
     From here on callers wait to be heard: let `open_door` follow.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
+    # caller's delayed acknowledgement of its head.
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))
