@@ -92,7 +92,12 @@ def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
     source = ROOT / "src"
     packaged = {path.relative_to(source).as_posix() for path in files(source)}
     assert "windlass/py.typed" in packaged
-    assert packaged - set(zipfile.ZipFile(wheel).namelist()) == set()
+    carried = set(zipfile.ZipFile(wheel).namelist())
+    assert packaged - carried == set()
+    assert {name.split("/")[0].partition("-")[0] for name in carried} == {"windlass"}
+    assert "windlass/bundled/benchmarks/__main__.py" in carried
+    told = zipfile.ZipFile(wheel).read(f"windlass-{windlass.__version__}.dist-info/METADATA")
+    assert b"Description-Content-Type: text/markdown" in told
 
 
 def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:

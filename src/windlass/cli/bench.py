@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
@@ -11,6 +14,7 @@ from windlass.cli.exits import BadUsage, Stopped
 app = App(name="bench", help="Measure this installation beside the bare limits of its servers.")
 
 
+_BUNDLED: Final = Path(__file__).parents[1] / "bundled"
 Quick = Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")]
 Only = Annotated[
     tuple[str, ...], Parameter(metavar="NAME", help="Measure this one alone; may be repeated.")
@@ -107,6 +111,10 @@ def door(*, quick: Quick = False, only: Only = ()) -> int:
 
 
 def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
+    if _BUNDLED.is_dir():  # an installed wheel; a checkout has them beside its source
+        sys.path.append(str(_BUNDLED))
+        known = os.environ.get("PYTHONPATH")  # for the processes that measure
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_BUNDLED), known)))
     try:
         from benchmarks.__main__ import SUITES
         from benchmarks.suite import bench

@@ -95,7 +95,7 @@ class EgressRefused(ClientConnectionError, OSError):
         super().__init__(
             errno.EACCES,
             f"{host} may not be reached: {why}; if it should be, add the address, its network or "
-            "the host to EGRESS_ALLOW",
+            "the host to WINDLASS_EGRESS_ALLOW",
         )
 
     def __str__(self) -> str:
@@ -165,8 +165,8 @@ def _read_entry(text: str) -> Network | str:
         except ValueError:
             return _plain(text).removeprefix("*")
     raise ValueError(
-        f"EGRESS_ALLOW: {text!r} is not a CIDR like 10.0.0.0/8, an address, or a host like "
-        "hooks.internal or *.internal"
+        f"WINDLASS_EGRESS_ALLOW: {text!r} is not a CIDR like 10.0.0.0/8, an address, or a host "
+        "like hooks.internal or *.internal"
     )
 
 
