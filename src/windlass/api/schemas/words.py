@@ -246,6 +246,8 @@ FIELDS: Final[dict[str, str]] = {
     "layout": "Where the canvas draws things; no part of the hash",
     "leader": "The node that leads; null: none does",
     "lease_until": "Until when it may act without renewing its lease",
+    "left": "How many were left as they are",
+    "left_jobs": "The first of those, each with the reason",
     "level": "How serious it is",
     "limit": "How many there may be",
     "loads": "Times an entry was read from PostgreSQL",
