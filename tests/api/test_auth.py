@@ -39,7 +39,8 @@ async def test_every_route_but_health_refuses_a_caller_without_a_key(door: Serve
                         assert problem["code"] == "unauthorized"
                     asked += 1
     assert asked > 50
-    assert keyless == ["/v1/jobs/{job_id}/complete", "/openapi.json", "/docs"]
+    explained = ["/problems", "/problems/{code}"]
+    assert keyless == ["/v1/jobs/{job_id}/complete", *explained, "/openapi.json", "/docs"]
 
 
 async def test_a_browser_can_open_the_documentation(door: Served) -> None:
