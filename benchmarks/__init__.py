@@ -26,6 +26,7 @@ and for Windlass itself:
     receiver.py receivers in processes of their own;  healthy.py  deliveries at a steady pace
     allowed.py  the settings of a node that may call them
     until.py    waiting for a fact in another process
+    mixed.py    load of every kind;  open_transactions.py  what a user may leave open beside it
     sweep.py    the figures of the sweep;  coordinators.py  dead ones and living ones in Redis
     refresh.py  the figures of refreshing executions;  executions.py  a million of them to refresh
     pinger.py   a process that pings Redis, and how long it waited;  prober.py  the same of a node

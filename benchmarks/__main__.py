@@ -7,6 +7,7 @@ import sys
 
 from benchmarks.cluster import CLUSTER
 from benchmarks.door import DOOR
+from benchmarks.held import HELD
 from benchmarks.jobs import JOBS
 from benchmarks.refresh import REFRESH
 from benchmarks.schedules import SCHEDULES
@@ -16,7 +17,7 @@ from benchmarks.sweep import SWEEP
 from benchmarks.webhooks import WEBHOOKS
 from benchmarks.workflows import WORKFLOWS
 
-SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, DOOR)
+SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, DOOR, HELD)
 NAMES = [name for suite in SUITES for name in suite.plan]
 assert len(set(NAMES)) == len(NAMES), "two figures of one name"
 

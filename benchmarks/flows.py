@@ -85,7 +85,7 @@ async def run_one_by_one(
 async def _start(database: Database, definition: dict[str, Any], count: int) -> None:
     read = trust_definition(definition)
     await publish(database, read, by=None)
-    await database.run("queue_ensure_many", ["default"])
+    await database.run("queue_ensure_many", ["default"], None)
     await database.run("queue_pause", "default", True)
     starts = [Start(workflow=read.name) for _ in range(count)]
     for first in range(0, count, BATCH):

@@ -58,8 +58,17 @@ SLOW_MICROS, SLOW_LOG_MAX = 100, 10_000
 # A door under siege: connections that say nothing, heads and batches of so many bytes; beside a few
 # callers who submit and think. Normal load alone is measured for this share of the siege's time.
 SIEGE_SILENT, SIEGE_HEAD_BYTES, SIEGE_BATCH_BYTES = 1_200, 100 * 1024 * 1024, 64 * 1024 * 1024
+SIEGE_NICENESS = 10
 CALLERS, CALLERS_THINK_SECONDS = 8, 0.02
 SIEGE_CALM_SHARE, SIEGE_SECONDS_MAX, SIEGE_LOOK_SECONDS = 0.3, 60.0, 0.2
+
+# Mixed load beside a transaction that is left open: callers of each kind, who rest between two asks
+# and wait so long for an end; schedules that fire each second meanwhile. The same load alone is
+# measured before and after each, for as long as that or for less.
+MIXED_CALLERS, MIXED_THINK_SECONDS, MIXED_WAIT_SECONDS = 4, 0.02, 10.0
+MIXED_SCHEDULES, MIXED_ALONE_SECONDS_MAX, MIXED_SECONDS_MAX = 4, 15.0, 60.0
+# How long whoever needed a row has, once it is free again.
+MIXED_HEAL_SECONDS_MAX = 60.0
 
 # A node that has just started is left alone for this long before it is called idle.
 SETTLE_SECONDS = 5.0
@@ -119,3 +128,4 @@ assert SCHEDULES_DUE_IN_SECONDS < CHILD_SECONDS_MAX
 # Schedules that fire every second while leaders are killed, and how long all of that may take.
 SCHEDULES_KILLED, SCHEDULE_KILLS_SECONDS_MAX = 10, 1_800.0
 assert SIEGE_SECONDS_MAX * (1 + SIEGE_CALM_SHARE) + READY_SECONDS_MAX < RUN_SECONDS_MAX
+assert MIXED_SECONDS_MAX + 2 * MIXED_WAIT_SECONDS < CHILD_SECONDS_MAX

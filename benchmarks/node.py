@@ -38,11 +38,12 @@ async def running(
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningNode]:
     """A node with the settings of somebody who set nothing but `settings`."""
-    flags = ["--database-url", dsn, "--redis-url", redis_url, "--roles", roles]
-    flags += ["--port", str(_free_port())]
+    flags = ["--roles", roles, "--port", str(_free_port())]
     flags += ["--app", app] if app is not None else []
     # A variable that is empty counts as not set: the shell's settings are not what we measure.
     environment = {name: "" for name in os.environ if name.startswith("WINDLASS_")}
+    # Not as flags, which everybody on the machine can read: there are passwords in them.
+    environment |= {"WINDLASS_DATABASE_URL": dsn, "WINDLASS_REDIS_URL": redis_url}
     environment |= settings or {}
     command = [*child.python("benchmarks.node"), *flags]
     async with child.serving(command, environment=environment, hush=CHATTER) as server:

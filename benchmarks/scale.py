@@ -56,6 +56,11 @@ class Scale:
     schedule_kills: int = 200
     # How long a door is under siege.
     siege_seconds: float = 60.0
+    # How long a transaction is left open beside load, of each kind and with a row of each table.
+    open_seconds: float = 60.0
+    open_names: tuple[str, ...] = ()  # of those alone; (): of all
+    # Transactions that enqueue a task, in each of three ways.
+    commits: int = 200
     # Tasks that do nothing, beside as many noop jobs.
     task_jobs: int = 60_000
     # Durable functions of ten steps: started at once, one by one, and those of the peer.
@@ -70,6 +75,7 @@ QUICK = Scale(
     rounds=1,
     drain_jobs=10_000,
     task_jobs=10_000,
+    commits=20,
     batches=2,
     requests=5_000,
     paced_jobs=250,
@@ -95,6 +101,7 @@ QUICK = Scale(
     steady_minutes=2,
     schedule_kills=10,
     siege_seconds=15.0,
+    open_seconds=5.0,
     durable_functions=1_000,
     durable_single_functions=300,
     durable_peer_functions=100,

@@ -24,10 +24,15 @@ class Suite:
     plan: Mapping[str, Callable[[Stage], Awaitable[list[Figure]]]]
 
 
-def bench(suite: Suite, *, is_quick: bool = False, only: Sequence[str] = ()) -> int:
-    """Measure, print the table, keep a whole run as the baseline; 1 when a figure does not hold."""
+def bench(
+    suite: Suite, *, is_quick: bool = False, only: Sequence[str] = (), scale: Scale | None = None
+) -> int:
+    """Measure, print the table, keep a whole run as the baseline; 1 when a figure does not hold.
+
+    `scale`: another than the whole or a quick look; nothing is kept then.
+    """
     assert set(only) <= set(suite.plan), f"not figures: {set(only) - set(suite.plan)}"
-    return uvloop.run(_bench(suite, QUICK if is_quick else FULL, list(only)))
+    return uvloop.run(_bench(suite, scale or (QUICK if is_quick else FULL), list(only)))
 
 
 async def _bench(suite: Suite, scale: Scale, only: list[str]) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
+import windlass
 from windlass.sdk.app import App
 
 app = App("benchmarks")
@@ -32,3 +34,27 @@ async def nothing_async() -> None:
 @app.task(isolate="process")
 def nothing_apart() -> None:
     pass
+
+
+@app.task
+async def stay(seconds: float) -> None:
+    """Says something of itself, and stays."""
+    windlass.current().log("here")
+    for done in range(10):
+        windlass.current().progress(done, 10)
+        await asyncio.sleep(seconds / 10)
+
+
+@app.task
+async def keep_open(seconds: float, *statements: str) -> None:
+    """Writes in its own transaction, and takes its time before that ends."""
+    session = windlass.current().db
+    for statement in statements:
+        await session.execute(statement)
+    await asyncio.sleep(seconds)
+
+
+@app.durable
+async def listen() -> None:
+    await windlass.step(keep, "here")
+    await windlass.wait_for("never")

@@ -36,10 +36,12 @@ COLUMNS = ("id", "name", "created_at", "changed_at", "next_at", "fire_at", "rule
 MADE_WITHIN = timedelta(minutes=1)
 NOW = "SELECT clock_timestamp()"
 FIRINGS = "SELECT schedule_id, instant, job_id FROM windlass.firing WHERE instant <= $1"
-# But those of instants that came later.
+# But those of instants that came later, and of queues that nothing is fired into.
 JOBS = """
-SELECT id FROM (SELECT id FROM windlass.job UNION ALL SELECT id FROM windlass.job_history) j
+SELECT id
+FROM (SELECT id, queue FROM windlass.job UNION ALL SELECT id, queue FROM windlass.job_history) j
 WHERE NOT EXISTS (SELECT FROM windlass.firing f WHERE f.job_id = j.id AND f.instant > $1)
+  AND queue = 'default'
 """
 LEFT = "SELECT EXISTS (SELECT FROM windlass.schedule WHERE paused_at IS NULL AND fire_at <= $1)"
 

@@ -1,6 +1,7 @@
 """A node beside callers who mean no good: does it live, does it grow, do the others get their turn?
 
-Normal callers are measured twice in each run, before the siege and during it, and read as a ratio.
+Normal callers are measured twice in each run, before the siege and during it, and read as a ratio;
+whoever asks `/health/live` asks both times.
 """
 
 from __future__ import annotations
@@ -59,25 +60,33 @@ async def _measure(kind: str, stage: Stage) -> Course:
     async with stage.database() as dsn, running(dsn, stage.redis_url) as node:
         calls = partial(Calls, address=node.address, headers=node.headers)
         await call(calls(seconds=1.0))  # opens connections and prepares statements
-        calm = await call(calls(seconds=seconds * SIEGE_CALM_SHARE))
+        calm, _ = await _watched(node, calls(seconds=seconds * SIEGE_CALM_SHARE))
         memory = asyncio.create_task(_most_memory(node))
         await asyncio.sleep(SIEGE_LOOK_SECONDS)
         siege = Siege(kind=kind, address=node.address, headers=node.headers, seconds=seconds)
         async with asyncio.TaskGroup() as meanwhile:
             laying = meanwhile.create_task(lay(siege))
-            calling = meanwhile.create_task(call(calls(seconds=seconds)))
-            probing = meanwhile.create_task(probe(Request(address=node.address, seconds=seconds)))
+            watching = meanwhile.create_task(_watched(node, calls(seconds=seconds)))
         memory.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await memory
-    live = probing.result()
+    besieged, live = watching.result()
     return Course(
         calm=calm,
-        besieged=calling.result(),
+        besieged=besieged,
         live=live,
         growth_mb=_grown.pop(node.pid),
         told=laying.result(),
     )
+
+
+async def _watched(node: RunningNode, calls: Calls) -> tuple[Called, Answers]:
+    """Normal callers, and somebody who asks whether the node lives."""
+    async with asyncio.TaskGroup() as meanwhile:
+        calling = meanwhile.create_task(call(calls))
+        asked = Request(address=node.address, seconds=calls.seconds)
+        probing = meanwhile.create_task(probe(asked))
+    return calling.result(), probing.result()
 
 
 _grown: dict[int, float] = {}

@@ -119,7 +119,7 @@ async def redis(url: str) -> AsyncIterator[Redis]:
 
 @asynccontextmanager
 async def without_autovacuum(stage: Stage) -> AsyncIterator[asyncpg.Connection]:
-    async with inside.connected(stage.bare_dsn) as connection:
+    async with inside.connected(stage.servers.admin_url(stage.bare_dsn)) as connection:
         await connection.execute("ALTER SYSTEM SET autovacuum = off")
         await connection.execute("SELECT pg_reload_conf()")
         try:

@@ -99,7 +99,7 @@ class Field:
 
     database: str
     owner: asyncpg.Connection  # to write with
-    eye: asyncpg.Connection  # in another database
+    eye: asyncpg.Connection  # in another database, as the superuser
     redis: Any
 
     async def used(self) -> Used:
@@ -154,7 +154,7 @@ async def figures(stage: Stage) -> list[Figure]:
         async with two_nodes(stage, dsn) as nodes:
             ids = [row["id"] for row in await field.owner.fetch("SELECT id FROM windlass.numbered")]
             counts = await field.mark(ids)
-            await field.owner.execute("CHECKPOINT")
+            await field.eye.execute("CHECKPOINT")
             before = await field.used()
             seconds = await field.refreshed(counts)
             after = await field.used()
@@ -198,7 +198,7 @@ async def measure_bare(field: Field) -> float:
     await field.owner.execute(COPY)
     await field.owner.execute(COPY_ROWS)
     await field.owner.execute("VACUUM ANALYZE windlass.bare")
-    await field.owner.execute("CHECKPOINT")
+    await field.eye.execute("CHECKPOINT")
     started = monotonic()
     await field.owner.execute(BARE)
     seconds = monotonic() - started
@@ -219,7 +219,8 @@ async def opened(stage: Stage, dsn: str) -> AsyncIterator[Field]:
     owner = await asyncpg.connect(
         dsn, timeout=READY_SECONDS_MAX, command_timeout=REFRESH_RUN_SECONDS_MAX
     )
-    eye = await asyncpg.connect(stage.bare_dsn, timeout=READY_SECONDS_MAX)
+    elsewhere = stage.servers.admin_url(stage.bare_dsn)
+    eye = await asyncpg.connect(elsewhere, timeout=READY_SECONDS_MAX)
     redis = Redis.from_url(stage.redis_url)
     try:
         await redis.flushall()

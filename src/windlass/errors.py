@@ -55,6 +55,13 @@ class MalformedBody(InvalidInput):
     status = 400
 
 
+class BadHeader(InvalidInput):
+    """A header cannot be understood, or says something that this route does not heed."""
+
+    code = "bad_header"
+    status = 400
+
+
 class BodyTooLarge(WindlassError):
     """The body is larger than this route takes; send less, or in pieces."""
 
@@ -91,6 +98,40 @@ class Conflict(WindlassError):
 
     code = "conflict"
     status = 409
+
+
+class PreconditionFailed(Conflict):
+    """It is not as If-Match or If-None-Match says; nothing was changed. Read it again, then send
+    the ETag you got."""
+
+    code = "precondition_failed"
+    status = 412
+
+    def __init__(self, *, noun: str, name: str, header: str, etag: str | None) -> None:
+        self.noun, self.name, self.header = noun, name, header
+        self.etag = etag  # that it has now; None: there is no such thing
+        if header == "If-None-Match":
+            said = (
+                f"there is a {noun} {name!r} that {header} rules out; to change it, read it and "
+                "send the ETag you got as If-Match"
+            )
+        elif etag is None:
+            said = f"there is no {noun} {name!r}, and {header} wants one; leave it out to make it"
+        else:
+            said = (
+                f"{noun} {name!r} was changed after the ETag in {header}; read it again, then send "
+                "the ETag you got"
+            )
+        super().__init__(said)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "noun": self.noun,
+            "name": self.name,
+            "etag": self.etag,
+            "errors": [{"pointer": self.header, "detail": str(self)}],
+        }
 
 
 class NotAwaiting(Conflict):

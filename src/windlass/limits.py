@@ -45,8 +45,12 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 BATCH_BODY_BYTES_MAX = 64 * 1024 * 1024
 JSON_DEPTH_MAX = 64
 BATCH_JOBS_MAX = 10_000
+# Jobs that one hint names; who has more gives several.
+HINT_JOBS_MAX = 1_000
+assert HINT_JOBS_MAX <= BATCH_JOBS_MAX
 NAME_CHARS_MAX = 128
 KEY_CHARS_MAX = 256
+ETAGS_MAX, ETAG_CHARS_MAX = 32, 64  # of one If-Match or If-None-Match
 TAGS_MAX, TAG_CHARS_MAX = 32, 128
 PARENTS_MAX = 1_000
 assert INPUT_BYTES_MAX < BODY_BYTES_MAX < BATCH_BODY_BYTES_MAX
@@ -151,6 +155,9 @@ ENQUEUE_BATCH_MAX = 500
 ENQUEUE_LOCK_SECONDS, ENQUEUE_PART_LOCK_SECONDS = 0.05, 0.005
 ENQUEUE_HELD_LOCK_SECONDS, ENQUEUE_HELD_SECONDS, ENQUEUE_HELD_MAX = 0.2, 5.0, 1_000
 assert ENQUEUE_PART_LOCK_SECONDS < ENQUEUE_LOCK_SECONDS < ENQUEUE_HELD_LOCK_SECONDS
+ENQUEUE_LOCK_MS = round(ENQUEUE_LOCK_SECONDS * 1000)
+ENQUEUE_PART_LOCK_MS = round(ENQUEUE_PART_LOCK_SECONDS * 1000)
+assert ENQUEUE_PART_LOCK_MS > 0, "0 would be for ever"
 assert ENQUEUE_HELD_LOCK_SECONDS < 1.0, "PostgreSQL takes it for a deadlock then, and chooses"
 ENQUEUE_HELD_REST_SECONDS, ENQUEUE_HELD_REST_SECONDS_MAX = 0.02, 0.5
 assert ENQUEUE_HELD_REST_SECONDS < ENQUEUE_HELD_REST_SECONDS_MAX < ENQUEUE_HELD_SECONDS
@@ -190,8 +197,15 @@ assert POLL_BUSY_SECONDS < POLL_IDLE_SECONDS <= POLL_HINTED_SECONDS
 # A peek is followed by a rest of at least this many times its own duration.
 PEEK_REST_FACTOR = 20
 
+# Whoever asks something of a job, an execution or a lock by its name waits so long for one that
+# somebody holds, and is told to come again.
+ASKED_LOCK_SECONDS = 2.0
+
 # Deadlines of calls to the parts around us.
 DATABASE_CALL_SECONDS = 30.0
+# So much longer the answer is waited for: that a statement took too long PostgreSQL says itself,
+# and then it is known that nothing came of it. Our own clock is for a server that says nothing.
+DATABASE_ANSWER_SECONDS = 5.0
 assert UNHEARD_SECONDS > 2 * DATABASE_CALL_SECONDS
 DATABASE_CONNECT_SECONDS = 10.0
 # A replica for lists: how far it may be behind, how often that is looked at, and how long nobody
@@ -203,7 +217,7 @@ assert REPLICA_CONNECT_SECONDS < DATABASE_CONNECT_SECONDS
 # A claim whose answer was lost may still be on its way to its commit: it is looked for this often,
 # until no statement can be.
 DOUBT_LOOK_SECONDS, DOUBT_SECONDS = 0.5, 40.0
-assert DOUBT_SECONDS > DATABASE_CALL_SECONDS
+assert DOUBT_SECONDS > DATABASE_CALL_SECONDS + DATABASE_ANSWER_SECONDS
 FASTLANE_CALL_SECONDS = 0.05
 FASTLANE_CONNECT_SECONDS = 0.5
 
@@ -266,6 +280,8 @@ assert 6 * SECRET_BYTES_MAX < SECRET_BODY_BYTES_MAX, "each character may come as
 SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
 assert SECRET_OVERLAP_SECONDS <= SECRET_OVERLAP_SECONDS_MAX
 SECRET_KEYS_MAX = 8
+# The targets that a secret may go to; 0018_secret_binding.sql has the same.
+SECRET_HOSTS_MAX = 50
 SECRET_BATCH_MAX = 200
 # A node believes what it read of a secret for so long; longer only while PostgreSQL is away.
 SECRET_KEPT_SECONDS, SECRET_KEPT_AWAY_SECONDS = 5.0, 60.0
@@ -358,9 +374,10 @@ assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take
 EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
 EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
 EXPRESSION_WORK_MAX, EXPRESSION_CACHE_MAX = 400_000, 10_000
-# So much of it is done on the loop for one transaction, the rest in a thread (engine.turn_apart). A
-# transaction that other executions share is given up beyond the second, and tried with fewer of
-# them; what one execution decides at once may be no more than the third.
+# So much of it is done on the loop for one execution, and before others have their turn there; the
+# rest in a process (engine.evaluator). A transaction that other executions share is given up beyond
+# the second, and tried with fewer of them; what one execution decides at once may be no more than
+# the third.
 EXPRESSION_QUICK_WORK_MAX = 20_000
 EXPRESSION_BATCH_WORK_MAX, EXPRESSION_EXECUTION_WORK_MAX = 1_000_000, 4_000_000
 assert EXPRESSION_QUICK_WORK_MAX < EXPRESSION_WORK_MAX < EXPRESSION_BATCH_WORK_MAX
@@ -380,11 +397,22 @@ PATTERN_CHEAP_COST_MAX, PATTERNS_CHEAP_KEPT_MAX, PATTERNS_COSTLY_KEPT_MAX = 100,
 assert PATTERN_CHEAP_COST_MAX < PATTERN_COST_MAX < DEFINITION_PATTERNS_COST_MAX
 assert DEFINITION_PATTERNS_COST_MAX <= PATTERN_COST_MAX * PATTERNS_COSTLY_KEPT_MAX
 # What checking a value may be (model.json_schema; a unit is one or two microseconds, the largest
-# input has half a million values); and so much of it is done on the loop, the rest in a thread.
-SCHEMA_WORK_MAX, SCHEMA_QUICK_WORK_MAX = 600_000, 4_000
+# input has half a million values); and so much of it is done on the loop, the rest in a process.
+SCHEMA_WORK_MAX, SCHEMA_QUICK_WORK_MAX = 600_000, 2_000
 # Of a job of a plugin's kind, which is always checked on the loop, by a schema of the plugin's.
 SCHEMA_JOB_WORK_MAX = 200_000
 assert SCHEMA_QUICK_WORK_MAX < SCHEMA_JOB_WORK_MAX < SCHEMA_WORK_MAX
+# The process that evaluates what is more (engine.evaluator). It may take so much of memory, so long
+# for an answer, and leaves when nobody asked for so long; it keeps so many compiled steps.
+EVALUATOR_BYTES_MAX, EVALUATION_SECONDS, EVALUATOR_IDLE_SECONDS = 1024 * 1024 * 1024, 20.0, 60.0
+# When it fails, the node evaluates by itself for so long.
+EVALUATOR_NICENESS, EVALUATOR_REST_SECONDS = 5, 10.0
+EVALUATION_KEPT_MAX, EVALUATION_KEPT_BYTES_MAX = 64, 16 * 1024
+# Starts and answers that wait for it, of a whole node and of one caller; more get 503.
+EVALUATIONS_MAX, EVALUATIONS_OF_ONE_MAX = 32, 16
+assert EVALUATIONS_OF_ONE_MAX < EVALUATIONS_MAX, "one caller leaves room for another"
+assert EVALUATOR_BYTES_MAX > 100 * INPUT_BYTES_MAX
+assert 2 * EVALUATION_SECONDS < 60, "the transaction that waits is not given up meanwhile"
 # A template: its expressions, which share one evaluation's work, and what it may be filled to.
 TEMPLATE_EXPRESSIONS_MAX, TEMPLATE_BYTES_MAX = 1_000, INPUT_BYTES_MAX
 assert TEMPLATE_BYTES_MAX <= RESULT_BYTES_MAX, "`transform` makes a result of it"
@@ -436,6 +464,8 @@ assert SHARD_LEASE_SHARE * LEASE_SECONDS + HEARTBEAT_SECONDS < LEASE_SECONDS
 # Thousands of marks take their time, and nobody waits for them: a call may take longer than others.
 REFRESH_CALL_SECONDS = 0.5
 assert FASTLANE_CALL_SECONDS < REFRESH_CALL_SECONDS <= FASTLANE_CONNECT_SECONDS
+# One whose row somebody holds is tried again after a growing rest, of so long at most.
+REFRESH_HELD_SECONDS_MAX = 5.0
 # How often an execution is tried again at once whose fence was lost.
 REFRESH_TRIES = 3
 # Marks in Redis that nobody came for go by themselves; in a process they are bounded. The net finds

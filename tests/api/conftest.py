@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack
+from typing import Protocol
 
 import pytest
 
@@ -12,7 +13,9 @@ from tests.api.served import Served, serve
 from windlass.config import Settings
 from windlass.testing.servers import PrivateServers
 
-Serve = Callable[[Settings], Awaitable[Served]]
+
+class Serve(Protocol):
+    def __call__(self, settings: Settings, /, *, is_keyless: bool = False) -> Awaitable[Served]: ...
 
 
 @pytest.fixture
@@ -20,9 +23,10 @@ async def serve_with(servers: PrivateServers, database_url: str) -> AsyncIterato
     """Serves the API with the given settings for as long as the test runs."""
     async with AsyncExitStack() as stack:
 
-        async def start(settings: Settings) -> Served:
+        async def start(settings: Settings, *, is_keyless: bool = False) -> Served:
+            redis_url = servers.redis_of(database_url)
             return await stack.enter_async_context(
-                serve(database_url, servers.redis_of(database_url), settings)
+                serve(database_url, redis_url, settings, is_keyless=is_keyless)
             )
 
         yield start

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import aiohttp
@@ -38,6 +38,8 @@ from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
 from windlass.store.database import Database
 from windlass.strategies.checks import INPUT_CHECKS
+
+KEY: Final = "0f" * 32
 
 
 @dataclass(slots=True)
@@ -90,7 +92,12 @@ async def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
 
 
 @asynccontextmanager
-async def serve(database_url: str, redis_url: str, settings: Settings) -> AsyncIterator[Served]:
+async def serve(
+    database_url: str, redis_url: str, settings: Settings, *, is_keyless: bool = False
+) -> AsyncIterator[Served]:
+    """With a key for secrets, unless the test is about having none."""
+    if settings.secret_key is None and not is_keyless:
+        settings = replace(settings, secret_key=KEY)
     database = Database(database_url, application="windlass test api")
     lane = FastLane(redis_url)
     await database.open()

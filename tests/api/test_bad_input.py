@@ -251,6 +251,27 @@ async def test_a_parameter_that_cannot_be_taken_is_named(
         assert pointer in pointers(await answer.json(content_type=None))
 
 
+@pytest.mark.parametrize(
+    ("path", "wrong", "right"),
+    [
+        ("/v1/jobs", "since", "finished_after or created_after"),
+        ("/v1/executions", "until", "finished_before or created_before"),
+        ("/v1/dead-letters", "since", "finished_after"),
+        ("/v1/dead-letters", "until", "finished_before"),
+        ("/v1/events", "since", "created_after"),
+    ],
+)
+async def test_another_word_for_a_range_of_time_is_refused_with_ours(
+    door: Served, path: str, wrong: str, right: str
+) -> None:
+    problem = await door.get(f"{path}?{wrong}=2026-01-01T00:00:00Z", 422)
+    assert f"say {right}; " in problem["errors"][0]["detail"]
+    if path == "/v1/dead-letters":
+        body = {"filter": {wrong: "2026-01-01T00:00:00Z"}}
+        problem = await door.post("/v1/dead-letters/discard", body, 422)
+        assert f"say {right}; " in problem["errors"][0]["detail"]
+
+
 async def test_a_cursor_of_another_list_is_refused(api: Served) -> None:
     await api.submit()
     await api.submit()
@@ -287,7 +308,8 @@ CHOICES: list[tuple[Any, str]] = [
     ({"ids": [GHOST], "filter": {}}, ""),
     ({"filter": None}, "/filter"),
     ({"filter": {"state": "dead"}}, "/filter/state"),
-    ({"filter": {"since": "noon"}}, "/filter/since"),
+    ({"filter": {"finished_after": "noon"}}, "/filter/finished_after"),
+    ({"filter": {"since": "2026-01-01T00:00:00Z"}}, "/filter/since"),
     ({"filter": {"cause": "\x00"}}, "/filter/cause"),
 ]
 

@@ -59,6 +59,19 @@ async def test_the_token_may_stand_in_the_head_of_the_request(
     assert answer["state"] == "succeeded"
 
 
+async def test_an_answer_is_repeated_to_whoever_shows_the_token_again(
+    api: Served, node: ActingNode
+) -> None:
+    job = await hand_over(api, node)
+    path, body = f"/v1/jobs/{job}/complete", {"state": "succeeded"}
+    shown = {"Authorization": f"Bearer {TOKEN}", "Idempotency-Key": "k"}
+    first = await api.post(path, body, headers=shown)
+    assert await api.post(path, body, headers=shown) == first
+    for head in ("", "Bearer a guess"):
+        others = {**shown, "Authorization": head}
+        assert "state" not in await api.post(path, body, 422, headers=others)
+
+
 async def test_a_failure_is_retried_and_says_when(api: Served, node: ActingNode) -> None:
     job = await hand_over(api, node, retry={"initial": "1h", "max": "1h", "jitter": False})
     answer = await say(

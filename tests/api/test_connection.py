@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,11 +12,12 @@ import pytest
 
 from tests.api.conftest import Serve
 from tests.api.raw import SURE_SECONDS, exchange, statuses, wire
-from tests.api.served import Served
+from tests.api.served import Served, until
 from windlass.api.connection import Patience
 from windlass.api.connections import Connections, address_of, ask_for_descriptors, places
 from windlass.api.serve import Front, Serving
 from windlass.cli import compose
+from windlass.clock import monotonic
 from windlass.config import Settings
 from windlass.limits import (
     BATCH_BODY_BYTES_MAX,
@@ -169,6 +171,24 @@ async def test_only_http_of_our_version_is_spoken(
     assert statuses(await exchange(starting, request_)) == [status]
 
 
+async def test_who_asks_before_the_body_and_is_refused_is_not_heard_any_more(
+    serve_with: Serve,
+) -> None:
+    api = await serve_with(Settings())
+    async with wire(api.url) as stranger:
+        await stranger.send(HEAD + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+        assert statuses(await stranger.answer()) == [401]
+        await stranger.send(b"x" + GET + b"\r\n")
+        assert await stranger.all() == b"", "it was the body, or somebody's next request"
+    async with wire(api.url) as known:
+        body = b'{"kind": "noop"}'
+        head = f"Authorization: Bearer {api.key}\r\nContent-Length: {len(body)}\r\n".encode()
+        await known.send(HEAD + head + b"Expect: 100-continue\r\n\r\n")
+        assert statuses(await known.answer()) == [100]
+        await known.send(body + GET + CLOSED + b"\r\n")
+        assert statuses(await known.all()) == [201, 200]
+
+
 async def test_header_lines_after_the_body_are_refused(serve_with: Serve) -> None:
     api = await serve_with(Settings())
     body = b"11\r\n" + b'{"kind": "noop" }' + b"\r\n"
@@ -240,6 +260,20 @@ async def test_a_head_of_a_hundred_megabytes_takes_no_memory(starting: str) -> N
             sent += len(line)
     assert sent < 16 * 1024 * 1024, "it was cut off long before"
     assert await lives(starting)
+
+
+async def test_who_goes_on_sending_after_a_refusal_is_not_read_and_not_back_at_once() -> None:
+    connections, patience = Connections(8), Patience(linger_seconds=1.0)
+    async with served(connections=connections, patience=patience) as (url, _), wire(url) as there:
+        sent, began, piece = 0, monotonic(), b"a" * 65536
+        await there.send(GET + b"X: ")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await there.send(piece)
+                sent += len(piece)
+        assert monotonic() - began > 0.5, "it was kept"
+        assert sent < 16 * 1024 * 1024, "what the system holds for both sides"
+        await until(lambda: len(connections) == 0, seconds=60)
 
 
 async def test_requests_in_a_row_are_answered_in_order_and_only_so_many(starting: str) -> None:

@@ -127,15 +127,36 @@ async def test_everything_that_failed_at_a_target_since_an_instant_is_replayed(
     at_shop = [await bury_at(api, node, "shop.example") for _ in range(2)]
     elsewhere = await bury_at(api, node, "other.example")
     since = (await api.get(f"/v1/jobs/{at_shop[0]}"))["finished_at"]
-    query = f"target=SHOP.example&since={quote(since)}"
+    query = f"target=SHOP.example&finished_after={quote(since)}"
     found = (await api.get(f"/v1/dead-letters?{query}"))["data"]
     assert [job["id"] for job in found] == at_shop[::-1]
-    which = {"filter": {"target": "shop.example:443", "since": since}}
+    which = {"filter": {"target": "shop.example:443", "finished_after": since}}
     assert await api.post("/v1/dead-letters/replay", which) == ALL | {"replayed": 2}
     states = [(await api.get(f"/v1/jobs/{job}"))["state"] for job in (before, *at_shop, elsewhere)]
     assert states == ["dead", "queued", "queued", "dead"]
     refused = await api.post("/v1/dead-letters/replay", {"filter": {"target": "a b"}}, 422)
     assert refused["errors"][0]["pointer"] == "/filter/target"
+
+
+async def test_two_ranges_of_time_that_meet_share_no_dead_letter_and_leave_none_out(
+    api: Served, node: ActingNode
+) -> None:
+    jobs = [await bury_at(api, node, "shop.example") for _ in range(3)]
+    at = quote((await api.get(f"/v1/jobs/{jobs[1]}"))["finished_at"])
+
+    async def found(path: str, query: str) -> list[str]:
+        return [job["id"] for job in (await api.get(f"{path}?{query}"))["data"]]
+
+    for path in ("/v1/dead-letters", "/v1/jobs"):
+        assert await found(path, f"finished_after={at}") == [jobs[2], jobs[1]]
+        assert await found(path, f"finished_before={at}") == [jobs[0]]
+        assert await found(path, f"finished_after={at}&finished_before={at}") == []
+    dead = await api.get(f"/v1/jobs/{jobs[1]}")
+    path = "/v1/dead-letters/discard"
+    earlier = {"filter": {"finished_before": dead["finished_at"]}}
+    assert await api.post(path, earlier) == ALL | {"discarded": 1}
+    later = {"filter": {"finished_after": dead["finished_at"]}}
+    assert await api.post(path, later) == ALL | {"discarded": 2}
 
 
 async def test_a_filter_that_matches_more_than_one_call_takes_says_so(

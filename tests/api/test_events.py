@@ -143,6 +143,16 @@ async def test_a_follower_hears_only_what_it_asked_for(api: Served, node: Acting
     assert (ended["job_id"], ended["type"]) == (other["id"], "finished")
 
 
+async def test_every_stream_carries_its_own_request_id_and_no_other(api: Served) -> None:
+    seen = set()
+    for _ in range(3):
+        async with api.client.get(api.url + "/v1/events/stream") as answer:
+            assert answer.status == 200
+            (its_own,) = answer.headers.getall("X-Request-Id")
+            seen.add(its_own)
+    assert len(seen) == 3
+
+
 async def test_a_silent_stream_says_that_it_is_there_and_ends_with_a_drain(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,9 +210,11 @@ async def test_the_list_of_events_pages_through_everything_once(
     finished = (await api.get("/v1/events?type=finished&limit=500"))["data"]
     assert len(finished) == 20
     since = finished[-1]["at"]
-    assert {e["at"] >= since for e in (await api.get(f"/v1/events?since={since}"))["data"]} == {
-        True
-    }
+    later = (await api.get(f"/v1/events?created_after={since}&limit=500"))["data"]
+    earlier = (await api.get(f"/v1/events?created_before={since}&limit=500"))["data"]
+    assert {event["at"] >= since for event in later} == {True}
+    assert {event["at"] < since for event in earlier} == {True}
+    assert [event["id"] for event in (*earlier, *later)] == ids
 
 
 async def test_an_event_whose_transaction_stayed_open_for_longer_than_looks_go_back_is_told(

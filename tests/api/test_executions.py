@@ -6,9 +6,13 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.api.flows import bring_up_to_date, by_hand, publish, read, start
 from tests.api.served import Served, until
 from tests.engine.flow import FAILS, noop
+from tests.engine.stopped import stopped_evaluator
+from windlass.engine import turn_apart
 
 CHAIN = [noop("first"), noop("second", "first")]
 SHOWN = {
@@ -115,6 +119,12 @@ async def test_a_list_shows_only_what_was_asked_for(api: Served) -> None:
     instant = before.strftime("%Y-%m-%dT%H:%M:%SZ")
     assert len(await found(f"created_after={instant}")) == 2
     assert await found(f"created_before={instant}") == []
+    made = (await api.get(f"/v1/executions/{two['id']}"))["created_at"]
+    assert await found(f"created_after={made}") == [two["id"]]
+    assert await found(f"created_before={made}") == [one["id"]]
+    ended = (await api.get(f"/v1/executions/{one['id']}"))["finished_at"]
+    assert await found(f"finished_after={ended}") == [one["id"]]
+    assert await found(f"finished_before={ended}") == []
 
 
 async def test_what_is_no_execution_is_refused_clearly(api: Served) -> None:
@@ -194,3 +204,23 @@ async def test_a_job_says_which_step_it_is(api: Served) -> None:
     [job] = (await api.get(f"/v1/jobs?execution_id={made['id']}"))["data"]
     assert (job["step"], job["item"], job["execution_id"]) == ("first", None, made["id"])
     assert (await api.submit())["step"] is None
+
+
+async def test_who_finds_no_place_for_a_heavy_start_is_told_when_to_come_again(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 1)
+    await publish(api, CHAIN, inputs={"properties": {"list": {"uniqueItems": True}}})
+    path, heavy = "/v1/workflows/flow/executions", {"input": {"list": list(range(20_000))}}
+    async with stopped_evaluator():
+        first = asyncio.create_task(api.post(path, heavy, 201))
+        await until(lambda: len(turn_apart.WAITING) == 1, seconds=60)
+        key = {"Idempotency-Key": "again"}
+        async with api.client.post(api.url + path, json=heavy, headers=key) as answer:
+            assert answer.status == 503
+            assert answer.headers["Retry-After"] == "1"
+            assert (await answer.json(content_type=None))["code"] == "evaluations_full"
+        await api.post(path, {"input": {"list": [1, 2]}}, 201)
+        await api.get("/health/live")
+    await first
+    await api.post(path, heavy, 201, headers=key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.api.acting_node import ActingNode
+from tests.api.conftest import Serve
 from tests.api.served import Served, serve
 from tests.engine.hands import sql
 from windlass.config import Settings
@@ -26,6 +27,25 @@ async def test_a_node_that_is_well_says_so(patient_lane: None, api: Served) -> N
     assert health["redis"]["ms"] >= 0
     assert (await api.get("/health/ready"))["status"] == "ok"
     assert (await api.get("/health/live")) == {"status": "ok"}
+
+
+async def test_a_node_that_cannot_sign_says_so_and_takes_no_webhooks(serve_with: Serve) -> None:
+    keyless = await serve_with(Settings(auth="off"), is_keyless=True)
+    health = await keyless.get("/health")
+    assert (health["status"], health["degraded"]) == ("degraded", ["signing_off"])
+    hook = {"kind": "http", "input": {"url": "https://shop.example/"}}
+    again = {"Idempotency-Key": "k"}
+    for path, body in (("/v1/jobs", hook), ("/v1/jobs/batch", {"jobs": [{"kind": "noop"}, hook]})):
+        refused = await keyless.post(path, body, 409, headers=again)
+        assert refused["code"] == "signing_unavailable"
+        assert "WINDLASS_SECRET_KEY" in refused["detail"]
+        assert "openssl rand -base64 32" in refused["detail"]
+    assert (await keyless.get("/v1/jobs"))["data"] == []
+    await keyless.submit()
+    switched_off = await serve_with(Settings(auth="off", sign_webhooks="off"), is_keyless=True)
+    assert (await switched_off.get("/health"))["degraded"] == []
+    # The refusal has taken no key.
+    await switched_off.post("/v1/jobs", hook, 201, headers=again)
 
 
 async def test_a_draining_node_is_not_ready_and_yet_alive(api: Served) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, until
+from windlass.limits import HINT_JOBS_MAX
 from windlass.model.outcome import Failed
 
 # Shown by the node's clock when answered, by the database's when read.
@@ -128,7 +131,7 @@ async def test_a_list_answers_what_was_asked_for(api: Served, node: ActingNode) 
     assert await found("state=queued,dead&tag=red") == [mail["id"]]
     assert await found(f"execution_id=exe_{'0' * 32}") == []
     read = await api.get(f"/v1/jobs/{wait['id']}")
-    assert await found(f"created_after={read['created_at']}") == []
+    assert await found(f"created_after={read['created_at']}") == [wait["id"]]
     assert await found(f"created_before={read['created_at']}") == [mail["id"]]
 
 
@@ -215,6 +218,32 @@ async def test_promoting_a_job_that_is_due_tells_the_nodes_of_it(api: Served) ->
     before = await api.get(f"/v1/jobs/{made}")
     assert (await api.post(f"/v1/jobs/{made}/promote"))["run_at"] == before["run_at"]
     assert ("quiet", 1) in heard
+
+
+async def test_a_hint_names_the_lines_of_jobs_that_came_by_sql_and_changes_nothing(
+    api: Served,
+) -> None:
+    heard: dict[tuple[str, int], datetime] = {}
+    api.parts.announcer.on_line(heard.__setitem__)
+    jobs = [
+        {"kind": "noop", "queue": "hinted"},
+        {"kind": "noop", "queue": "hinted", "priority": "high", "delay": "1h"},
+    ]
+    async with api.database.side() as connection:
+        made = [
+            await connection.fetchval("SELECT windlass.enqueue($1::text::jsonb)", json.dumps(job))
+            for job in jobs
+        ]
+    await api.post("/v1/jobs/hint", {"ids": [*made, "job_" + "0" * 32]}, 204)
+    shown = [await api.get(f"/v1/jobs/{job_id}") for job_id in made]
+    due = [datetime.fromisoformat(job["run_at"]) for job in shown]
+    assert heard == {("hinted", 1): due[0], ("hinted", 2): due[1]}
+    assert [job["state"] for job in shown] == ["queued", "queued"]
+    refused: list[Any] = [{}, [], *({"ids": wrong} for wrong in ([], made[0], [1], None))]
+    for wrong in [*refused, {"ids": made, "of": 1}]:
+        await api.post("/v1/jobs/hint", wrong, 422)
+    many = ["job_" + "0" * 32] * (HINT_JOBS_MAX + 1)
+    await api.post("/v1/jobs/hint", {"ids": many}, 422)
 
 
 async def test_a_delayed_job_is_promoted(api: Served, node: ActingNode) -> None:

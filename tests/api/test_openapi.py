@@ -47,7 +47,13 @@ parameters = {{ "query.wait" = "10ms" }}
 [[operations]]
 include-path-regex = "^/v1/({"|".join(MAY_REFUSE)})$"
 [operations.checks.positive_data_acceptance]
-expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429"]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "422", "429"]
+
+# Nobody can guess an ETag.
+[[operations]]
+include-path-regex = "^/v1/(queues|secrets)/[^/]+$"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "429"]
 """
 
 

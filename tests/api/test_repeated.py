@@ -6,13 +6,20 @@ import asyncio
 from typing import Any
 
 import pytest
+from litestar import Request
 
 from tests.api.flows import bring_up_to_date, by_hand, publish, read, start
 from tests.api.served import Served
 from tests.engine.flow import noop
+from windlass.api.caller import enter
+from windlass.api.idempotency import repeatable
+from windlass.api.reply import json_reply
+from windlass.api.route import Call, Route
 from windlass.engine import once
 from windlass.engine.once import take_answer
 from windlass.engine.request import Idempotency
+from windlass.errors import NotFound
+from windlass.store.database import Unknown
 
 KEY = {"Idempotency-Key": "order-42"}
 
@@ -92,6 +99,60 @@ async def test_one_whose_answer_nobody_knows_is_not_done_again(
         await take_answer(api.database, mark)
     said = await api.post("/v1/queues/mail/pause", status=409, headers=KEY)
     assert said["code"] == "answer_unknown"
+
+
+@pytest.mark.parametrize("matters_twice", [True, False])
+async def test_what_may_have_been_done_is_not_done_again_where_that_matters(
+    api: Served, monkeypatch: pytest.MonkeyPatch, matters_twice: bool
+) -> None:
+    """The connection broke after the commit, when the answer was read."""
+    monkeypatch.setattr(once, "ANSWER_WAIT_SECONDS", 0.0)
+    troubles: list[Exception] = [NotFound("queue", "mail"), Unknown("the connection broke")]
+    performed = 0
+
+    async def perform(_request: Call, _query: dict[str, Any]) -> Any:
+        nonlocal performed
+        performed += 1
+        if troubles:
+            raise troubles.pop(0)
+        return json_reply({})
+
+    route = repeatable(
+        Route(
+            method="POST",
+            path="/v1/again",
+            handle=perform,
+            summary="",
+            tag="",
+            matters_twice=matters_twice,
+            answers={},
+        ),
+        api.database,
+    )
+    with pytest.raises(NotFound):
+        await route.handle(_call(), {})
+    with pytest.raises(Unknown):
+        await route.handle(_call(), {})
+    if matters_twice:
+        with pytest.raises(once.AnswerUnknown):
+            await route.handle(_call(), {})
+    else:
+        await route.handle(_call(), {})
+    assert performed == (2 if matters_twice else 3)
+
+
+def _call() -> Call:
+    headers = [(name.lower().encode(), text.encode()) for name, text in KEY.items()]
+    scope: Any = {"type": "http", "method": "POST", "path": "/v1/again", "headers": headers}
+    enter(scope)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Any) -> None:
+        raise AssertionError("nobody listens")
+
+    return Request(scope, receive, send)
 
 
 async def _sql(api: Served, text: str) -> list[Any]:

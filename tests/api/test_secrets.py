@@ -12,13 +12,18 @@ from standardwebhooks import Webhook
 from tests.api.conftest import Serve
 from tests.api.served import Served
 from windlass.config import Settings
-from windlass.limits import SECRET_BODY_BYTES_MAX, SECRET_BYTES_MAX, SECRET_OVERLAP_SECONDS_MAX
+from windlass.limits import (
+    SECRET_BODY_BYTES_MAX,
+    SECRET_BYTES_MAX,
+    SECRET_HOSTS_MAX,
+    SECRET_OVERLAP_SECONDS_MAX,
+)
 
 KEY = "0f" * 32
 CANARY = "canary-7d1f-sings"
 KNOWN = [
     *("name", "kind", "public_key", "version", "versions"),
-    *("created_at", "rotated_at", "overlap_until", "is_readable"),
+    *("created_at", "rotated_at", "overlap_until", "is_readable", "hosts"),
 ]
 
 
@@ -117,6 +122,11 @@ async def test_no_answer_event_or_log_line_shows_a_value(
         ({"value": "x", "overlap": SECRET_OVERLAP_SECONDS_MAX + 1}, "/overlap"),
         ({"value": "x", "overlap": None}, "/overlap"),
         ({"value": "x", "name": "y"}, "/name"),
+        ({"hosts": []}, "/hosts"),
+        ({"hosts": "shop.example"}, "/hosts"),
+        ({"value": "x", "hosts": ["*.127.0.0.1"]}, "/hosts"),
+        ({"hosts": [f"{n}.example" for n in range(SECRET_HOSTS_MAX + 1)]}, "/hosts"),
+        ({"hosts": ["shop.example"], "overlap": "1h"}, "/overlap"),
         ([], ""),
     ],
     ids=str,
@@ -124,6 +134,30 @@ async def test_no_answer_event_or_log_line_shows_a_value(
 async def test_what_cannot_be_taken_is_named(door: Served, body: Any, pointer: str) -> None:
     answer = await door.call("PUT", "/v1/secrets/token", 422, json=body)
     assert [error["pointer"] for error in answer["errors"]] == [pointer]
+
+
+async def test_where_a_secret_may_go_is_said_with_its_value_and_without(keyed: Served) -> None:
+    await put(keyed, "token", 404, hosts=["shop.example"])
+    assert (await put(keyed, "token", value=CANARY))["hosts"] is None
+    made = await put(keyed, "token", value=CANARY, hosts=["Shop.Example.", "*.bank.example:8443"])
+    assert (made["version"], made["hosts"]) == (1, ["shop.example", "*.bank.example:8443"])
+    heard: list[list[str]] = []
+    keyed.parts.announcer.on_secret(heard.append)
+    bound = await put(keyed, "token", hosts=["127.0.0.1:8080"])
+    assert (bound["version"], bound["hosts"]) == (1, ["127.0.0.1:8080"])
+    assert heard[:1] == [["token"]], "nodes are told"
+    assert (await put(keyed, "token", value=CANARY + "2"))["hosts"] == ["127.0.0.1:8080"]
+    assert (await keyed.get("/v1/secrets"))["data"][0]["hosts"] == ["127.0.0.1:8080"]
+    assert (await put(keyed, "token", hosts=None))["hosts"] is None
+    events = (await keyed.get("/v1/events"))["data"]
+    assert [event["type"] for event in events] == [
+        "created",
+        "bound",
+        "bound",
+        "rotated",
+        "unbound",
+    ]
+    assert events[2]["data"] == {"hosts": ["127.0.0.1:8080"]}
 
 
 async def test_every_mistake_is_named_at_once(door: Served) -> None:
@@ -140,7 +174,10 @@ async def test_the_longest_value_and_the_longest_overlap_are_taken(keyed: Served
     await put(keyed, "long", 413, value="x" * SECRET_BODY_BYTES_MAX)
 
 
-async def test_without_a_key_nothing_is_stored_and_the_answer_says_what_to_do(api: Served) -> None:
+async def test_without_a_key_nothing_is_stored_and_the_answer_says_what_to_do(
+    serve_with: Serve,
+) -> None:
+    api = await serve_with(Settings(), is_keyless=True)
     answer = await put(api, "token", 409, value=CANARY)
     assert answer["code"] == "no_secret_key"
     assert "WINDLASS_SECRET_KEY" in answer["detail"]

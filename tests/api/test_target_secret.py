@@ -79,8 +79,9 @@ async def test_what_cannot_be_asked_is_named(door: Served, path: str, pointer: s
     assert [error["pointer"] for error in refused["errors"]] == [pointer]
 
 
-async def test_without_a_key_the_answer_says_what_to_do(door: Served) -> None:
-    refused = await door.get("/v1/targets/shop.example/secret", 409)
+async def test_without_a_key_the_answer_says_what_to_do(serve_with: Serve) -> None:
+    keyless = await serve_with(Settings(), is_keyless=True)
+    refused = await keyless.get("/v1/targets/shop.example/secret", 409)
     assert refused["code"] == "no_secret_key"
 
 

@@ -33,6 +33,7 @@ SECRET: dict[str, Any] = {
     "rotated_at": None,
     "overlap_until": None,
     "is_readable": True,
+    "hosts": ["shop.example", "bank.example:8443"],
 }
 OLD, NEW = "0f" * 32, "aa" * 32
 
@@ -75,6 +76,23 @@ def test_a_value_is_taken_from_a_file(windlass: Windlass, peer: Peer, tmp_path: 
     words = ["--from", str(tmp_path / "client.pem"), "--overlap", "1h"]
     assert windlass("secret", "set", "token", *words).code == 0
     assert peer.calls[0].json == {"value": pem, "overlap": "1h"}
+
+
+def test_where_a_secret_may_go_is_said_and_shown(
+    windlass: Windlass, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Piped(b"s"))
+    peer.answer(Says(json=SECRET))
+    ended = windlass("secret", "set", "token", "--host", "a.example", "--host", "*.b.example")
+    assert peer.calls[-1].json == {"value": "s", "hosts": ["a.example", "*.b.example"]}
+    assert "shop.example, bank.example:8443" in ended.out
+    windlass("secret", "bind", "token", "a.example", "b.example:8080")
+    assert peer.calls[-1].json == {"hosts": ["a.example", "b.example:8080"]}
+    windlass("secret", "unbind", "token")
+    assert (peer.calls[-1].path, peer.calls[-1].json) == ("/v1/secrets/token", {"hosts": None})
+    assert windlass("secret", "bind", "token").code == 2
+    peer.answer(Says(json=page([SECRET])))
+    assert "shop.example, bank.example:8443" in windlass("secret", "ls").out
 
 
 @pytest.mark.parametrize(

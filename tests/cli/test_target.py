@@ -155,7 +155,7 @@ def test_what_failed_at_a_target_since_an_instant_is_listed_and_replayed(
     windlass: Windlass, peer: Peer
 ) -> None:
     which = ("--target", "shop.example", "--since", "2026-01-31T12:00:00Z")
-    given = {"target": "shop.example", "since": "2026-01-31T12:00:00Z"}
+    given = {"target": "shop.example", "finished_after": "2026-01-31T12:00:00Z"}
     peer.answer(Says(json=page([])))
     assert windlass("dead", "ls", *which).code == 0
     assert peer.calls[0].query == {**{n: [v] for n, v in given.items()}, "limit": ["50"]}
@@ -164,6 +164,9 @@ def test_what_failed_at_a_target_since_an_instant_is_listed_and_replayed(
     assert ended.out == "100,000 jobs replayed\n"
     assert "there are more" in ended.err
     assert peer.calls[1].json == {"filter": given}
+    peer.answer(Says(json={"discarded": 0}))
+    windlass("dead", "discard", "--until", "2026-01-31T12:00:00Z")
+    assert peer.calls[2].json == {"filter": {"finished_before": "2026-01-31T12:00:00Z"}}
     peer.answer(Says(json=page([])))
     windlass("job", "ls", "--target", "shop.example")
-    assert peer.calls[2].query["target"] == ["shop.example"]
+    assert peer.calls[3].query["target"] == ["shop.example"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from tests.cli.server import STOP_SECONDS, clean_environment
 from tests.house.test_config import INJECTED, OF_THE_PROXY
 from tests.ports import free_port
 from windlass.clock import monotonic
+from windlass.embedded.binaries import postgres_bin_dir
 
 PATIENCE_SECONDS = 60.0
 
@@ -106,6 +108,34 @@ def test_the_doctor_is_not_asked_to_look_at_two(folder: Path) -> None:
         check=False,
     )
     assert (done.returncode, "not both" in done.stderr) == (2, True)
+
+
+def test_passwords_of_the_servers_are_seen_by_nobody_and_open_the_database(
+    up: subprocess.Popen[str], folder: Path
+) -> None:
+    _other_node(up, None)
+    kept = {path.name: path.read_text().strip() for path in (folder / "data/passwords").iterdir()}
+    assert sorted(kept) == ["postgresql", "postgresql-admin", "valkey"]
+    seen = [(folder / "up.log").read_text()]
+    for child in psutil.Process(up.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            seen.append(" ".join(child.cmdline()))
+    assert not any(password in text for password in kept.values() for text in seen)
+
+    # As docs/tour.md and docs/operations.md do it.
+    def ask(password: str) -> subprocess.CompletedProcess[str]:
+        login = ["-h", str(folder / "data/postgresql"), "-U", "windlass", "-d", "windlass"]
+        return subprocess.run(
+            [postgres_bin_dir() / "psql", "-X", "-w", *login, "-Atc", "SELECT current_user"],
+            env=clean_environment(PGPASSWORD=password),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    assert ask(kept["postgresql"]).stdout == "windlass\n"
+    assert "no password supplied" in ask("").stderr
 
 
 def _other_node(up: subprocess.Popen[str], known: int | None) -> int:

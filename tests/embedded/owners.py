@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from windlass.clock import monotonic
 from windlass.embedded import processes
+from windlass.embedded.account import Account
 from windlass.embedded.child import Order
 
 SCRIPT = Path(__file__).with_name("owner.py")
@@ -50,20 +53,28 @@ def running_owner(data: Path, *statements: str) -> Iterator[subprocess.Popen[str
 def spawned(order: Order) -> Iterator[subprocess.Popen[bytes]]:
     """A server that runs as an orphan does: without the signal that ends it with its owner."""
     account = order.account
-    with subprocess.Popen(
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(order.stdin)
+        stdin.seek(0)
+        with _orphan(order, account, stdin) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+def _orphan(order: Order, account: Account | None, stdin: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         order.argv,
         cwd=order.cwd,
+        stdin=stdin,
         user=account.uid if account else None,
         group=account.gid if account else None,
         extra_groups=[] if account else None,
         env={"LC_ALL": "C"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    )
 
 
 def story_of(process: subprocess.Popen[str]) -> Story:

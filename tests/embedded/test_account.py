@@ -24,7 +24,8 @@ from windlass.embedded.account import (
     account_for,
     can_enter,
     can_execute,
-    preferred_account,
+    own_account,
+    shared_account,
 )
 from windlass.embedded.binaries import postgres_bin_dir, valkey_server
 from windlass.embedded.errors import NoAccount, ProgramsMissing
@@ -138,7 +139,10 @@ def test_a_users_folder_is_served_as_that_user(open_folder: Path) -> None:
     home = open_folder / "home"
     home.mkdir()
     if IS_ROOT:
-        assert account_for(home) == preferred_account()
+        own = account_for(home)
+        assert own is not None
+        with pytest.raises(KeyError):
+            pwd.getpwuid(own.uid)
         os.chown(home, ACCOUNT.uid, ACCOUNT.gid)
         assert account_for(home) == ACCOUNT
     else:
@@ -156,7 +160,7 @@ def test_somebody_elses_folder_is_refused_by_name(site: Site, open_folder: Path)
 
 def test_without_an_unprivileged_user_the_error_says_what_to_do() -> None:
     with pytest.raises(NoAccount, match="useradd --system postgres"):
-        preferred_account(("no-such-user", "root"))
+        shared_account(("no-such-user", "root"))
 
 
 def test_entering_a_folder_takes_every_folder_above_it(open_folder: Path) -> None:
@@ -182,7 +186,7 @@ async def test_programs_below_a_closed_folder_are_run_from_a_copy(
     data = (closed if data_is_closed else open_folder) / "data"
     data.mkdir(mode=0o711)
     cache = open_folder / "cache"
-    account = preferred_account() if IS_ROOT else None
+    account = own_account() if IS_ROOT else None
     postgres = EmbeddedPostgres(
         data,
         settings={"fsync": "off"},

@@ -9,7 +9,8 @@ from tests.embedded.owners import are_gone, running_owner, story_of, until
 
 
 def drafts(data: Path) -> list[Path]:
-    return list(data.glob("postgresql/cluster-draft-*"))
+    """Under root it is made beside the server's own folder."""
+    return [*data.glob("postgresql/cluster-draft-*"), *data.glob("cluster-draft-*")]
 
 
 def is_begun(data: Path, cluster: Path) -> bool:

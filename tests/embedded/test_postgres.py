@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
@@ -14,7 +15,6 @@ import pytest
 
 from tests.embedded.owners import PATIENCE_SECONDS, are_gone, spawned
 from windlass.embedded import processes
-from windlass.embedded.account import preferred_account
 from windlass.embedded.binaries import postgres_bin_dir
 from windlass.embedded.errors import ServerFailed
 from windlass.embedded.postgres import EmbeddedPostgres
@@ -28,17 +28,17 @@ def data(data: Path) -> Path:
     return data
 
 
-@pytest.fixture
-def stranger() -> Iterator[int]:
+@contextmanager
+def stranger(home: Path) -> Iterator[int]:
     """The number of a living process that has nothing to do with us.
 
     It runs as the server's account: PostgreSQL ignores the numbers of other users' processes.
     """
-    account = preferred_account() if os.geteuid() == 0 else None
-    user = account.uid if account else None
-    with subprocess.Popen(["sleep", "600"], user=user) as process:
-        yield process.pid
-        process.kill()
+    with subprocess.Popen(["sleep", "600"], user=home.stat().st_uid) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
 
 
 async def fetch(url: str, statement: str) -> object:
@@ -49,7 +49,7 @@ async def fetch(url: str, statement: str) -> object:
         await connection.close()
 
 
-async def test_pid_files_that_name_a_stranger_are_forgotten(data: Path, stranger: int) -> None:
+async def test_pid_files_that_name_a_stranger_are_forgotten(data: Path) -> None:
     server = EmbeddedPostgres(data, settings=HASTY)
     await server.start()
     pid_file, socket_lock = (
@@ -59,13 +59,14 @@ async def test_pid_files_that_name_a_stranger_are_forgotten(data: Path, stranger
     stale = [path.read_text() for path in (pid_file, socket_lock)]
     old_pid = str(server.pid)
     await server.stop()
-    for path, text in zip((pid_file, socket_lock), stale, strict=True):
-        path.write_text(text.replace(old_pid, str(stranger), 1))
-    try:
-        assert await fetch(await server.start(), "SELECT 1") == 1
-        assert not are_gone([stranger]), "a stranger is left alone"
-    finally:
-        await server.stop()
+    with stranger(server.home) as other:
+        for path, text in zip((pid_file, socket_lock), stale, strict=True):
+            path.write_text(text.replace(old_pid, str(other), 1))
+        try:
+            assert await fetch(await server.start(), "SELECT 1") == 1
+            assert not are_gone([other]), "a stranger is left alone"
+        finally:
+            await server.stop()
 
 
 @pytest.mark.parametrize("text", ["", "not a number\n"])
@@ -160,7 +161,7 @@ async def test_it_listens_on_tcp_when_asked_to(data: Path) -> None:
     server = EmbeddedPostgres(data, settings=HASTY, listen=address)
     url = await server.start()
     try:
-        assert url == f"postgresql://windlass@{address}/windlass"
+        assert url == f"postgresql://windlass:{server.password.known()}@{address}/windlass"
         assert await fetch(url, "SELECT host(inet_server_addr())") == "127.0.0.1"
     finally:
         await server.stop()

@@ -172,4 +172,4 @@ async def test_any_path_will_do(open_folder: Path, name: str) -> None:
 async def test_a_folder_that_everybody_can_enter_will_do_too(open_folder: Path) -> None:
     async with EmbeddedServers(open_folder / "data", postgres_settings=HASTY) as servers:
         cluster = str(servers.postgres.home / "cluster")
-        assert await fetch(servers.database_url, "SHOW data_directory") == cluster
+        assert await fetch(servers.postgres.admin_url(), "SHOW data_directory") == cluster

@@ -85,7 +85,7 @@ async def test_it_listens_on_tcp_when_asked_to(data: Path) -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     server = EmbeddedValkey(data, listen=address)
     url = await server.start()
-    assert url == f"redis://{address}"
+    assert url == f"redis://:{server.password.known()}@{address}"
     async with Redis.from_url(url) as client:
         assert await client.ping()
     await server.stop()

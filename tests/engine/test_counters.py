@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from tests.engine.hands import (
@@ -18,10 +20,12 @@ from tests.engine.hands import (
     several,
     sql,
     states,
+    submit,
     take,
     true_counts,
     value,
 )
+from windlass.clock import monotonic
 from windlass.engine.cancel import cancel
 from windlass.engine.claim import claim_solo, release
 from windlass.engine.replay import delete, promote, replay
@@ -33,6 +37,8 @@ from windlass.model.draft import Draft
 from windlass.model.outcome import Cancelled, Crashed, Failed, Outcome, Snoozed, Succeeded, TimedOut
 from windlass.store.database import Database
 
+# Below the half minute that a statement may wait; what is slower than this is a busy machine.
+SLACK_SECONDS = 20.0
 OUTCOMES: list[Outcome] = [
     Succeeded(), Succeeded(), Succeeded(b'"ok"'), Failed("x", "x"), Failed("x", "x", is_final=True),
     TimedOut(1), Snoozed(0), Cancelled(), Crashed("x"),
@@ -211,3 +217,25 @@ async def test_what_is_rolled_back_is_not_counted(database: Database) -> None:
         await connection.execute("""SELECT windlass.enqueue('{"kind": "noop"}')""")
         await transaction.rollback()
     assert await counted(database) == {}
+
+
+async def test_a_counter_that_somebody_holds_keeps_no_other_from_being_folded(
+    database: Database,
+) -> None:
+    await submit(database, noop(queue="held"), noop(queue="free"))
+    await fold_counters(database)
+    await submit(database, noop(queue="held"), noop(queue="free"))
+    deltas = "SELECT queue FROM windlass.counter_delta"
+    user: Any = await asyncpg.connect(database.url)
+    try:
+        await user.execute("BEGIN")
+        await user.execute("SELECT FROM windlass.counter WHERE queue = 'held' FOR UPDATE")
+        begun = monotonic()
+        assert await fold_counters(database) == 1
+        assert monotonic() - begun < SLACK_SECONDS
+        assert [row["queue"] for row in await sql(database, deltas)] == ["held"]
+        assert await counted(database) == await true_counts(database)
+    finally:
+        await user.close(timeout=5)
+    assert await fold_counters(database) == 1
+    assert await counted(database) == await true_counts(database)

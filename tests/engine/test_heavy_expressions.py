@@ -10,14 +10,19 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import pytest
+from asyncpg import Record
 
 from tests.engine.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
+from tests.engine.stopped import stopped_evaluator, until_so
+from windlass.engine import turn_apart
 from windlass.engine.conclude import conclude
 from windlass.engine.finished import Finished
 from windlass.engine.start import Start, start_many
 from windlass.engine.starts import Starts
 from windlass.engine.tend import needs_tending, tend
+from windlass.engine.turn_apart import WAITING, EvaluationsFull
 from windlass.engine.workflows import publish
 from windlass.model.definition_read import trust_definition
 from windlass.store.database import Database
@@ -161,3 +166,72 @@ async def states_of(database: Database, execution_ids: list[UUID]) -> dict[UUID,
     for row in sorted(rows, key=lambda row: str(row["step"])):
         found[row["execution_id"]][row["step"]] = row["state"]
     return found
+
+
+async def test_light_starts_do_not_wait_for_heavy_ones(database: Database) -> None:
+    heavy = [noop("b", **{"if": "${" + HOSTILE + "}"})]
+    await publish(database, trust_definition({"name": "heavy", "steps": heavy}), by=None)
+    await publish(database, trust_definition({"name": "light", "steps": [noop("a")]}), by=None)
+    starts = Starts(database, lambda finished: None)
+
+    async def start(workflow: str) -> UUID:
+        given = INPUT if workflow == "heavy" else {}
+        found: UUID = (await starts.start(Start(workflow=workflow, input=given))).row["id"]
+        return found
+
+    async with stopped_evaluator():
+        waiting = [asyncio.create_task(start("heavy")) for _ in range(4)]
+        # They come in the same breath, and nobody evaluates anything.
+        made = await asyncio.gather(*(start("light") for _ in range(20)))
+        made += [await start("light")]
+        assert not any(task.done() for task in waiting)
+    begun = await asyncio.gather(*waiting)
+    found = await states_of(database, [*made, *begun])
+    assert [found[one] for one in made] == [{"a": "queued"}] * 21
+    assert [found[one] for one in begun] == [{"b": "dead"}] * 4
+
+
+async def test_each_caller_has_so_many_heavy_starts_under_way(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 2)
+    monkeypatch.setattr(turn_apart, "EVALUATIONS_MAX", 3)
+    schema = {"properties": {"list": {"uniqueItems": True}}}
+    read = trust_definition({"name": "checked", "steps": [noop("a")], "inputs": schema})
+    await publish(database, read, by=None)
+    starts = Starts(database, lambda finished: None)
+
+    async def start(owner: str) -> Any:
+        try:
+            return (await starts.start(Start(workflow="checked", input=INPUT, owner=owner))).row
+        except EvaluationsFull as refusal:
+            return refusal
+
+    async with stopped_evaluator():
+        greedy = [asyncio.create_task(start("greedy")) for _ in range(6)]
+        done, left = await asyncio.wait(greedy, return_when=asyncio.FIRST_COMPLETED)
+        while len(left) > 2:
+            more, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            done |= more
+        assert all(isinstance(task.result(), EvaluationsFull) for task in done)
+        modest = asyncio.create_task(start("modest"))
+        await until_so(lambda: WAITING.of("modest") == 1, "it waits")
+        assert isinstance(await start("third"), EvaluationsFull), "the node has enough"
+    assert {type(row) for row in await asyncio.gather(*left, modest)} == {Record}
+    assert type(await start("greedy")) is Record, "the places are free again"
+
+
+async def test_many_light_starts_are_not_heavy_together(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 0)  # a heavy one would be refused
+    schema = {"properties": {"list": {"uniqueItems": True}}}
+    steps = [noop("a", input={"n": "${size(inputs.list.map(a, a + 1))}"})]
+    read = trust_definition({"name": "light", "steps": steps, "inputs": schema})
+    await publish(database, read, by=None)
+    starts = Starts(database, lambda finished: None)
+    given = {"list": list(range(300))}
+    begun = await asyncio.gather(
+        *(starts.start(Start(workflow="light", input=given)) for _ in range(100))
+    )
+    assert len({one.row["id"] for one in begun}) == 100

@@ -7,10 +7,15 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
 
+from tests.engine.executions import job
+from tests.engine.executions import put as put_execution
+from tests.engine.flow import Flow
+from tests.engine.flow import noop as step
 from tests.engine.hands import (
     counted,
     door,
@@ -28,18 +33,24 @@ from tests.engine.scheduling import fire, ledger, put, rewind
 from tests.faults.proxy import Proxy
 from windlass import ids
 from windlass.clock import monotonic
+from windlass.engine.conclude import conclude
 from windlass.engine.ledger import count_silent
 from windlass.engine.queues import QueueLimits, put_queue
+from windlass.engine.refresh import refresh
 from windlass.engine.request import Idempotency
 from windlass.engine.schedules import read_schedule
 from windlass.engine.trigger import trigger
 from windlass.errors import QueueFull, Unavailable
 from windlass.limits import ENQUEUE_HELD_SECONDS, ENQUEUE_SAME_KEY_MAX
-from windlass.store.database import Database
+from windlass.store.database import Database, Held
 
 CALL = "SELECT windlass.enqueue($1::text::jsonb)"
 HOLD_QUEUE = "SELECT FROM windlass.queue WHERE name = 'narrow' FOR UPDATE"
 NARROW = '{"kind": "noop", "queue": "narrow"}'
+ONE_WAITS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND query LIKE '%queue_ensure_many%'
+"""
 # Nobody here waits for a held row as long as the door does; what is slower is a busy machine.
 SLACK_SECONDS = 20.0
 
@@ -206,6 +217,37 @@ async def test_a_key_in_an_open_transaction_does_not_stop_a_group_of_others(
     assert await counted(database) == await true_counts(database)
 
 
+async def test_a_queue_that_an_open_transaction_is_making_does_not_stop_a_group_of_others(
+    database: Database,
+) -> None:
+    """Its row is not there for anybody yet, and whoever would make it too has to wait."""
+    enqueuer = door(database)
+    async with users(database) as user:
+        await user.execute("INSERT INTO windlass.queue (name) VALUES ('narrow')")
+        submits = [
+            asyncio.create_task(enqueuer.submit(noop(queue=queue, key=f"{queue}-{n}")))
+            for n in range(20)
+            for queue in ("narrow", "wide")
+        ]
+        batch = asyncio.create_task(
+            enqueuer.submit_batch([noop(queue="narrow"), noop(queue="other")])
+        )
+        begun = monotonic()
+        assert len(ids_in(await asyncio.gather(*submits[1::2]))) == 20
+        assert monotonic() - begun < SLACK_SECONDS
+        for held in [*submits[::2], batch]:
+            with pytest.raises(Unavailable, match="holds"):
+                await held
+        waits = asyncio.create_task(enqueuer.submit(noop(queue="narrow")))
+        await until(database, ONE_WAITS)
+        await user.execute("COMMIT")
+        await waits
+    assert await counted(database) == {
+        "narrow": {"queued": 1, "bytes": 2},
+        "wide": {"queued": 20, "bytes": 40},
+    }
+
+
 async def test_nodes_that_share_a_limited_queue_all_get_their_turn(
     database: Database, database_url: str
 ) -> None:
@@ -338,3 +380,31 @@ async def test_an_insert_that_comes_through_after_its_connection_was_cut_is_a_su
         await cut.close()
     assert await states(database, [job_id]) == ["queued"]
     assert await value(database, "SELECT count(*) FROM windlass.job") == 3
+
+
+async def test_an_execution_whose_row_is_held_keeps_no_other_from_its_end(
+    database: Database,
+) -> None:
+    held, free = [await put_execution(database, [job("succeeded")]) for _ in range(2)]
+    async with users(database) as user:
+        await user.execute("SELECT FROM windlass.execution WHERE id = $1 FOR UPDATE", held)
+        begun = monotonic()
+        done = await refresh(database, [held, free, uuid4()])
+        assert monotonic() - begun < SLACK_SECONDS
+        assert (done.ended, done.held, done.gone, done.lost) == ([free], {held}, 1, set())
+    assert (await refresh(database, [held, free])).ended == [held]
+
+
+async def test_whoever_concludes_executions_does_not_wait_for_one_that_is_held(
+    database: Database,
+) -> None:
+    flow = await Flow.start(database, [step("a")], output={"all": "is well"})
+    await flow.run()
+    async with users(database) as user:
+        await user.execute("SELECT FROM windlass.execution FOR UPDATE")
+        begun = monotonic()
+        with pytest.raises(Held):
+            await conclude(database, [flow.execution_id], is_patient=False)
+        assert monotonic() - begun < SLACK_SECONDS
+    await conclude(database, [flow.execution_id])
+    assert await value(database, "SELECT state FROM windlass.execution") == "succeeded"

@@ -37,7 +37,7 @@ from windlass.engine.let_go import (
     special,
 )
 from windlass.engine.pause_execution import pause_execution
-from windlass.engine.queues import pause_queue, resume_queue
+from windlass.engine.queues import QueueLimits, pause_queue, put_queue, resume_queue
 from windlass.limits import TARGET_GONE_SECONDS
 from windlass.model.draft import Draft
 from windlass.model.outcome import Failed
@@ -213,6 +213,30 @@ async def test_a_probe_whose_queue_is_paused_before_it_starts_gives_its_pass_bac
     assert [a.job_id for a in await take(database, await register(database))] == [second]
     assert await let_go(database, {HOST: 1}) == [], "one probes, and the other waits"
     assert await faults(database) == []
+
+
+async def test_a_probe_is_given_to_a_queue_that_has_room_before_one_that_is_full(
+    database: Database,
+) -> None:
+    narrow, wide = await submit(database, hook(queue="narrow", priority=3), hook())
+    await probing(database)
+    await put_queue(database, "narrow", QueueLimits(max_running=1))
+    await submit(database, noop(queue="narrow"))
+    node = await register(database)
+    long = await take_one(database, node)  # a job of hours
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [wide]
+    await cancel(database, [wide])
+    await end(database, node, long)
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [narrow]
+
+
+async def test_where_all_queues_are_full_the_probe_waits_in_one_of_them(database: Database) -> None:
+    [only] = await submit(database, hook(queue="narrow"))
+    await probing(database)
+    await put_queue(database, "narrow", QueueLimits(max_running=1))
+    await submit(database, noop(queue="narrow"))
+    await take_one(database, await register(database))
+    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [only]
 
 
 async def test_a_pass_of_a_limited_target_is_not_kept_by_a_paused_queue(database: Database) -> None:

@@ -208,6 +208,29 @@ async def test_a_blocked_job_asks_for_its_locks_when_its_parents_have_ended(
     assert await holders(database, "a") == [other, third]
 
 
+async def test_a_lock_that_somebody_holds_keeps_neither_another_nor_the_rescue_waiting(
+    database: Database,
+) -> None:
+    held = await submit_locking(database, ("a", 1), delay_seconds=3600)
+    free = await submit_locking(database, ("b", 1), delay_seconds=3600)
+    lost = await submit_one(database)
+    node = await register(database)
+    await take(database, node)
+    await lapse(database, node)
+    await sql(database, "UPDATE windlass.job SET run_at = now() WHERE state = 'queued'")
+    await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
+    async with database.side() as holder, holder.transaction():
+        await holder.execute("SELECT FROM windlass.lock WHERE name = 'a' FOR UPDATE")
+        async with asyncio.timeout(20):  # a statement may wait for half a minute
+            recovered = await recover(database)
+            await look(database)
+        assert [again["id"] for again in recovered.requeued] == [lost]
+        assert await holders(database, "b") == [free]
+        assert await holders(database, "a") == []
+    await look(database)
+    assert await holders(database, "a") == [held]
+
+
 async def test_a_job_that_is_due_later_holds_nothing_until_then(database: Database) -> None:
     later = await submit_locking(database, "a", delay_seconds=3.0)
     now = await submit_locking(database, "a")

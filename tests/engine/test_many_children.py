@@ -32,6 +32,7 @@ from windlass.engine.cancel import cancel
 from windlass.engine.check_links import check_links
 from windlass.engine.finished import Finished
 from windlass.engine.notify_children import notify_children
+from windlass.engine.replay import replay
 from windlass.engine.rescue import expire, recover
 from windlass.limits import CHILDREN_TOLD_MAX
 from windlass.model.outcome import Failed, Outcome, Succeeded
@@ -143,6 +144,34 @@ async def test_a_child_that_was_not_told_yet_waits_whatever_its_other_parents_do
         assert await value(database, ready) <= CHILDREN_TOLD_MAX + 300 - links // 2
         await notify(database)
     assert await value(database, ready) == CHILDREN_TOLD_MAX + 300
+
+
+async def test_children_that_were_not_told_of_an_end_that_is_taken_back_wait_for_the_next_one(
+    database: Database,
+) -> None:
+    parent = await submit_one(database)
+    node = await register(database)
+    attempts = await take_all(database, node)
+    await bear(database, parent, MANY)
+    await end(database, node, attempts[parent], DIE)
+    assert len(await replay(database, [parent])) == 1
+    late = await submit_one(database, depends_on=(parent,))
+    assert (await notify(database)).ended == {}, "it has not ended any more"
+    assert await state(database, late) == "blocked"
+    assert await check_links(database, repair=False) == []
+    attempts = await take_all(database, node)
+    await end(database, node, attempts[parent])
+    while (await notify(database)).ready:
+        pass
+    every = "SELECT state FROM windlass.job UNION ALL SELECT state FROM windlass.job_history"
+    counted = await sql(database, f"SELECT state, count(*) AS n FROM ({every}) _ GROUP BY state")
+    assert {one["state"]: one["n"] for one in counted} == {
+        "succeeded": 1,
+        "skipped": CHILDREN_TOLD_MAX,  # these were told before
+        "queued": MANY - CHILDREN_TOLD_MAX + 1,
+    }
+    assert await no_links(database)
+    assert await sql(database, "SELECT FROM windlass.parent_end") == []
 
 
 async def test_a_long_chain_falls_in_few_transactions(database: Database) -> None:

@@ -4,6 +4,7 @@ away."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,8 +17,14 @@ from windlass.engine import secret_store
 from windlass.engine.announce import Announcer
 from windlass.engine.seal import Sealer
 from windlass.engine.secret_store import SecretStore
-from windlass.engine.secret_value import read_value
-from windlass.engine.secrets import put_secret
+from windlass.engine.secret_value import GENERATED, Generated, generate, read_value
+from windlass.engine.secrets import (
+    Hosts,
+    bind_secret,
+    delete_secret,
+    put_secret,
+    read_secret,
+)
 from windlass.fastlane.lane import FastLane
 from windlass.limits import (
     SECRET_ASK_SECONDS,
@@ -26,7 +33,7 @@ from windlass.limits import (
     SECRETS_KEPT_MAX,
 )
 from windlass.store.database import Database, Record
-from windlass.strategies.vault import SecretUnavailable
+from windlass.strategies.vault import AuthFailed, SecretNotForHost, SecretUnavailable
 from windlass.testing.servers import PrivateServers
 
 SEALER = Sealer([bytes(range(32))])
@@ -34,9 +41,14 @@ DAY = 24 * 3600.0
 
 
 class Counting(Database):
-    """Counts how often it is read."""
+    """Counts how often it is read, and how often a secret is bound."""
 
     reads = 0
+    binds = 0
+
+    async def run(self, name: str, *args: Any) -> list[Record]:
+        self.binds += name == "secret_bind"
+        return await super().run(name, *args)
 
     async def read(self, name: str, *args: Any) -> list[Record]:
         self.reads += 1
@@ -294,3 +306,127 @@ async def test_what_is_kept_has_a_bound_and_the_least_used_goes_first(
     assert database.reads == 3
     await ask("b")
     assert database.reads == 4
+
+
+SHOP, BANK, STRANGER = "shop.example", "bank.example:8443", "stranger.example"
+
+
+async def hosts_of(database: Database, name: str = "token") -> tuple[str, ...] | None:
+    return (await read_secret(database, SEALER, name)).hosts
+
+
+async def test_the_first_target_that_a_secret_is_sent_to_is_the_only_one(
+    store: SecretStore, database: Counting, put: Any
+) -> None:
+    await put("token", "hunter2")
+    assert await hosts_of(database) is None
+    for _ in range(3):
+        assert list(await store.open("token", [SHOP], is_sent=True)) == ["hunter2"]
+    assert (database.binds, await hosts_of(database)) == (1, (SHOP,))
+    for is_sent in (True, False):
+        with pytest.raises(SecretNotForHost) as caught:
+            await store.open("token", [SHOP, STRANGER], is_sent=is_sent)
+        assert "windlass secret bind token shop.example stranger.example" in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+        assert caught.value.facts == {"secret": "token", "host": STRANGER}
+    assert database.binds == 1, "a node that knows asks nobody"
+
+
+async def test_of_many_nodes_that_use_a_secret_first_one_decides(
+    database: Counting, database_url: str, announcer: Announcer, put: Any
+) -> None:
+    await put("token", "one")
+
+    async def use(elsewhere: Database, target: str) -> str | None:
+        try:
+            await SecretStore(elsewhere, SEALER, announcer).open("token", [target], is_sent=True)
+        except SecretNotForHost:
+            return None
+        return target
+
+    async with several(database_url, 6) as nodes:
+        used = await asyncio.gather(
+            *(use(node, f"host-{n % 3}.example") for n, node in enumerate(nodes * 3))
+        )
+    [winner] = {target for target in used if target is not None}
+    assert await hosts_of(database) == (winner,)
+    assert used.count(winner) == 6, "all that went to the first host, and nothing else"
+    async with database.side() as connection:
+        events = await connection.fetch("SELECT data FROM windlass.event WHERE type = 'bound'")
+    assert [json.loads(event["data"]) for event in events] == [{"hosts": [winner]}]
+
+
+async def test_hosts_that_are_stated_are_obeyed_by_what_is_signed_too(
+    store: SecretStore, database: Counting, announcer: Announcer
+) -> None:
+    hosts = Hosts(names=(SHOP, "*.bank.example"))
+    await put_secret(database, SEALER, "key", generate("hmac"), DAY, hosts)
+    await put_secret(database, SEALER, "token", read_value("one"), DAY, hosts)
+    for target in (SHOP, "eu.bank.example"):
+        await store.open("key", [target])
+        await store.open("token", [target], is_sent=True)
+    with pytest.raises(SecretNotForHost):
+        await store.open("key", [STRANGER])
+    assert database.binds == 0
+    await bind_secret(database, SEALER, "key", Hosts(names=(STRANGER,)))
+    announcer.secrets(["key"])
+    await store.open("key", [STRANGER])
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+async def test_a_signing_key_signs_for_many_and_is_sent_to_nobody(
+    store: SecretStore, database: Counting, kind: Generated
+) -> None:
+    key = generate(kind)
+    await put_secret(database, SEALER, "key", key, DAY)
+    for target in (SHOP, BANK):
+        await store.open("key", [target])
+    with pytest.raises(AuthFailed, match="'key' is a key to sign with") as caught:
+        await store.open("key", [SHOP], is_sent=True)
+    assert key.text not in str(caught.value)
+    assert await hosts_of(database, "key") is None
+
+
+async def test_a_rotation_keeps_the_hosts_and_a_secret_made_anew_has_none(
+    store: SecretStore, database: Counting, announcer: Announcer, put: Any
+) -> None:
+    await put("token", "one")
+    await store.open("token", [SHOP], is_sent=True)
+    for overlap_seconds in (DAY, 0):
+        await put("token", f"two {overlap_seconds}", overlap_seconds)
+        assert await hosts_of(database) == (SHOP,)
+    await bind_secret(database, SEALER, "token", Hosts(names=None))
+    assert await hosts_of(database) is None
+    announcer.secrets(["token"])
+    await store.open("token", [BANK], is_sent=True)
+    await delete_secret(database, "token")
+    await put("token", "three")
+    assert await hosts_of(database) is None
+    announcer.secrets(["token"])
+    await store.open("token", [STRANGER], is_sent=True)
+
+
+async def test_a_secret_that_is_not_bound_is_not_had_while_postgresql_is_away(
+    store: SecretStore, database: Counting, announcer: Announcer, put: Any
+) -> None:
+    await put("token", "one")
+    await put("bound", "two")
+    await store.open("token")
+    await store.open("bound", [SHOP], is_sent=True)
+    await database.close()
+    with pytest.raises(SecretUnavailable, match="PostgreSQL") as caught:
+        await store.open("token", [SHOP], is_sent=True)
+    assert not caught.value.is_missing
+    assert list(await store.open("bound", [SHOP], is_sent=True)) == ["two"]
+
+
+async def test_a_secret_that_was_deleted_meanwhile_is_not_bound(
+    store: SecretStore, database: Counting, put: Any
+) -> None:
+    await put("token", "one")
+    await store.open("token")
+    await delete_secret(database, "token")
+    with pytest.raises(SecretUnavailable, match="deleted"):
+        await store.open("token", [SHOP], is_sent=True)
+    await put("token", "two")
+    assert await hosts_of(database) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.engine.hands import sql
@@ -16,7 +17,7 @@ from windlass.engine.starts import Begun, Starts
 from windlass.engine.workflows import publish
 from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound, WindlassError
 from windlass.model.definition_read import trust_definition
-from windlass.store.database import Database
+from windlass.store.database import Database, Held
 
 INPUTS = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -55,6 +56,27 @@ async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> 
     assert row["n"] == 300
     assert len(told) < 30
     assert sum(len(finished.ready) for finished in told) == 300
+
+
+async def test_a_queue_that_an_open_transaction_is_making_stops_no_other_start(
+    database: Database,
+) -> None:
+    for queue in ("new", "default"):
+        one = document(step("a", "noop", queue=queue), name=queue)
+        await publish(database, trust_definition(one), by=None)
+    starts = Starts(database, lambda _: None)
+    user = await asyncpg.connect(database.url)
+    try:
+        async with user.transaction():
+            await user.execute("INSERT INTO windlass.queue (name) VALUES ('new')")
+            asked = [Start(workflow=name) for _ in range(10) for name in ("new", "default")]
+            found = await together(starts, *asked)
+            assert all(isinstance(one, Held) for one in found[::2])
+            assert all(isinstance(one, Begun) for one in found[1::2])
+    finally:
+        await user.close()
+    [again] = await together(starts, Start(workflow="new"))
+    assert isinstance(again, Begun)
 
 
 async def test_one_that_is_refused_fails_alone(database: Database, starts: Starts) -> None:

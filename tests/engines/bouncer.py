@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
 import shutil
 import signal
 from collections.abc import AsyncIterator
@@ -16,7 +15,6 @@ import asyncpg
 from tests.engines.scratch import scratch_folder
 from tests.faults.until import until
 from tests.ports import free_ports
-from windlass.embedded.account import preferred_account
 
 # Debian keeps it where a normal user's PATH does not look.
 PROGRAM = shutil.which("pgbouncer", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))
@@ -33,14 +31,19 @@ async def open_bouncer(database_url: str, *, sessions: int = 4) -> AsyncIterator
         config = folder / "pgbouncer.ini"
         config.write_text(
             f"[databases]\n{name} = host={asked['host']} port={asked['port']} "
-            f"user={parts.username}\n"
+            f"user={parts.username} password={parts.password}\n"
             f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\n"
             f"pool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 200\n"
             "unix_socket_dir =\n"
         )
-        # It refuses to be root; PostgreSQL's own user may enter the folder of its socket.
-        as_whom = ["-u", pwd.getpwuid(preferred_account().uid).pw_name] if os.geteuid() == 0 else []
-        process = await asyncio.create_subprocess_exec(PROGRAM, "-q", *as_whom, str(config))
+        # It refuses to be root; PostgreSQL's own account may enter the folder of its socket.
+        owner = await asyncio.to_thread(os.stat, asked["host"])
+        process = await asyncio.create_subprocess_exec(
+            *(PROGRAM, "-q", str(config)),
+            user=owner.st_uid,
+            group=owner.st_gid,
+            extra_groups=[] if os.geteuid() == 0 else None,
+        )
         url = f"postgresql://{parts.username}@127.0.0.1:{port}/{name}?pgbouncer=true"
         try:
             await until(lambda: _answers(url, process), what="PgBouncer answers")

@@ -32,10 +32,12 @@ class Replica(EmbeddedPostgres):
         self._primary = primary
 
     async def prepare(self) -> Order:
+        self.password = self._primary.password
+        self.admin_password = self._primary.admin_password
         place = await asyncio.to_thread(self._place)
         if not place.cluster.exists():
             make_folder(place.cluster, place.account)
-            source = ("--dbname", self._primary.url("postgres"))
+            source = ("--dbname", self._primary.admin_url())
             options = ("--write-recovery-conf", "--checkpoint=fast", "--no-sync")
             copying = Child.start(place.order("pg_basebackup", place.cluster, *source, *options))
             try:
@@ -55,7 +57,7 @@ class Pair:
     def url(self) -> str:
         """Both hosts, in the order in which they were started."""
         hosts = f"{self.primary.listen},{self.replica.listen}"
-        return f"postgresql://windlass@{hosts}/windlass"
+        return f"postgresql://windlass{self.primary.password.in_url()}@{hosts}/windlass"
 
     async def be_synchronous(self) -> None:
         """From now on a commit is answered when the replica has it too."""
@@ -132,7 +134,7 @@ async def open_pair() -> AsyncIterator[Pair]:
 
 
 async def _execute(server: EmbeddedPostgres, sql: str) -> None:
-    connection = await asyncpg.connect(server.url("postgres"), timeout=10)
+    connection = await asyncpg.connect(server.admin_url(), timeout=10)
     try:
         await connection.execute(sql)
     finally:
@@ -140,7 +142,7 @@ async def _execute(server: EmbeddedPostgres, sql: str) -> None:
 
 
 async def _rows(server: EmbeddedPostgres, sql: str, *args: object) -> list[asyncpg.Record]:
-    connection = await asyncpg.connect(server.url("postgres"), timeout=10)
+    connection = await asyncpg.connect(server.admin_url(), timeout=10)
     try:
         return await connection.fetch(sql, *args)
     finally:

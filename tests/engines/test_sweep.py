@@ -113,4 +113,4 @@ async def url_for(mode: str, valkeys: ClusterOfThree) -> str:
     rules = ("on", f">{PASSWORD}", "~*", "&*", "+@all", "-@scripting")
     for server in [*valkeys.primaries, valkeys.replica]:
         await server.tell("ACL", "SETUSER", SCRIPTLESS, "reset", *rules)
-    return valkeys.url.replace("://", f"://{SCRIPTLESS}:{PASSWORD}@")
+    return f"redis+cluster://{SCRIPTLESS}:{PASSWORD}@{valkeys.url.rpartition('@')[2]}"

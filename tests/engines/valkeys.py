@@ -20,7 +20,7 @@ from windlass.embedded.child import Order
 from windlass.embedded.valkey import EmbeddedValkey
 
 SLOTS = 16_384
-SERVICE = "windlass"
+SERVICE, PASSWORD = "windlass", "of-these-servers"
 # A silent server is given up after so long: short where one is to be, and else longer than any
 # pause of a busy machine.
 DOWN_AFTER_MS, PATIENT_MS = 1_000, 15_000
@@ -30,9 +30,15 @@ class Valkey(EmbeddedValkey):
     """One server by its port, with a client to give it orders."""
 
     def __init__(self, data: Path, port: int, settings: Mapping[str, str] | None = None) -> None:
+        # One password for all of them: each logs in at the others.
+        settings = {"masterauth": PASSWORD, **(settings or {})}
         super().__init__(data, settings=settings, listen=f"127.0.0.1:{port}")
+        self.password.path.parent.mkdir(mode=0o700)
+        self.password.path.write_text(PASSWORD)
         self.port = port
-        self.client: Any = Redis(port=port, socket_timeout=2, socket_connect_timeout=2)
+        self.client: Any = Redis(
+            port=port, password=PASSWORD, socket_timeout=2, socket_connect_timeout=2
+        )
 
     async def stop(self, *, at_once: bool = False) -> None:
         await self.client.aclose()
@@ -54,13 +60,14 @@ class SentinelServer(Valkey):
         path = self.home / "sentinel.conf"
         path.write_text(
             f"port {self.port}\nbind 127.0.0.1\nprotected-mode no\nlogfile ''\ndir {self.home}\n"
+            f"requirepass {PASSWORD}\nsentinel auth-pass {SERVICE} {PASSWORD}\n"
             f"sentinel monitor {SERVICE} 127.0.0.1 {self._watched.port} {self._quorum}\n"
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
             f"sentinel failover-timeout {SERVICE} 5000\n"
         )
         if order.account is not None:
             shutil.chown(path, order.account.uid, order.account.gid)
-        return replace(order, argv=(order.argv[0], str(path), "--sentinel"))
+        return replace(order, argv=(order.argv[0], str(path), "--sentinel"), stdin=b"")
 
     async def answers(self) -> bool:
         try:
@@ -90,7 +97,7 @@ class Watched:
     @property
     def url(self) -> str:
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
-        return f"redis+sentinel://{hosts}/{SERVICE}/0"
+        return f"redis+sentinel://:{PASSWORD}@{hosts}/{SERVICE}/0?sentinel_password={PASSWORD}"
 
     async def until_watched(self) -> None:
         """Each Sentinel knows the replica and the other two: now a failover can be agreed on."""
@@ -133,7 +140,8 @@ class ClusterOfThree:
 
     @property
     def url(self) -> str:
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{one.port}" for one in self.primaries)
+        hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.primaries)
+        return f"redis+cluster://:{PASSWORD}@{hosts}"
 
     async def form(self) -> None:
         servers = [*self.primaries, self.replica]
@@ -190,7 +198,9 @@ class ClusterOfThree:
         """False: there was none."""
         keys = await source.tell("CLUSTER", "GETKEYSINSLOT", slot, count)
         if keys:
-            await source.tell("MIGRATE", "127.0.0.1", sink.port, "", 0, 2000, "KEYS", *keys)
+            await source.tell(
+                "MIGRATE", "127.0.0.1", sink.port, "", 0, 2000, "AUTH", PASSWORD, "KEYS", *keys
+            )
         return bool(keys)
 
     async def end_move(self, slot: int, source: Valkey, sink: Valkey) -> None:

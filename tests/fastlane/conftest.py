@@ -59,7 +59,7 @@ async def say(server: EmbeddedValkey, *words: str | int) -> Any:
 
 
 def scriptless(server: EmbeddedValkey) -> str:
-    return server.url().replace("redis://", f"redis://{SCRIPTLESS}:{PASSWORD}@")
+    return f"redis://{SCRIPTLESS}:{PASSWORD}@{server.listen}"
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ ROOT: Final = Path(__file__).parents[2]
 APP: Final = "tests.faults.app:app"
 # As short as the rules allow with room for a busy machine.
 LEASE_SECONDS, HEARTBEAT_SECONDS = 4.0, 0.5
+# Without one no node delivers what has to be signed.
+SECRET_KEY: Final = "0f" * 32
 READY_SECONDS_MAX: Final = 30.0
 END_SECONDS_MAX: Final = 30.0
 
@@ -101,16 +103,17 @@ class Nodes:
     ) -> NodeProcess:
         """`descriptors` is all that the system lets it have; None: as many as we have."""
         log_path = self._folder / f"node-{len(self.started)}.log"
-        command = [sys.executable, "-m", "windlass", "node", "--database-url", database_url]
-        command += ["--redis-url", redis_url] if redis_url else []
+        command = [sys.executable, "-m", "windlass", "node"]
         command += ["--roles", roles, "--workers", str(workers), "--app", app]
+        urls = {"WINDLASS_DATABASE_URL": database_url}
+        urls |= {"WINDLASS_REDIS_URL": redis_url} if redis_url else {}
         if descriptors is not None:
             command = ["prlimit", f"--nofile={descriptors}:{descriptors}", *command]
         with log_path.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 cwd=ROOT,
-                env=self._environ(settings or {}),
+                env=self._environ({**urls, **(settings or {})}),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -135,6 +138,7 @@ class Nodes:
             "WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS),
             "WINDLASS_HEARTBEAT_SECONDS": str(HEARTBEAT_SECONDS),
             "WINDLASS_EGRESS_ALLOW": "127.0.0.0/8",
+            "WINDLASS_SECRET_KEY": SECRET_KEY,
             **settings,
         }
 

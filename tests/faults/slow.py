@@ -17,7 +17,8 @@ _CHUNK_BYTES: Final = 1 << 16
 @asynccontextmanager
 async def slow(servers: PrivateServers, seconds: float = 2.0) -> AsyncIterator[str]:
     """The URL at which the servers' Valkey answers so much later."""
-    path = urlsplit(servers.redis_url).path
+    behind_url = urlsplit(servers.redis_url)
+    path = behind_url.path
     links: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +37,7 @@ async def slow(servers: PrivateServers, seconds: float = 2.0) -> AsyncIterator[s
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
-        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
+        yield f"redis://:{behind_url.password}@127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
         assert links, "somebody came"
     finally:
         server.close()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import asyncpg
 
 from tests.faults.cluster import Cluster
-from tests.faults.door import open_door
+from tests.faults.door import Door, open_door
 from tests.faults.until import until
 from windlass.clock import monotonic
 
@@ -64,6 +65,94 @@ async def test_an_open_transaction_keeps_neither_the_door_nor_a_schedule(cluster
             " SELECT max_attempts FROM windlass.job_history WHERE key = 'held'"
         )
         assert [row["max_attempts"] for row in job] == [3]
+
+
+async def test_executions_that_somebody_holds_keep_no_other_from_going_on(
+    cluster: Cluster,
+) -> None:
+    """Of each kind that is looked after: one that ends, one that fans out, one that has a child."""
+    each = {"kind": "noop", "queue": "held"}
+    steps = [
+        {"id": "fan", "kind": "map", "items": "${inputs.items}", "step": each},
+        {"id": "child", "kind": "workflow", "needs": ["fan"], "input": {"workflow": "leaf"}},
+        {"id": "end", "kind": "noop", "needs": ["child"]},
+    ]
+    async with open_door(cluster, roles="api,worker,leader") as door:
+        leaf = {"name": "leaf", "steps": [{"id": "only", "kind": "noop"}], "output": {"a": 1}}
+        await door.call("POST", "/v1/workflows", 201, leaf)
+        await door.call("POST", "/v1/workflows", 201, {"name": "tree", "steps": steps})
+        await door.call("PUT", "/v1/queues/held", 200, {})
+        await door.call("POST", "/v1/queues/held/pause", 200)
+        given = {"input": {"items": [1, 2, 3]}}
+        held = [
+            (await door.call("POST", "/v1/workflows/tree/executions", 201, given))["id"]
+            for _ in range(6)
+        ]
+        fans = "FROM windlass.job WHERE queue = 'held'"
+
+        async def all_fan_out() -> bool:
+            return await cluster.count(fans) == 3 * len(held)
+
+        await until(all_fan_out, what="they fan out")
+        user: Any = await asyncpg.connect(cluster.database.url)
+        try:
+            await user.execute("BEGIN")
+            await user.execute("SELECT FROM windlass.execution FOR UPDATE")
+            await user.execute("SELECT FROM windlass.fan FOR UPDATE")
+            await door.call("POST", "/v1/queues/held/resume", 200)
+            # One after the other: each of them would have to wait for those that are held.
+            for _ in range(3):
+                begun = monotonic()
+                body = {"input": {"items": [1, 2]}}
+                free = await door.call("POST", "/v1/workflows/tree/executions", 201, body)
+                path = f"/v1/executions/{free['id']}"
+                await until(partial(has_succeeded, door, path), what="it goes on")
+                assert monotonic() - begun < ANSWER_SECONDS_MAX
+            for execution_id in held:
+                shown = await door.call("GET", f"/v1/executions/{execution_id}", 200)
+                assert shown["finished_at"] is None
+            await user.execute("COMMIT")
+        finally:
+            await user.close(timeout=5)
+        for execution_id in held:
+            path = f"/v1/executions/{execution_id}"
+            await until(partial(has_succeeded, door, path), what="what was held goes on")
+
+
+async def test_whatever_is_asked_of_an_execution_that_somebody_holds_the_door_is_open_to_others(
+    cluster: Cluster,
+) -> None:
+    async with open_door(cluster, roles="api,worker") as door:
+        steps = [{"id": "wait", "kind": "signal", "input": {"name": "go"}}]
+        await door.call("POST", "/v1/workflows", 201, {"name": "waits", "steps": steps})
+        made = await door.call("POST", "/v1/workflows/waits/executions", 201, {})
+        path = f"/v1/executions/{made['id']}"
+        user: Any = await asyncpg.connect(cluster.database.url)
+        try:
+            await user.execute("BEGIN")
+            await user.execute("SELECT FROM windlass.execution FOR UPDATE")
+            verbs: dict[str, Any] = {"signals/go": {}, "pause": None, "cancel": None}
+            asked = [
+                asyncio.create_task(door.call("POST", f"{path}/{verb}", 503, body))
+                for verb, body in list(verbs.items()) * 3
+            ]
+            longest = 0.0
+            while not all(task.done() for task in asked):
+                begun = monotonic()
+                await door.call("POST", "/v1/jobs", 201, {"kind": "noop"})
+                longest = max(longest, monotonic() - begun)
+            await asyncio.gather(*asked)
+            assert longest < ANSWER_SECONDS_MAX
+            await user.execute("COMMIT")
+        finally:
+            await user.close(timeout=5)
+        await door.call("POST", f"{path}/signals/go", 201, {})
+        await until(partial(has_succeeded, door, path), what="it hears the signal")
+
+
+async def has_succeeded(door: Door, path: str) -> bool:
+    state: str = (await door.call("GET", path, 200))["state"]
+    return state == "succeeded"
 
 
 async def fired(cluster: Cluster, name: str) -> int:

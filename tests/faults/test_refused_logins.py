@@ -47,8 +47,8 @@ class Account:
 
 
 @pytest.fixture
-async def account(database_url: str) -> AsyncIterator[Account]:
-    connection = await asyncpg.connect(database_url)
+async def account(servers: PrivateServers, database_url: str) -> AsyncIterator[Account]:
+    connection = await asyncpg.connect(servers.admin_url(database_url))
     name = f"node_of_{urlsplit(database_url).path.strip('/')}"
     await connection.execute(f"CREATE ROLE {name} SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
     made = Account(name, database_url, connection)

@@ -7,18 +7,21 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
-from tests.faults.jobs import hook
+from tests.faults.jobs import Job, hook
 from tests.faults.receiver import Delivery, Receiver, receiver
 from tests.faults.until import until
+from windlass.engine.explain import explain
+from windlass.engine.read_jobs import read_job
 from windlass.engine.seal import Sealer
-from windlass.engine.secret_value import generate
-from windlass.engine.secrets import put_secret, read_secret
+from windlass.engine.secret_value import generate, read_value
+from windlass.engine.secrets import Hosts, bind_secret, put_secret, read_secret
 from windlass.engine.target_secret import target_secrets
 from windlass.limits import SECRET_KEPT_SECONDS
 
@@ -77,6 +80,76 @@ async def more_arrive(receivers: list[Receiver], count: int = 30) -> None:
 
 def signatures(delivery: Delivery) -> int:
     return len(delivery.headers["webhook-signature"].split(" "))
+
+
+async def test_a_node_without_a_key_delivers_nothing_unless_signing_is_switched_off(
+    cluster: Cluster,
+) -> None:
+    async with receiver() as shop:
+        keyless = await cluster.start_node(WINDLASS_SECRET_KEY="")
+        assert "webhooks_refused" in (said := keyless.log_path.read_text())
+        assert "WINDLASS_SECRET_KEY" in said
+        twice = {"max_attempts": 2, "initial": "10ms"}
+        await cluster.submit([hook("refused", shop.url(), retry=twice)])
+        await cluster.until_ended()
+        lost = await read_job(cluster.database, cluster.accepted["refused"])
+        assert (lost["state"], lost["cause"]) == ("dead", "signing_unavailable")
+        assert "WINDLASS_SECRET_KEY" in str(lost["error"])
+        assert shop.deliveries == []
+        await keyless.kill()
+
+        switched_off = await cluster.start_node(
+            WINDLASS_SECRET_KEY="", WINDLASS_SIGN_WEBHOOKS="off"
+        )
+        assert "webhooks_unsigned" in switched_off.log_path.read_text()
+        await cluster.submit([hook("unsigned", shop.url())])
+        await cluster.until_ended(["unsigned"])
+        [delivery] = shop.deliveries
+        assert "webhook-signature" not in delivery.headers
+
+
+async def test_a_secret_goes_to_the_first_host_that_it_was_sent_to_and_no_other(
+    cluster: Cluster,
+) -> None:
+    await cluster.start_node(WINDLASS_SECRET_KEY=KEY.hex())
+    for name in ("token", "stated"):
+        await put_secret(cluster.database, SEALER, name, read_value(f"canary-{name}"), 0)
+    async with receiver() as shop, receiver() as stranger:
+
+        def job(marker: str, one: Receiver, secret: str, **fields: Any) -> Job:
+            auth = {"type": "bearer", "secret": secret}
+            return hook(marker, one.url(), input={"url": one.url(), "auth": auth, **fields})
+
+        async def deliver(*jobs: Job) -> None:
+            await cluster.submit(list(jobs))
+            await cluster.until_ended([one["correlation_id"] for one in jobs])
+
+        await bind_secret(cluster.database, SEALER, "stated", Hosts(names=(shop.host,)))
+        await deliver(job("first", shop, "token"), job("as stated", shop, "stated"))
+        assert (await read_secret(cluster.database, SEALER, "token")).hosts == (shop.host,)
+        await deliver(
+            *(job("elsewhere", stranger, "token"), job("not as stated", stranger, "stated")),
+            job("again", shop, "token"),
+        )
+        assert stranger.deliveries == []
+        sent = [delivery.headers["authorization"] for delivery in shop.deliveries]
+        assert Counter(sent) == {"Bearer canary-token": 2, "Bearer canary-stated": 1}
+        for marker in ("elsewhere", "not as stated"):
+            lost = await read_job(cluster.database, cluster.accepted[marker])
+            assert (lost["state"], lost["cause"]) == ("dead", "secret_not_for_host")
+            why = await explain(cluster.database, cluster.accepted[marker])
+            assert f"and not to {stranger.host}" in why.gates[-1].reason
+            assert "canary" not in repr(lost) + repr(why)
+
+        # Mended by what the error said, and replayed.
+        await bind_secret(
+            cluster.database, SEALER, "token", Hosts(names=(shop.host, stranger.host))
+        )
+        cluster.announcer.secrets(["token"])
+        await deliver(job("mended", stranger, "token"))
+        assert [one.headers["authorization"] for one in stranger.deliveries] == [
+            "Bearer canary-token"
+        ]
 
 
 async def test_receivers_verify_every_delivery_before_during_and_after_a_rotation(

@@ -135,7 +135,8 @@ async def where_nobody_answers(_: PrivateServers) -> AsyncIterator[str | None]:
 
 @asynccontextmanager
 async def with_a_wrong_password(servers: PrivateServers) -> AsyncIterator[str | None]:
-    yield servers.redis_url.replace("unix://", "unix://:wrong@")
+    right = servers.valkey.password.known()
+    yield servers.redis_url.replace(f":{right}@", ":wrong@")
 
 
 @asynccontextmanager

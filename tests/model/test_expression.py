@@ -373,6 +373,11 @@ def test_the_rest_are_not() -> None:
         compile_expression("x").evaluate({"x": object()})
 
 
+def test_half_of_a_surrogate_pair_has_no_bytes() -> None:
+    with pytest.raises(Unanswerable, match="half of a surrogate pair"):
+        compile_expression("bytes(a)").evaluate({"a": "\ud800"})
+
+
 def test_fields_keep_their_order() -> None:
     names = [f"n{number}" for number in range(50)]
     given = {"x": dict.fromkeys(names, 1)}

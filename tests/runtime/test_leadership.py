@@ -17,6 +17,9 @@ LEASE_SECONDS = 5.0
 SHORT_SECONDS = 1.0
 CUTS = 8
 WATCH_SECONDS = 0.0005
+SEAT = 6289644409843958084  # windlass.leader_wait()
+# How often the machine may pause for so long that a leader rightly steps down.
+PAUSES_MAX = 5
 
 
 @asynccontextmanager
@@ -113,6 +116,44 @@ async def test_a_waiting_candidate_does_not_hold_vacuum_back_for_long(
             return len(seen) >= 3
 
         await until(waits_anew, what="a wait ends and begins again", within_seconds=30)
+
+
+async def test_a_renewal_does_not_wait_for_the_row_and_nobody_is_evicted_meanwhile(
+    database: Database,
+) -> None:
+    node_id = uuid4()
+    [taken] = await database.run("leader_take", node_id, 0.05, True)
+    async with database.side() as seated, database.side() as candidate:
+        await seated.execute(f"SELECT pg_advisory_lock({SEAT})")
+        async with database.side(readonly=False) as user:
+            await user.execute("SELECT FROM windlass.leader FOR UPDATE")
+            await until(lambda: has_lapsed(database), what="the lease lapses")
+            [held] = await database.run("leader_renew", node_id, taken["term"], 5.0)
+            assert (held["term"], held["is_held"]) == (taken["term"], True)
+            assert await database.run("leader_renew", uuid4(), taken["term"], 5.0) == []
+            assert await candidate.fetchval("SELECT windlass.leader_wait()") == "led"
+        assert await database.run("leader_renew", node_id, taken["term"], 5.0) == [], "lapsed"
+        assert await candidate.fetchval("SELECT windlass.leader_wait()") == "evicted"
+
+
+async def test_a_leader_goes_on_while_a_transaction_holds_the_row_of_its_lease(
+    database: Database, database_url: str
+) -> None:
+    """Its lease lapses, and nobody could begin another term: whoever waits leaves it alone."""
+    async with candidates(database_url, 2, lease_seconds=LEASE_SECONDS) as standing:
+        for _ in range(PAUSES_MAX):
+            await leader_of(standing)
+            async with database.side(readonly=False) as user:
+                await user.execute("SELECT FROM windlass.leader FOR UPDATE")
+                await until(lambda: has_lapsed(database), what="the lease lapses")
+                await asyncio.sleep(LEASE_SECONDS / 2)  # longer than what it trusts of before
+                if any(one.is_leader for one in standing):
+                    return
+        raise AssertionError("nobody led while the row was held")
+
+
+async def has_lapsed(database: Database) -> bool:
+    return (await database.read("leader_read"))[0]["node_id"] is None
 
 
 async def test_without_sessions_the_lease_alone_decides(

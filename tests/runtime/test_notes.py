@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from tests.engine.hands import end, register, submit_one, take, take_one, until, value
@@ -133,3 +135,35 @@ async def test_what_a_node_keeps_of_them_is_bounded(database: Database, node_id:
     assert len(notes._lines) == NOTES_WAITING_MAX
     await notes.written()
     assert len(await said(database, attempt.job_id)) == 500
+
+
+async def test_progress_whose_row_is_held_keeps_no_other_note(
+    database: Database, node_id: UUID
+) -> None:
+    notes = Notes(database)
+    held, free = [await begun(database, node_id) for _ in range(2)]
+    for attempt in (held, free):
+        notes.note_progress(attempt, progress(monotonic(), 1, 10, None))
+    await notes.written()
+    user: Any = await asyncpg.connect(database.url)
+    try:
+        await user.execute("BEGIN")
+        await user.execute(
+            "SELECT FROM windlass.job_progress WHERE job_id = $1 FOR UPDATE", held.job_id
+        )
+        for attempt in (held, free):
+            notes.note_progress(attempt, progress(monotonic(), 2, 10, None))
+        notes.note_line(held, line(0, monotonic(), "info", "here", {}))
+        await until(database, "SELECT count(*) FROM windlass.job_progress WHERE done = 2")
+        assert await said(database, held.job_id) == ["here"]
+        assert await done(database, held, free) == [1, 2]
+        await user.execute("COMMIT")
+    finally:
+        await user.close(timeout=5)
+    await notes.written()
+    assert await done(database, held, free) == [2, 2]
+
+
+async def done(database: Database, *attempts: Attempt) -> list[float]:
+    found = await read_progress(database, [attempt.job_id for attempt in attempts])
+    return [found[attempt.job_id]["done"] for attempt in attempts]

@@ -10,10 +10,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.engine.hands import lapse, register, state, submit_one, take_one, until, value
+from tests.engine.hands import end, lapse, register, sql, state, submit_one, take_one, until, value
 from tests.engine.wipe import wipe
 from windlass.engine.cancel import cancel
 from windlass.engine.finished import Finished
+from windlass.engine.queues import QueueLimits, put_queue
 from windlass.engine.rescue import rescue
 from windlass.errors import Cancelled
 from windlass.limits import OWN_CONNECTIONS_MAX
@@ -156,6 +157,40 @@ async def test_what_is_refused_only_at_the_commit_has_not_succeeded(story: Story
     assert isinstance(ended, Failed)
     assert "duplicate key" in ended.message
     assert await story.state() == "running"
+
+
+async def test_a_queue_that_fills_before_the_commit_fails_the_attempt_and_says_so(
+    story: Story,
+) -> None:
+    """It is tried again like after any failure; nothing is lost, and nothing is there twice."""
+    enqueue = 'SELECT windlass.enqueue(\'{"kind": "noop", "queue": "narrow"}\')'
+    count = "SELECT count(*)::int FROM windlass.job WHERE queue = 'narrow'"
+    told: list[str] = []
+    await put_queue(story.database, "narrow", QueueLimits(max_jobs=1))
+    await story.own.execute(INSERT, 1)
+    await story.own.execute(enqueue)
+    story.own.after_commit(lambda: told.append("lost"))
+    pid = await story.own.fetchval("SELECT pg_backend_pid()")
+    other = await submit_one(story.database, queue="narrow")
+    ended = await story.end()
+    assert isinstance(ended, Failed)
+    assert (ended.cause, ended.is_final) == ("queue_full", False)
+    assert "queue_full: queue narrow holds" in ended.message
+    assert (await story.effects(), await value(story.database, count)) == (0, 1)
+    await end(story.database, story.node_id, story.attempt, ended)
+    assert await story.state() == "queued"
+
+    await cancel(story.database, [other])
+    await sql(story.database, "UPDATE windlass.job SET run_at = now() WHERE id = $1", story.job_id)
+    story.attempt = await take_one(story.database, story.node_id)
+    story.own = OwnTransaction(story.database, asyncio.get_running_loop())
+    assert await story.own.fetchval("SELECT pg_backend_pid()") == pid, "that connection is well"
+    await story.own.execute(INSERT, 1)
+    await story.own.execute(enqueue)
+    story.own.after_commit(lambda: told.append("kept"))
+    assert isinstance(await story.end(), Finished)
+    assert (await story.effects(), await value(story.database, count)) == (1, 1)
+    assert (await story.state(), told) == ("succeeded", ["kept"])
 
 
 async def test_a_connection_that_breaks_takes_what_was_written_along(story: Story) -> None:

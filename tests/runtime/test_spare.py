@@ -43,7 +43,7 @@ async def test_who_is_spared_claims_few_at_a_time_until_all_is_done(
 ) -> None:
     assert node.node._now is not None
     node.node._now.worker.spare(is_spared)
-    await database.run("queue_ensure_many", ["default"])
+    await database.run("queue_ensure_many", ["default"], None)
     await sql(database, INSERT, JOBS)
 
     async def together() -> list[int]:

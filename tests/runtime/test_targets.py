@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
 from uuid import UUID
 
-from tests.engine.hands import noop, register, sql, submit, take
+import asyncpg
+
+from tests.engine.hands import noop, register, sql, submit, take, value
 from tests.model.attempts import attempt
+from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.targets import TargetLimits, put_target, read_target_row
 from windlass.fastlane.failures import Failures
@@ -18,6 +23,9 @@ from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
 HOST = "shop.example:443"
+HELD_AND_FREE = ("held.example", "free.example")
+# Below the half minute that a statement may wait; what is slower than this is a busy machine.
+SLACK_SECONDS = 20.0
 
 
 def targets_of(database: Database) -> Targets:
@@ -93,3 +101,46 @@ async def test_a_node_without_descriptors_opens_no_breaker(database: Database) -
         targets.ended(attempt(kind="http", target=HOST), Failed(cause, "it lacks something"))
     await targets.look()
     assert (await read_target_row(database, HOST)).breaker.state == "closed"
+
+
+async def test_a_target_whose_row_is_held_keeps_no_other_from_what_is_its_due(
+    database: Database,
+) -> None:
+    """It is told of, its breaker opens and its jobs go once the row is free."""
+    targets = targets_of(database)
+    for host in HELD_AND_FREE:
+        await put_target(database, host, TargetLimits(failures=1))
+        await submit(database, noop(target=host, parked_for="crowded"))
+    node_id = await register(database)
+    user: Any = await asyncpg.connect(database.url)
+    try:
+        await user.execute("BEGIN")
+        await user.execute("SELECT FROM windlass.target WHERE host = 'held.example' FOR UPDATE")
+        begun = monotonic()
+        await targets.look()
+        assert [one.target for one in await take(database, node_id)] == ["free.example"]
+        for host in HELD_AND_FREE:
+            targets.ended(attempt(kind="http", target=host), Failed("status", "it answered 500"))
+        await until_told(targets, database, "free.example")
+        assert monotonic() - begun < SLACK_SECONDS
+        assert await breakers(database) == {"free.example": "open", "held.example": "closed"}
+        await user.execute("COMMIT")
+    finally:
+        await user.close(timeout=5)
+    await until_told(targets, database, "held.example")
+    assert await breakers(database) == {"free.example": "open", "held.example": "open"}
+    counted = "SELECT sum(failed)::int FROM windlass.target"
+    assert await value(database, counted) == 2, "each failure was told once"
+
+
+async def breakers(database: Database) -> dict[str, str]:
+    return {host: (await read_target_row(database, host)).breaker.state for host in HELD_AND_FREE}
+
+
+async def until_told(targets: Targets, database: Database, host: str) -> None:
+    """It tells about once a second."""
+    told = "SELECT count(*) FROM windlass.target WHERE host = $1 AND failed > 0"
+    async with asyncio.timeout(SLACK_SECONDS):
+        while not await value(database, told, host):
+            await targets.look()
+            await asyncio.sleep(0.05)

@@ -23,6 +23,12 @@ def add(left: int, right: int) -> int:
 
 
 @app.task
+def passed_on(left: int) -> str:
+    """Enqueues in the transaction that this job ends in; the id of the job that there will be."""
+    return add.using(connection=windlass.current().db).enqueue(left, 4).id
+
+
+@app.task
 async def shout(text: str) -> str:
     return text.upper()
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
 from tests.sdk.conftest import Server
+from windlass.errors import PreconditionFailed
 from windlass.sdk.async_client import AsyncClient
+from windlass.sdk.paging import Thing
 
 
 async def test_a_job_is_submitted_and_waited_for(async_client: AsyncClient) -> None:
@@ -129,7 +132,7 @@ async def test_the_other_nouns_answer(async_client: AsyncClient) -> None:
     assert await async_client.operations.list() == []
     assert await async_client.approvals.list(state="open") == []
     assert await async_client.targets.list() == []
-    assert await async_client.secrets.list() == []
+    assert [one["name"] for one in await async_client.secrets.list()] == ["webhook"]
     assert (await async_client.system.health())["status"] in ("ok", "degraded")
     assert "python" in [one["kind"] for one in await async_client.system.strategies()]
     assert await async_client.system.caches()
@@ -199,3 +202,23 @@ def test_one_client_serves_loops_that_come_and_go(server: Server) -> None:
 
     # Warnings are errors here: a connection left open by a loop that ended would be one.
     assert len({asyncio.run(submit()) for _ in range(3)}) == 3
+
+
+async def test_what_was_read_is_changed_only_if_nobody_else_did(async_client: AsyncClient) -> None:
+    name = f"shared-{uuid4().hex[:8]}"
+    definition = {"schema": "windlass/v1", "name": name, "steps": [{"id": "a", "kind": "noop"}]}
+    client, every = async_client, {"every": "1h", "job": {"kind": "noop"}}
+    changes: list[Callable[[str | None], Awaitable[Thing]]] = [
+        lambda tag: client.queues.put(name, max_jobs=1 if tag is None else 2, if_match=tag),
+        lambda tag: client.locks.resize(name, 1 if tag is None else 2, if_match=tag),
+        lambda tag: client.schedules.put(name, every, if_match=tag),
+        lambda tag: client.schedules.change(name, {"tags": [uuid4().hex]}, if_match=tag),
+        lambda tag: client.workflows.put_draft(name, {"name": str(tag)}, if_match=tag),
+        lambda tag: client.workflows.put({**definition, "description": str(tag)}, if_match=tag),
+    ]
+    for change in changes:
+        read = (await change(None))["etag"]
+        changed = (await change(read))["etag"]
+        with pytest.raises(PreconditionFailed) as refused:
+            await change(read)
+        assert refused.value.etag == changed

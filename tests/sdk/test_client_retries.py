@@ -171,3 +171,26 @@ async def test_an_answer_that_is_not_from_windlass_is_called_that(peer: Peer) ->
     async with AsyncClient(peer.url) as client:
         with pytest.raises(ApiError, match="no answer of Windlass"):
             await client.system.stats()
+
+
+async def test_a_change_of_what_was_read_is_asked_for_once(peer: Peer) -> None:
+    """Made again, it would be refused for what it did itself."""
+    peer.answer(Says(json={"name": "mail"}, headers={"ETag": '"1"'}), Says(status=0, hangs_up=True))
+    async with AsyncClient(peer.url) as client:
+        queue = await client.queues.get("mail")
+        with pytest.raises(Unreachable):
+            await client.queues.put("mail", if_match=queue["etag"])
+        with pytest.raises(ValueError, match="no ETag"):
+            await client.queues.put("mail", if_match='"1"\r\nX-Other: 1')
+    assert [call.headers.get("if-match") for call in peer.calls] == [None, '"1"']
+
+
+async def test_every_change_takes_if_match(peer: Peer) -> None:
+    async with AsyncClient(peer.url) as client:
+        await client.queues.put("mail", if_match='"1"')
+        await client.targets.put("shop.example", if_match='"2"')
+        await client.secrets.put("partner", "value", if_match='"3"')
+        await client.locks.resize("till", 2, if_match='"4"')
+        await client.nodes.resize("node_1", 2, if_match='"5"')
+        await client.request("PUT", "/v1/queues/mail", json={}, if_match='"6"')
+    assert [call.headers["if-match"] for call in peer.calls] == [f'"{n}"' for n in range(1, 7)]

@@ -40,7 +40,11 @@ def _tell_django(url: str) -> None:
     parts = urlsplit(url)
     place = dict(parse_qsl(parts.query))
     connections.databases["default"].update(
-        NAME=parts.path[1:], USER=parts.username, HOST=place["host"], PORT=place["port"]
+        NAME=parts.path[1:],
+        USER=parts.username,
+        PASSWORD=parts.password,
+        HOST=place["host"],
+        PORT=place["port"],
     )
 
 

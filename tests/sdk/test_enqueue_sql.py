@@ -297,12 +297,10 @@ print(kept.id, *many.ids)
 """
 
 
-async def test_a_django_transaction_takes_its_jobs_along(
-    database_url: str, database: Database
-) -> None:
+def django_settings(database_url: str) -> dict[str, str]:
     parts = urlsplit(database_url)
     host = parse_qs(parts.query).get("host", [parts.hostname or ""])[0]
-    settings = {
+    return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.path.lstrip("/"),
         "USER": parts.username or "",
@@ -310,8 +308,13 @@ async def test_a_django_transaction_takes_its_jobs_along(
         "HOST": host,
         "PORT": str(parts.port or parse_qs(parts.query).get("port", [""])[0]),
     }
+
+
+async def test_a_django_transaction_takes_its_jobs_along(
+    database_url: str, database: Database
+) -> None:
     told = subprocess.run(  # noqa: ASYNC221 (nothing else runs here)
-        [sys.executable, "-c", DJANGO, json.dumps(settings)],
+        [sys.executable, "-c", DJANGO, json.dumps(django_settings(database_url))],
         check=True,
         capture_output=True,
         text=True,

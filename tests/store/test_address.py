@@ -101,7 +101,7 @@ async def test_a_server_that_takes_no_more_writes_is_left_by_readers_too(
     async with database.hot() as connection:
         await connection.execute("SET default_transaction_read_only = on")
     with pytest.raises(Demoted, match="takes no writes"):
-        await database.run("queue_ensure_many", ["a"])
+        await database.run("queue_ensure_many", ["a"], None)
     async with database.side() as connection:
         assert connection.get_server_pid() != before
-    await database.run("queue_ensure_many", ["a"])
+    await database.run("queue_ensure_many", ["a"], None)

@@ -9,7 +9,8 @@ import pytest
 
 from tests.engine.hands import noop, register, sql, submit, submit_one, until, value
 from windlass.errors import Unavailable
-from windlass.store.database import Connection, Database, Record, Refused, Unknown
+from windlass.store import database as database_module
+from windlass.store.database import Connection, Database, Record, Refused, TooSlow, Unknown
 from windlass.testing.servers import PrivateServers
 
 
@@ -39,27 +40,31 @@ async def test_a_database_that_is_not_there_is_unavailable(servers: PrivateServe
     ],
 )
 async def test_a_login_that_is_refused_for_a_while_means_later_not_no(
-    database: Database, refuse: str, admit: str
+    servers: PrivateServers, database: Database, refuse: str, admit: str
 ) -> None:
     name = await value(database, "SELECT current_database()")
-    await sql(database, "DROP ROLE IF EXISTS guest")
-    await sql(database, "CREATE ROLE guest LOGIN")
-    guest = Database(database.url.replace("//windlass@", "//guest@"))
+    admin = Database(servers.admin_url(database.url))
+    await admin.open()
+    await sql(admin, "DROP ROLE IF EXISTS guest")
+    await sql(admin, "CREATE ROLE guest LOGIN PASSWORD 'of-the-guest'")
+    own = f"//windlass:{servers.postgres.password.known()}@"
+    guest = Database(database.url.replace(own, "//guest:of-the-guest@"))
     await guest.open()
     try:
         assert len(await guest.run("database_ping")) == 1
-        await sql(database, refuse.format(name=name))
+        await sql(admin, refuse.format(name=name))
         gone = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1"
-        await sql(database, gone, "guest")
+        await sql(admin, gone, "guest")
         with pytest.raises(Unavailable):  # it may find first that it was cut off
             await guest.run("database_ping")
         with pytest.raises(Unavailable) as raised:
             await guest.run("database_ping")
         assert not isinstance(raised.value, Unknown), "nothing was asked, so nothing was done"
-        await sql(database, admit.format(name=name))
+        await sql(admin, admit.format(name=name))
         assert len(await guest.run("database_ping")) == 1
     finally:
         await guest.close()
+        await admin.close()
 
 
 async def test_a_statement_whose_result_a_migration_changed_is_prepared_again(
@@ -83,12 +88,12 @@ async def test_a_statement_whose_result_a_migration_changed_is_prepared_again(
 @pytest.mark.parametrize("text", ["NUL \x00", "half \ud800"])
 async def test_a_value_that_cannot_be_stored_is_refused(database: Database, text: str) -> None:
     with pytest.raises(Refused, match="cannot take a value"):
-        await database.run("queue_ensure_many", [text])
+        await database.run("queue_ensure_many", [text], None)
 
 
 async def test_a_row_that_may_not_be_is_refused_and_changes_nothing(database: Database) -> None:
     with pytest.raises(Refused, match="check constraint"):
-        await database.run("queue_ensure_many", ["fine", "x" * 129])
+        await database.run("queue_ensure_many", ["fine", "x" * 129], None)
     assert await sql(database, "SELECT FROM windlass.queue") == []
 
 
@@ -103,6 +108,25 @@ async def test_a_statement_that_takes_too_long_is_stopped_and_its_fate_unknown(
         with pytest.raises(Unknown, match="statement timeout"):
             await database.together(slow)
     assert await value(database, "SELECT 1") == 1
+
+
+async def test_postgresql_says_that_a_statement_took_too_long_before_our_own_clock_does(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By our own clock nothing is known of it, and a batch that is too much is tried for ever."""
+    usual = Database._pool.__kwdefaults__ or {}
+    monkeypatch.setitem(usual, "call_seconds", 0.2)
+    bounded = {**database_module._SETTLING_SETTINGS, "statement_timeout": "200"}
+    monkeypatch.setattr(database_module, "_SETTLING_SETTINGS", bounded)
+    database = Database(database_url)
+    await database.open()
+    try:
+        for _ in range(10):
+            with pytest.raises(TooSlow):
+                async with database.settling() as connection:
+                    await connection.fetch("SELECT pg_sleep(30)")
+    finally:
+        await database.close()
 
 
 async def test_both_pools_bound_every_statement(database: Database) -> None:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from windlass.errors import MigrationMismatch
-from windlass.store.migrate import migrate, migrations, pending
+from windlass.store.migrate import MENDED, migrate, migrations, pending
 from windlass.testing.servers import PrivateServers
 
 
@@ -82,5 +82,40 @@ async def test_a_step_that_fails_leaves_nothing_behind(database_url: str) -> Non
 async def test_nodes_of_the_previous_release_work_on_a_newer_database(database_url: str) -> None:
     await fetch(
         database_url, "INSERT INTO windlass.migration VALUES (9999, '9999_later', 'x', now())"
+    )
+    assert await migrate(database_url) == []
+
+
+async def test_targets_known_under_several_spellings_become_one_which_stays_disabled(
+    database_url: str,
+) -> None:
+    """0017 gives every host its one name; what was disabled under any is not called again."""
+    await fetch(database_url, "DELETE FROM windlass.migration WHERE name = '0017_guard'")
+    await fetch(
+        database_url,
+        """INSERT INTO windlass.target (host, is_enabled, disabled_at, disabled_reason, rate) VALUES
+           ('shop.example', true, NULL, NULL, 7), ('shop.example.', false, now(), 'gone', NULL),
+           ('[0:0:0:0:0:0:0:1]:8080', true, NULL, NULL, 5),
+           ('[0::1]:8080', false, now(), 'gone too', 6), ('bücher.example', true, NULL, NULL, 3)
+        """,
+    )
+    assert [m.name for m in await migrate(database_url)] == ["0017_guard"]
+    rows = await fetch(
+        database_url, "SELECT host, is_enabled, disabled_reason, rate FROM windlass.target"
+    )
+    assert {
+        (row["host"], row["is_enabled"], row["disabled_reason"], row["rate"]) for row in rows
+    } == {
+        ("shop.example", False, "gone", 7.0),
+        ("[::1]:8080", False, "gone too", 5.0),
+        ("bücher.example", True, None, 3.0),
+    }
+
+
+async def test_a_database_that_took_a_file_before_it_was_mended_goes_on(database_url: str) -> None:
+    [(number, before)] = MENDED.items()
+    await fetch(
+        database_url,
+        f"UPDATE windlass.migration SET sha256 = '{before}' WHERE number = {number}",
     )
     assert await migrate(database_url) == []

@@ -30,7 +30,7 @@ from windlass import ids
 from windlass.engine.queues import QueueLimits, put_queue
 from windlass.errors import Unavailable
 from windlass.model.outcome import Failed
-from windlass.store.database import Connection, Database, Record, Refused
+from windlass.store.database import Connection, Database, LimitReached, Record, Refused
 
 LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)
 
@@ -157,12 +157,12 @@ async def test_a_full_queue_refuses_by_its_name(database: Database) -> None:
     await put_queue(database, "narrow", QueueLimits(max_jobs=1, max_bytes=1000))
     await enqueue(database, queue="narrow")
     with pytest.raises(
-        Unavailable, match="queue narrow holds 1 of 1 jobs, 2 of 1000 bytes"
+        LimitReached, match="queue narrow holds 1 of 1 jobs, 2 of 1000 bytes"
     ) as full:
         await enqueue(database, queue="narrow")
     assert isinstance(full.value.__cause__, asyncpg.ConfigurationLimitExceededError)
     await put_queue(database, "narrow", QueueLimits(max_bytes=9))
-    with pytest.raises(Unavailable, match="1 of any number of jobs, 2 of 9 bytes"):
+    with pytest.raises(LimitReached, match="1 of any number of jobs, 2 of 9 bytes"):
         await enqueue(database, queue="narrow", input={"a": 1})
 
 
@@ -172,12 +172,12 @@ async def test_the_owners_settings_hold_for_sql_too(database: Database) -> None:
     second = await enqueue(database)
     assert second["max_attempts"] == 3
     assert (await enqueue(database, queue="b", retry={"max_attempts": 9}))["max_attempts"] == 9
-    with pytest.raises(Unavailable, match="queue default holds 2 of 2 jobs"):
+    with pytest.raises(LimitReached, match="queue default holds 2 of 2 jobs"):
         await enqueue(database)
     await put_queue(database, "default", QueueLimits(max_jobs=4))  # its own goes before
     await enqueue(database)
     await database.run("installation_tell", None, 5, None)
-    with pytest.raises(Unavailable, match="queue b holds 1 of any number of jobs, 2 of 5 bytes"):
+    with pytest.raises(LimitReached, match="queue b holds 1 of any number of jobs, 2 of 5 bytes"):
         await enqueue(database, queue="b", input={"a": 1})
     assert (await enqueue(database, queue="c"))["max_attempts"] == 5
 

@@ -28,7 +28,7 @@ async def python() -> AsyncIterator[Python]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[Http]:
-    strategy = Http(egress=Egress(["127.0.0.0/8"]))
+    strategy = Http(egress=Egress(["127.0.0.0/8"]), vault=Drawer())
     yield strategy
     await strategy.close()
 

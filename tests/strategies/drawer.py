@@ -16,8 +16,12 @@ class Drawer:
             name: [found] if isinstance(found, str) else found for name, found in values.items()
         }
         self.jammed: set[str] = set()
+        self.told: list[tuple[str, str, bool]] = []  # secret, target, whether it is sent itself
 
-    async def open(self, name: str) -> Sequence[str]:
+    async def open(
+        self, name: str, targets: Sequence[str] = (), *, is_sent: bool = False
+    ) -> Sequence[str]:
+        self.told += [(name, target, is_sent) for target in targets]
         if name in self.jammed:
             raise SecretUnavailable(name, "no key opens it", is_missing=False)
         if name not in self.values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from typing import Any
 
 import aiohttp
@@ -14,7 +15,7 @@ from tests.strategies.receiver import Receiver
 from windlass.limits import AUTHS_MAX
 from windlass.strategies.auth import AuthFailed, Credentials, Prepared, check_auth
 from windlass.strategies.sign import derived_secret
-from windlass.strategies.vault import NoVault, SecretUnavailable, Vault
+from windlass.strategies.vault import NoVault, SecretUnavailable, SigningUnavailable, Vault
 
 OAUTH = {"type": "oauth2", "token_url": "https://id.example/token", "client_id": "c", "secret": "s"}
 
@@ -60,6 +61,28 @@ async def test_a_secret_is_sent_as_the_receiver_wants_it_and_marked_as_secret(
     assert receiver.seen[0][0].headers[header] == sent
 
 
+@pytest.mark.parametrize(
+    ("auth", "told"),
+    [
+        ({"type": "bearer", "secret": "s"}, [("s", "shop.example", True)]),
+        ({"type": "api_key", "header": "X", "secret": "s"}, [("s", "shop.example", True)]),
+        ({"type": "basic", "username": "u", "secret": "s"}, [("s", "shop.example", True)]),
+        ({"type": "mtls", "secret": "s"}, [("s", "shop.example", True)]),
+        (OAUTH, [("s", "shop.example", True), ("s", "id.example", True)]),
+        ({"type": "signature", "secret": "s"}, [("s", "shop.example", False)]),
+        (None, [("webhook", "shop.example", False)]),
+    ],
+    ids=str,
+)
+async def test_a_secret_is_asked_for_with_everybody_who_is_to_see_it(
+    auth: dict[str, str] | None, told: list[tuple[str, str, bool]]
+) -> None:
+    drawer = Drawer(s=shared_key(), webhook=shared_key())
+    with contextlib.suppress(AuthFailed, AssertionError):  # no certificate, and nobody to ask
+        await prepare(drawer, auth)
+    assert drawer.told[: len(told)] == told
+
+
 async def test_several_are_sent_together() -> None:
     drawer = Drawer(s="canary", webhook=shared_key(1), mine=shared_key(2))
     prepared = await prepare(
@@ -101,11 +124,35 @@ async def test_a_master_key_signs_for_each_target_with_a_key_of_its_own(auth: ob
     assert len(set(signed.values())) == 3
 
 
-@pytest.mark.parametrize("vault", [NoVault(), Drawer(), Drawer(webhook=[])])
-async def test_without_a_secret_named_webhook_a_delivery_goes_unsigned(vault: Vault) -> None:
+@pytest.mark.parametrize("vault", [Drawer(), Drawer(webhook=[])])
+async def test_where_its_owner_deleted_the_secret_named_webhook_a_delivery_goes_unsigned(
+    vault: Vault,
+) -> None:
     prepared = await prepare(vault, None)
     assert prepared.headers == {"webhook-id": "job_1", "webhook-timestamp": "1700000000"}
     assert prepared.secret_headers == frozenset()
+
+
+@pytest.mark.parametrize("auth", [None, [], {"type": "signature", "secret": "mine"}])
+async def test_a_node_without_a_key_makes_no_unsigned_delivery(auth: object) -> None:
+    with pytest.raises(SigningUnavailable, match=r"WINDLASS_SECRET_KEY.*openssl rand"):
+        await prepare(NoVault(), auth)
+
+
+@pytest.mark.parametrize("vault", [NoVault(), Drawer(webhook=shared_key())])
+async def test_where_signing_is_switched_off_only_what_names_a_key_is_signed(vault: Vault) -> None:
+    async def headers(auth: object) -> dict[str, str]:
+        off = Credentials(vault, no_session, is_signing=False)
+        made = await off.prepare(auth, target="a.example", webhook_id="j", timestamp=1, body=b"")
+        return made.headers
+
+    assert await headers(None) == {"webhook-id": "j", "webhook-timestamp": "1"}
+    named = {"type": "signature", "secret": "webhook"}
+    if isinstance(vault, Drawer):
+        assert "webhook-signature" in await headers(named)
+    else:
+        with pytest.raises(SigningUnavailable):
+            await headers(named)
 
 
 async def test_a_webhook_secret_that_cannot_be_opened_stops_the_delivery() -> None:
@@ -126,7 +173,7 @@ async def test_a_webhook_secret_that_cannot_be_opened_stops_the_delivery() -> No
         OAUTH | {"secret": "gone"},
     ],
 )
-@pytest.mark.parametrize("vault", [NoVault(), Drawer(), Drawer(gone=[])])
+@pytest.mark.parametrize("vault", [Drawer(), Drawer(gone=[])])
 async def test_a_secret_that_is_asked_for_by_name_must_be_there(
     auth: dict[str, str], vault: Vault
 ) -> None:
@@ -265,4 +312,4 @@ async def test_that_deliveries_leave_unsigned_is_logged_once() -> None:
             )
             assert "webhook-signature" not in prepared.headers
     [line] = [line for line in logged if line["event"] == "webhooks_unsigned"]
-    assert "WINDLASS_SECRET_KEY" in line["reason"]
+    assert "windlass secret set webhook --generate derived" in line["reason"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,12 +16,14 @@ from standardwebhooks.webhooks import Webhook
 from tests.model.attempts import attempt
 from tests.strategies.drawer import Drawer, master_key, shared_key
 from tests.strategies.receiver import Receiver, deliver, perform_within
+from windlass.model.breaker import verdict
 from windlass.model.outcome import Failed, Succeeded
 from windlass.model.settle import settle
 from windlass.model.target import target_of
 from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.sign import derived_secret
+from windlass.strategies.vault import SecretNotForHost
 
 
 @asynccontextmanager
@@ -138,6 +140,39 @@ async def test_without_the_secret_nothing_is_sent_and_a_later_try_may_pass(
     assert isinstance(done.outcome, Failed)
     assert (done.outcome.cause, done.outcome.is_final) == ("secret", False)
     assert "'shop'" in done.outcome.message
+    assert receiver.seen == []
+
+
+async def test_a_secret_that_is_not_for_the_target_ends_the_job_and_nothing_is_sent(
+    receiver: Receiver,
+) -> None:
+    class Bound(Drawer):
+        async def open(
+            self, name: str, targets: Sequence[str] = (), *, is_sent: bool = False
+        ) -> Sequence[str]:
+            raise SecretNotForHost(name, targets[0], ["shop.example"])
+
+    auth = {"type": "bearer", "secret": "shop"}
+    async with with_secrets(Bound(shop="s3cret-value")) as http:
+        done = await perform_within(http, 5, receiver.url, auth=auth)
+    assert isinstance(done.outcome, Failed)
+    assert (done.outcome.cause, done.outcome.is_final) == ("secret_not_for_host", True)
+    assert done.outcome.detail == {"secret": "shop", "host": target_of(receiver.url)}
+    assert verdict(done.outcome, None) == "neutral", "the target has done nothing wrong"
+    assert receiver.seen == []
+
+
+async def test_a_node_that_cannot_sign_sends_nothing_and_a_later_try_may_pass(
+    receiver: Receiver,
+) -> None:
+    http = Http(egress=Egress(["127.0.0.0/8"]))
+    try:
+        outcome = await deliver(http, receiver.url)
+    finally:
+        await http.close()
+    assert isinstance(outcome, Failed)
+    assert (outcome.cause, outcome.is_final) == ("signing_unavailable", False)
+    assert verdict(outcome, None) == "neutral"
     assert receiver.seen == []
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.strategies.drawer import Drawer
 from tests.strategies.receiver import SOON_SECONDS, Receiver, deliver, perform_within
 from windlass import limits
 from windlass.model.breaker import verdict
@@ -30,7 +31,7 @@ def found(*addresses: str) -> Found:
 
 @asynccontextmanager
 async def looking_up(lookup: Callable[..., Found], *allow: str) -> AsyncIterator[Http]:
-    http = Http(egress=Egress(allow), lookup=lookup)
+    http = Http(egress=Egress(allow), lookup=lookup, vault=Drawer())
     try:
         yield http
     finally:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from multidict import CIMultiDict
 
 from tests.model.attempts import attempt
 from tests.strategies.receiver import Receiver, perform_within
@@ -154,6 +155,7 @@ BASIC = "Basic " + base64.b64encode(b"shop:open sesame/+").decode()
         ("s3cret-value", base64.b64encode(b"X-Key: s3cret-value\r\n").decode()),
         ("s3cret-value", base64.b64encode(b"a s3cret-value").decode()),
         ("s3cret-value", b"s3cret-value".hex()),
+        ("s3cret-value", b"s3cret-value".hex().upper()),
         (BASIC, "password is open sesame/+"),
         (BASIC, "you are shop:open sesame/+"),
         (BASIC, BASIC),
@@ -167,6 +169,23 @@ def test_a_secret_is_found_however_it_is_echoed(told: str, echoed: str) -> None:
     assert "words" not in kept
     assert concealed_bytes(echoed.encode(), [told]) == kept.encode()
     assert REDACTED in shown({"x-echo": echoed}, told=[told])["x-echo"]
+
+
+def test_headers_are_cut_after_their_secrets_are_left_out() -> None:
+    secret = "S3cr3tPlainTokenABCDEF"
+    long = "x" * (RECORD_HEADER_CHARS_MAX - len(secret) + 3) + secret
+    assert secret[:8] not in shown({"X-Echo": long}, told=[secret])["x-echo"]
+    many = [("X-A", "x" * 995), ("X-A", "y" * 985), ("X-A", secret)]
+    assert secret[:8] not in shown(CIMultiDict(many), told=[secret])["x-a"]
+
+
+def test_a_secret_is_no_name_of_a_header() -> None:
+    made = shown({"X-S3cr3tPlainToken": "1"}, told=["S3cr3tPlainToken"])
+    assert "s3cr3t" not in str(made).lower()
+
+
+def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> None:
+    assert concealed("got abcd-efgh-ijkl end", ["abcd", "abcd-efgh-ijkl"]) == "got [redacted] end"
 
 
 @pytest.mark.parametrize("text", ["nothing here", "100 % of C:\\users", '{"a": "\\u00e9"}', ""])

@@ -79,7 +79,10 @@ async def test_a_take_that_is_late_or_cancelled_leaves_no_socket(tmp_path: Path)
     server = await asyncio.start_server(ignore, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     before = files_before()
-    async with opened() as pool, silent_at("127.0.0.2", port):
+    async with AsyncExitStack() as stack:
+        stack.callback(server.close)  # a loop of uvloop that still listens is never closed
+        pool = await stack.enter_async_context(opened())
+        await stack.enter_async_context(silent_at("127.0.0.2", port))
         held = files_before()
         for url in f"https://127.0.0.1:{port}/", f"http://127.0.0.2:{port}/":
             with pytest.raises(TimeoutError):
@@ -92,7 +95,6 @@ async def test_a_take_that_is_late_or_cancelled_leaves_no_socket(tmp_path: Path)
             with pytest.raises(asyncio.CancelledError):
                 await taking
             await until(lambda: open_files() <= held)
-    server.close()
     await until(lambda: open_files() < before)
 
 

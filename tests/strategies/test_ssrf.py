@@ -7,6 +7,7 @@ plays the public receiver, because it can be let through without the canary's 12
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ import aiohttp
 import pytest
 
 from tests.strategies.canary import Canary, perched
+from tests.strategies.drawer import Drawer
 from tests.strategies.receiver import deliver
 from tests.strategies.spellings import FORBIDDEN, LOOPBACK
 from windlass.model.outcome import Failed, Succeeded
@@ -64,7 +66,7 @@ async def by_session(allow: Sequence[str], lookup: Lookup | None) -> AsyncIterat
 @asynccontextmanager
 async def by_delivery(allow: Sequence[str], lookup: Lookup | None) -> AsyncIterator[Get]:
     egress = Egress(allow)
-    http = Http(egress=egress, lookup=lookup) if lookup else Http(egress=egress)
+    http = Http(egress=egress, lookup=lookup or socket.getaddrinfo, vault=Drawer())
 
     async def get(url: str) -> int:
         outcome = await deliver(http, url, method="GET", redirects=5)

@@ -50,6 +50,7 @@ from windlass.api import (
     workflows,
 )
 from windlass.api.auth import Keys
+from windlass.api.conditional import heeded
 from windlass.api.door import Door
 from windlass.api.idempotency import repeatable
 from windlass.api.parts import ApiParts
@@ -98,7 +99,7 @@ def build_app(parts: ApiParts) -> Litestar:
         *health.routes(parts, counters),
         *problems.routes(),
     ]
-    routes = [repeatable(route, parts.database) for route in routes]
+    routes = [heeded(repeatable(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
     _leave_out_telemetry()
     app = Litestar(

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from windlass.engine.evaluator_worker import stand_back
 from windlass.errors import InvalidInput, MalformedBody
 from windlass.limits import BATCH_READER_BYTES_MAX, BATCH_READER_IDLE_SECONDS
 from windlass.model import strict_json
@@ -45,7 +46,7 @@ class Question(msgspec.Struct, kw_only=True):
 
 
 def main() -> None:
-    os.nice(_NICENESS)
+    stand_back(_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (BATCH_READER_BYTES_MAX, BATCH_READER_BYTES_MAX))
     # What anything prints goes to the node's log.
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

@@ -245,9 +245,12 @@ class Connection(HttpToolsProtocol):
             self._refuse(UrlTooLong() if in_url and self.url else HeadTooLarge())
 
     def _discard(self, count: int) -> None:
+        """For whoever reads its answer only when it has sent everything. One that never has is not
+        cut off for that: it would be back at once. It waits, unread, until its time is over.
+        """
         self._discarded += count
-        if self._discarded > LINGER_BYTES_MAX:
-            self.transport.abort()
+        if self._discarded > LINGER_BYTES_MAX and not self.transport.is_closing():
+            self.flow.pause_reading()
 
     # What the parser says. An exception here stops it, and data_received refuses.
 
@@ -295,6 +298,11 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self._body_since is not None and self.expect_100_continue and not self._is_answering():
+            # Answered before it was told to go on: the body may follow, or in its place the next
+            # request, of whoever else a proxy sends this way. Nobody can tell which.
+            self._ends_at = self.loop.time() + self._patience.linger_seconds
+            self._part()
         self._settle()
 
     def _settle(self) -> None:
@@ -358,6 +366,10 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
             return
         self._answer(trouble)
+        self._part()
+
+    def _part(self) -> None:
+        """Nothing more is said; what it still sends is not heard."""
         if self.transport.can_write_eof() and not self.transport.is_closing():
             # With what it still sends unread, closing would take our answer away from it.
             self.transport.write_eof()

@@ -14,16 +14,17 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.host import HOST_SCHEMA, read_host
-from windlass.api.jobs import FILTERS, executions_of, jobs_page
+from windlass.api.jobs import FILTERS, executions_of, jobs_page, read_ids
 from windlass.api.paging import JOBS, page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     INSTANT_SCHEMA,
     NAME_SCHEMA,
+    finished_params,
     id_schema,
-    instant_param,
     limit_param,
     read_wanted,
+    say_instead,
     text_param,
     text_schema,
 )
@@ -45,8 +46,8 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "kind": read_name,
     "cause": lambda value: read_wanted(value, CAUSE_CHARS_MAX),
     "tag": lambda value: read_wanted(value, TAG_CHARS_MAX),
-    "since": read_instant,
-    "until": read_instant,
+    "finished_after": read_instant,
+    "finished_before": read_instant,
     "target": read_host,
 }
 
@@ -65,7 +66,7 @@ class DeadLetters:
 
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
-        which = JobFilter(states=("dead",), finished_since=query.pop("since", None), **query)
+        which = JobFilter(states=("dead",), **query)
         return jobs_page(await list_jobs(self._database, which, limit, before), limit)
 
     async def groups(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
@@ -123,26 +124,9 @@ def read_choice(value: object) -> list[UUID] | DeadFilter:
     """`{"ids": […]}` or `{"filter": {…}}`. Raises InvalidInput."""
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("ids", "filter"):
         raise InvalidInput.at("", 'must be {"ids": ["job_…"]} or {"filter": {"queue": "…"}}')
-    return _read_ids(value["ids"]) if "ids" in value else _read_filter(value["filter"])
-
-
-def _read_ids(value: object) -> list[UUID]:
-    if not isinstance(value, list) or not 1 <= len(value) <= BATCH_JOBS_MAX:
-        raise InvalidInput.at("/ids", f"must be a list of 1 to {BATCH_JOBS_MAX} job ids")
-    found: dict[UUID, None] = {}
-    problems = []
-    for place, text in enumerate(value):
-        try:
-            found[ids.parse("job", text if isinstance(text, str) else "")] = None
-        except ValueError as trouble:
-            problems.append(FieldProblem(pointer=f"/ids/{place}", detail=str(trouble)))
-    if problems:
-        raise InvalidInput(*problems)
-    return list(found)
-
-
-def _unknown(_value: object) -> None:
-    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
+    return (
+        read_ids(value["ids"], BATCH_JOBS_MAX) if "ids" in value else _read_filter(value["filter"])
+    )
 
 
 def _read_filter(value: object) -> DeadFilter:
@@ -151,14 +135,21 @@ def _read_filter(value: object) -> DeadFilter:
     given: dict[str, Any] = {}
     problems = []
     for name, found in value.items():
-        reader = _READERS.get(name, _unknown)
         try:
-            given[name] = reader(found) if found is not None or reader is _unknown else None
+            given[name] = _read_named(name, found)
         except ValueError as trouble:
             problems.append(FieldProblem(pointer=f"/filter/{name[:60]}", detail=str(trouble)))
     if problems:
         raise InvalidInput(*problems)
     return DeadFilter(**given)
+
+
+def _read_named(name: str, value: object) -> Any:
+    reader = _READERS.get(name)
+    if reader is None:
+        known = f"known are {' '.join(_READERS)}"
+        raise ValueError(f"unknown field; {say_instead(name, _READERS)}{known}")
+    return None if value is None else reader(value)
 
 
 def _choice_schema() -> schemas.Schema:
@@ -167,8 +158,8 @@ def _choice_schema() -> schemas.Schema:
         "kind": NAME_SCHEMA,
         "cause": text_schema(CAUSE_CHARS_MAX),
         "tag": text_schema(TAG_CHARS_MAX),
-        "since": INSTANT_SCHEMA,
-        "until": INSTANT_SCHEMA,
+        "finished_after": INSTANT_SCHEMA,
+        "finished_before": INSTANT_SCHEMA,
         "target": HOST_SCHEMA,
     }
     named = {
@@ -218,7 +209,7 @@ def routes(parts: ApiParts) -> list[Route]:
         query=(
             *FILTERS,
             text_param("cause", "Those with this cause"),
-            instant_param("since", "Those that died at this instant or later"),
+            *finished_params("Those"),
             limit_param(),
             JOBS.param(),
         ),
@@ -244,6 +235,7 @@ def routes(parts: ApiParts) -> list[Route]:
             "`left` counts those that were asked for, or matched, and stay as they are; "
             f"`left_jobs` says why, of the first {LEFT_SHOWN_MAX}.",
             body=_choice_schema(),
+            matters_twice=verb == "replay",
             answers={
                 200: Answer(
                     description="How many",

@@ -51,7 +51,8 @@ class Door:
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], mark]
+                # Another message: this one may be what every answer of a route begins with.
+                message = {**message, "headers": [*message["headers"], mark]}
             await send(message)
 
         inside: str | None = scope.get(INSIDE)  # type: ignore[assignment]

@@ -15,8 +15,8 @@ from windlass.api.parts import ApiParts
 from windlass.api.query import (
     Param,
     choices_param,
+    created_params,
     id_param,
-    instant_param,
     limit_param,
     name_param,
     type_param,
@@ -50,13 +50,16 @@ class Events:
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.pop("limit", PAGE_DEFAULT)
         now = await database_now(self._database)
-        since = query.pop("since", now - LOOK_BACK)
-        after = query.pop("cursor", None) or Place(since, UUID(int=0), 0, -1)
+        last = now
+        if "created_before" in query:
+            last = min(now, query.pop("created_before") - timedelta.resolution)
+        first = query.pop("created_after", last - LOOK_BACK)
+        after = query.pop("cursor", None) or Place(first, UUID(int=0), 0, -1)
         wanted = Wanted(**query)
         found: list[Event] = []
         batch: list[Event] = []
         for _ in range(PAGES_SEARCHED_MAX):
-            batch = await read_events_after(self._database, after, now, limit)
+            batch = await read_events_after(self._database, after, last, limit)
             for event in batch:
                 after = event.place
                 if wanted.takes(event):
@@ -81,7 +84,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
             tag="Events",
             query=(
                 *FILTERS,
-                instant_param("since", "From this instant on; without it the last 15 minutes"),
+                *created_params("Events", "that happened", "; unless said, the last 15 minutes"),
                 limit_param(),
                 EVENTS.param(),
             ),

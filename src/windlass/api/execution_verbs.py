@@ -162,6 +162,7 @@ def routes(parts: ApiParts) -> list[Route]:
             path_schemas=ITS_ID,
             body=RERUN,
             is_body_optional=True,
+            matters_twice=True,
             answers={200: shown},
             problems=(400, 404, 409, 413, 415),
         ),

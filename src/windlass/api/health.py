@@ -56,6 +56,8 @@ class Health:
         degraded = [name for name, ms in (("database", database), ("redis", redis)) if ms is None]
         if self._parts.lane.is_shared:
             degraded.append("redis_shared")
+        if not self._parts.can_sign:
+            degraded.append("signing_off")
         degraded += supervisor().down
         if database is not None and await self._lacks_partitions():
             degraded.append("partitions")

@@ -15,7 +15,8 @@ _GROUP: Final = "[0-9A-Fa-f]{1,4}"
 _OCTET: Final = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _LABEL: Final = "[A-Za-z0-9_-]{1,63}"
 # The last label begins with a letter: what ends with a number is an address, or nothing.
-_NAME: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?|({_OCTET}\.){{3}}{_OCTET}"
+_WORDS: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?"
+_NAME: Final = rf"{_WORDS}|({_OCTET}\.){{3}}{_OCTET}"
 _V6: Final = "|".join(
     [
         f"({_GROUP}:){{7}}{_GROUP}",
@@ -33,6 +34,13 @@ HOST_SCHEMA: Final[dict[str, Any]] = {
     "type": "string",
     "pattern": f"^{HOST_PATTERN}$",
     "description": "A host, with its port unless that is 443",
+}
+
+# Where a secret may go: a target, or all below a name.
+BOUND_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "pattern": rf"^({HOST_PATTERN}|\*\.{_WORDS}(:{_PORT})?)$",
+    "description": "A host, with its port unless that is 443; `*.` stands for labels before it",
 }
 
 

@@ -3,7 +3,8 @@
 Every POST takes one. Where jobs, executions, schedules, signals or holds are made, the key is
 written with them, in one transaction. The other verbs keep their answer as it was sent
 (`repeatable`): the key is taken before the verb is performed, so that a repetition never performs
-it again; a request that is refused gives its key back.
+it again; a request that is refused gives its key back. So does one that failed, unless doing it
+again would matter and it may have been done.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from windlass.api.reply import Header, Reply
 from windlass.api.route import Answer, Call, Route, Schema
 from windlass.engine.once import forget_answer, keep_answer, kept_answer, take_answer
 from windlass.engine.request import Accepted, Idempotency
-from windlass.errors import Unavailable
+from windlass.errors import Unavailable, WindlassError
 from windlass.limits import KEY_CHARS_MAX
-from windlass.store.database import Database
+from windlass.store.database import Database, Demoted, Held
 
 log = structlog.get_logger()
 
@@ -90,7 +91,6 @@ def repeatable(route: Route, database: Database) -> Route:
     """A POST as it is served: with an Idempotency-Key, unless it has one in its own way."""
     if route.method != "POST" or HEADER in route.headers:
         return route
-    perform = _recalled if route.takes_token else _taken
 
     async def handle(request: Call, query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
@@ -98,16 +98,20 @@ def repeatable(route: Route, database: Database) -> Route:
             return await route.handle(request, query)
         body = await read_bytes(request)
         path = request.scope["path"]
-        mark = idempotency_of(caller, route.method, path, body)
+        shown = caller.headers.get(b"authorization", b"") + b"\n" if route.takes_token else b""
+        mark = idempotency_of(caller, route.method, path, shown + body)
         assert mark is not None, "the header is there"
         if route.takes_token:
-            # Nobody vouches for this caller: its keys are those of what it calls, no one else's.
+            # Nobody vouches for this caller: its keys are those of what it calls, no one else's,
+            # and the answer is for whoever shows the same token, in the head or in the body.
             mark = replace(mark, owner=path)
 
         async def do() -> ASGIApp:
             return await route.handle(_again(request, body), query)
 
-        return await perform(database, mark, do)
+        if route.takes_token:
+            return await _recalled(database, mark, do)
+        return await _taken(database, mark, do, matters_twice=route.matters_twice)
 
     return replace(
         route,
@@ -119,19 +123,33 @@ def repeatable(route: Route, database: Database) -> Route:
 
 
 async def _taken(
-    database: Database, mark: Idempotency, do: Callable[[], Awaitable[ASGIApp]]
+    database: Database,
+    mark: Idempotency,
+    do: Callable[[], Awaitable[ASGIApp]],
+    *,
+    matters_twice: bool,
 ) -> ASGIApp:
     kept = await take_answer(database, mark)
     if kept is not None:
         return _replayed(kept)
     try:
         reply = await do()
-    except Exception:
-        with contextlib.suppress(Unavailable):
-            await forget_answer(database, mark)
+    except Exception as trouble:
+        if not matters_twice or _changed_nothing(trouble):
+            with contextlib.suppress(Unavailable):
+                await forget_answer(database, mark)
         raise
     await _keep(database, mark, reply)
     return reply
+
+
+def _changed_nothing(trouble: Exception) -> bool:
+    """Whether it is certain. Most verbs read what they answer after their commit, and a connection
+    that breaks then, or during it, tells nothing of what was done.
+    """
+    if isinstance(trouble, Held | Demoted):
+        return True
+    return isinstance(trouble, WindlassError) and trouble.status < 500
 
 
 async def _recalled(

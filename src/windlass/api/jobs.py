@@ -10,12 +10,14 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api import schemas
-from windlass.api.body import read_nothing
+from windlass.api.body import read_json, read_nothing
 from windlass.api.host import target_param
 from windlass.api.paging import JOBS, PageReply, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     choices_param,
+    created_params,
+    finished_params,
     id_param,
     id_schema,
     instant_param,
@@ -33,8 +35,8 @@ from windlass.engine.job_at import job_at
 from windlass.engine.note import read_progress
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_job
 from windlass.engine.replay import delete, promote, replay
-from windlass.errors import Conflict, InvalidInput
-from windlass.limits import PAGE_DEFAULT
+from windlass.errors import Conflict, FieldProblem, InvalidInput
+from windlass.limits import HINT_JOBS_MAX, PAGE_DEFAULT
 from windlass.model.states import STATES, is_terminal
 from windlass.store.database import Record
 
@@ -45,6 +47,22 @@ def job_id_of(request: Call) -> UUID:
         return ids.parse("job", request.path_params["job_id"])
     except ValueError as trouble:
         raise InvalidInput.at("{job_id}", str(trouble)) from None
+
+
+def read_ids(value: object, count_max: int) -> list[UUID]:
+    """What stands under `ids` of a body: job ids, each once. Raises InvalidInput."""
+    if not isinstance(value, list) or not 1 <= len(value) <= count_max:
+        raise InvalidInput.at("/ids", f"must be a list of 1 to {count_max} job ids")
+    found: dict[UUID, None] = {}
+    problems = []
+    for place, text in enumerate(value):
+        try:
+            found[ids.parse("job", text if isinstance(text, str) else "")] = None
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=f"/ids/{place}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return list(found)
 
 
 class Jobs:
@@ -119,6 +137,15 @@ class Jobs:
                 self._parts.announcer.rows([row])
         return await self._moved(job_id, moved)
 
+    async def hint(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        body = await read_json(request)
+        if not isinstance(body, dict) or body.keys() != {"ids"}:
+            raise InvalidInput.at("", 'must be {"ids": ["job_…"]}')
+        asked = read_ids(body["ids"], HINT_JOBS_MAX)
+        lines = await self._database.read("job_line_many", asked)
+        self._parts.announcer.rows(lines)
+        return empty_reply()
+
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
         await read_nothing(request)
@@ -172,8 +199,8 @@ def routes(parts: ApiParts) -> list[Route]:
             id_param("execution_id", "execution", "Jobs of this execution"),
             text_param("correlation_id", "Jobs with this correlation id"),
             text_param("key", "The job with this unique key"),
-            instant_param("created_after", "Jobs made after this instant"),
-            instant_param("created_before", "Jobs made before this instant"),
+            *created_params("Jobs"),
+            *finished_params("Jobs"),
             limit_param(),
             JOBS.param(),
         ),
@@ -209,6 +236,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=handle,
             summary=summary,
             tag="Jobs",
+            matters_twice=verb == "retry",
             path_schemas=its_id,
             answers=answers,
             problems=(404, 409),
@@ -219,4 +247,29 @@ def routes(parts: ApiParts) -> list[Route]:
             ("promote", jobs.promote, "Make a waiting job due now", {200: shown}),
         )
     ]
-    return [listed, read, deleted, *verbs]
+    hinted = Route(
+        method="POST",
+        path="/v1/jobs/hint",
+        handle=jobs.hint,
+        summary="Tell the nodes of jobs that were committed by SQL",
+        tag="Jobs",
+        description="For jobs of `windlass.enqueue`, after the commit: the nodes look for them "
+        "now and not when they would have by themselves. Only the time changes; ids that nobody "
+        "knows are passed over.",
+        body={
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["ids"],
+            "properties": {
+                "ids": {
+                    "type": "array",
+                    "items": id_schema("job"),
+                    "minItems": 1,
+                    "maxItems": HINT_JOBS_MAX,
+                }
+            },
+        },
+        answers={204: Answer(description="They were told")},
+        problems=(400, 413, 415),
+    )
+    return [listed, read, deleted, hinted, *verbs]

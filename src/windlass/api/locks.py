@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from litestar.types import ASGIApp
 from windlass.api import lock_body as bodies
 from windlass.api import schemas
 from windlass.api.caller import Caller, caller_of
+from windlass.api.conditional import TAKES_BOTH, etag, wanted_of
 from windlass.api.idempotency import HEADER, KEY_SCHEMA
 from windlass.api.lock_view import holder_view, lock_view
 from windlass.api.noun import Noun
@@ -24,7 +26,7 @@ from windlass.api.schemas.lock import LOCK_NAME
 from windlass.engine.lock_acquire import LockCall, give_back, renew
 from windlass.engine.lock_passed import Passed
 from windlass.engine.lock_waiters import LockWaiters
-from windlass.engine.locks import list_locks, read_lock, resize_lock
+from windlass.engine.locks import Lock, list_locks, read_lock, resize_lock
 from windlass.errors import InvalidInput, LockHeld
 from windlass.limits import KEY_CHARS_MAX, LOCK_TTL_SECONDS, PAGE_DEFAULT
 from windlass.model.lock import read_lock_name
@@ -43,7 +45,7 @@ class Locks:
         return page_reply([lock_view(lock) for lock in locks], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(lock_view(await read_lock(self._database, _name_of(request))))
+        return _shown(await read_lock(self._database, _name_of(request)))
 
     async def acquire(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name, caller = _name_of(request), caller_of(request.scope)
@@ -85,9 +87,11 @@ class Locks:
         return empty_reply()
 
     async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name = _name_of(request)
-        self._tell(await resize_lock(self._database, name, await bodies.read_resize(request)))
-        return json_reply(lock_view(await read_lock(self._database, name)))
+        name, wanted = _name_of(request), wanted_of(request)
+        capacity = await bodies.read_resize(request)
+        self._tell(await resize_lock(self._database, name, capacity, wanted))
+        # As this call left it: another may have followed.
+        return _shown(replace(await read_lock(self._database, name), capacity=capacity))
 
     async def _refusal(self, name: str) -> LockHeld:
         lock = await read_lock(self._database, name)
@@ -108,6 +112,10 @@ def _name_of(request: Call) -> str:
         return read_lock_name(request.path_params["name"])
     except ValueError as trouble:
         raise InvalidInput.at("{name}", str(trouble)) from None
+
+
+def _shown(lock: Lock) -> ASGIApp:
+    return json_reply(lock_view(lock), 200, etag(lock.etag))
 
 
 def _ticket(caller: Caller, name: str) -> UUID:
@@ -191,9 +199,10 @@ def routes(parts: ApiParts) -> list[Route]:
         description="Whoever holds it keeps it, even if there are fewer places now.",
         tag=noun.tag,
         path_schemas=noun.its_key,
+        headers=TAKES_BOTH,
         body=bodies.RESIZE_SCHEMA,
         answers=noun.shown,
-        problems=(400, 413, 415),
+        problems=(400, 412, 413, 415),
     )
     return [
         noun.index(locks.index, "List locks by name", LOCKS),

@@ -8,12 +8,13 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api import schemas
+from windlass.api.conditional import ETAG, etag
 from windlass.api.paging import page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import id_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
-from windlass.engine.nodes import list_nodes, read_node
+from windlass.engine.nodes import list_nodes, node_etag, read_node
 from windlass.errors import InvalidInput
 from windlass.store.database import Record
 
@@ -51,7 +52,8 @@ def routes(parts: ApiParts) -> list[Route]:
             node_id = ids.parse("node", request.path_params["node_id"])
         except ValueError as trouble:
             raise InvalidInput.at("{node_id}", str(trouble)) from None
-        return json_reply(node_view(await read_node(parts.database, node_id)))
+        row = await read_node(parts.database, node_id)
+        return json_reply(node_view(row), 200, etag(node_etag(row)))
 
     return [
         Route(
@@ -70,7 +72,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Read a node",
             tag="Nodes",
             path_schemas={"node_id": id_schema("node")},
-            answers={200: Answer(description="The node", schema=schemas.ref("Node"))},
+            answers={200: Answer(description="The node", schema=schemas.ref("Node"), headers=ETAG)},
             problems=(404,),
         ),
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windlass.api import schemas
+from windlass.api.conditional import ETAG, TAKES_BOTH
 from windlass.api.paging import Cursors
 from windlass.api.query import limit_param
 from windlass.api.route import Answer, Handle, Route
@@ -43,7 +44,7 @@ class Noun:
     @property
     def shown(self) -> dict[int, Answer]:
         schema = schemas.ref(self.word.capitalize())
-        return {200: Answer(description=f"The {self.word}", schema=schema)}
+        return {200: Answer(description=f"The {self.word}", schema=schema, headers=ETAG)}
 
     def index(self, handle: Handle, summary: str, cursors: Cursors) -> Route:
         schema = schemas.page_of(self.word.capitalize())
@@ -78,9 +79,10 @@ class Noun:
             summary=summary,
             tag=self.tag,
             path_schemas=self.its_key,
+            headers=TAKES_BOTH,
             body=body,
             answers=self.shown,
-            problems=(400, 413, 415),
+            problems=(400, 412, 413, 415),
         )
 
     def verb(self, verb: str, handle: Handle, summary: str, body: Schema | None = None) -> Route:

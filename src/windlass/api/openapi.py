@@ -156,6 +156,11 @@ def _problem(code: int) -> dict[str, Any]:
             "description": "Seconds after which to try again",
             "schema": {"type": "integer"},
         }
+    if code == 412:
+        headers["ETag"] = {
+            "description": "What it has now; absent when there is no such thing",
+            "schema": {"type": "string"},
+        }
     return {
         "description": HTTPStatus(code).phrase,
         "headers": headers,

@@ -16,6 +16,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
+from windlass.api.conditional import TAKES, wanted_of
 from windlass.api.operation_view import cluster_view, estimate_view, operation_view
 from windlass.api.paging import OPERATIONS, page_reply
 from windlass.api.parts import ApiParts
@@ -27,6 +28,7 @@ from windlass.engine import operations as engine
 from windlass.engine.operations import Wanted
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import PAGE_DEFAULT
+from windlass.model.etag import UNCONDITIONAL, Precondition
 from windlass.model.operation import PHASES, Kind, Operation
 
 
@@ -37,12 +39,12 @@ class Operations:
         self._drain_seconds = float(parts.settings.drain_timeout_seconds)
 
     async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        node_id = _id(request, "node")
+        node_id, only_if = _id(request, "node"), wanted_of(request)
         asked = await read_resize(request, self._drain_seconds)
         if asked.is_dry_run:
-            found = await engine.estimate(self._database, node_id, asked.wanted)
+            found = await engine.estimate(self._database, node_id, asked.wanted, only_if)
             return json_reply(estimate_view(found))
-        return await self._ask(node_id, asked.wanted)
+        return await self._ask(node_id, asked.wanted, only_if)
 
     async def resize_all(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         asked = await read_resize(request, self._drain_seconds)
@@ -98,8 +100,10 @@ class Operations:
         asked_by = caller_of(request.scope).owner
         return Wanted(kind=kind, drain_seconds=drain_seconds, asked_by=asked_by)
 
-    async def _ask(self, node_id: UUID, wanted: Wanted) -> ASGIApp:
-        operation = await engine.ask(self._database, node_id, wanted)
+    async def _ask(
+        self, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+    ) -> ASGIApp:
+        operation = await engine.ask(self._database, node_id, wanted, only_if)
         await self._tell([operation])
         return json_reply(operation_view(operation), 202)
 
@@ -142,12 +146,13 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Change how many slots a node has",
             tag="Nodes",
             path_schemas=node,
+            headers=TAKES,
             body=resize_schema(),
             answers={
                 200: Answer(description="A dry run", schema=schemas.ref("Estimate")),
                 **accepted,
             },
-            problems=(400, 404, 409, 413, 415),
+            problems=(400, 404, 409, 412, 413, 415),
         ),
         Route(
             method="PATCH",

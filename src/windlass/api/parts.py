@@ -79,3 +79,10 @@ class ApiParts:
     sweeper: Sweeper | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted
+
+    @property
+    def can_sign(self) -> bool:
+        """Whether webhooks that this node takes can leave as they should: signed, or unsigned
+        because its owner wants it so.
+        """
+        return self.sealer is not None or self.settings.sign_webhooks == "off"

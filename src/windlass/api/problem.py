@@ -16,7 +16,7 @@ from litestar.exceptions import HTTPException
 
 from windlass.api.caller import caller_of
 from windlass.api.reply import Header, Reply, encode
-from windlass.errors import InvalidInput, Unauthorized, WindlassError
+from windlass.errors import InvalidInput, PreconditionFailed, Unauthorized, WindlassError
 from windlass.model.harmless import harmless_text
 
 log = structlog.get_logger()
@@ -58,6 +58,8 @@ def problem_reply(trouble: Exception, request_id: str) -> Reply:
         headers.append((b"retry-after", b"%d" % retry_after))
     if isinstance(trouble, Unauthorized):
         headers.append((b"www-authenticate", b'Bearer realm="windlass"'))
+    if isinstance(trouble, PreconditionFailed) and trouble.etag is not None:
+        headers.append((b"etag", trouble.etag.encode()))
     return _reply(document, *headers)
 
 

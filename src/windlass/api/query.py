@@ -7,7 +7,7 @@ Pointers to query parameters are written `?name`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -50,6 +50,14 @@ _WAIT_PATTERN: Final = (
     r"((60|[0-5]?[0-9]([.][0-9]{1,6})?)s?|[0-5]?[0-9]{1,4}ms|60000ms|1m|0[.][0-9]{1,6}m)"
 )
 _WAIT: Final = re.compile(_WAIT_PATTERN)
+_RANGE_WORDS: Final = {
+    "since": "after",
+    "until": "before",
+    "after": "after",
+    "before": "before",
+    "from": "after",
+    "to": "before",
+}
 _TYPE_PATTERN: Final = "[a-z][a-z_]{0,39}"
 assert WAIT_SECONDS_MAX == 60, "the pattern above says so"
 
@@ -78,7 +86,8 @@ def read_query(scope: Scope, params: Sequence[Param]) -> dict[str, Any]:
         param = known.get(name)
         if param is None:
             offered = f"known are {' '.join(known)}" if known else "none is taken here"
-            problems.append(_problem(name, f"unknown parameter; {offered}"))
+            detail = f"unknown parameter; {say_instead(name, known)}{offered}"
+            problems.append(_problem(name, detail))
             continue
         try:
             value = param.read(raw)
@@ -185,6 +194,29 @@ def instant_param(name: str, description: str) -> Param:
         description=description,
         schema=INSTANT_SCHEMA,
     )
+
+
+def created_params(nouns: str, verb: str = "made", unless: str = "") -> tuple[Param, Param]:
+    """From an instant on, up to another: ranges that meet neither overlap nor leave a gap."""
+    return (
+        instant_param("created_after", f"{nouns} {verb} at this instant or later{unless}"),
+        instant_param("created_before", f"{nouns} {verb} before this instant, not at it"),
+    )
+
+
+def finished_params(nouns: str) -> tuple[Param, Param]:
+    """The same by when they ended; what has not ended is in no such range."""
+    return (
+        instant_param("finished_after", f"{nouns} that ended at this instant or later"),
+        instant_param("finished_before", f"{nouns} that ended before this instant, not at it"),
+    )
+
+
+def say_instead(name: str, known: Collection[str]) -> str:
+    """A hint for who uses a word of other APIs, and of our first drafts, for a range of time."""
+    word = _RANGE_WORDS.get(name)
+    ours = [f"{what}_{word}" for what in ("finished", "created") if f"{what}_{word}" in known]
+    return f"say {' or '.join(ours)}; " if ours else ""
 
 
 def read_wait(text: str) -> float:

@@ -8,6 +8,7 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
+from windlass.api.conditional import etag, wanted_of
 from windlass.api.noun import Noun
 from windlass.api.paging import QUEUES, page_reply
 from windlass.api.parts import ApiParts
@@ -44,21 +45,21 @@ class Queues:
         return page_reply([queue_view(queue) for queue in queues], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(queue_view(await read_queue(self._database, _name_of(request))))
+        return _shown(await read_queue(self._database, _name_of(request)))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name = _name_of(request)
+        name, wanted = _name_of(request), wanted_of(request)
         limits = read_limits(await read_json(request))
-        queue = await put_queue(self._database, name, limits)
+        queue = await put_queue(self._database, name, limits, wanted)
         self._parts.announcer.happened()
-        return json_reply(queue_view(queue))
+        return _shown(queue)
 
     async def pause(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = _name_of(request)
         await read_nothing(request)
         queue = await pause_queue(self._database, name)
         self._parts.announcer.happened()
-        return json_reply(queue_view(queue))
+        return _shown(queue)
 
     async def resume(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = _name_of(request)
@@ -66,7 +67,7 @@ class Queues:
         queue = await resume_queue(self._database, name)
         # Whatever gathered meanwhile may start: every line of the queue is woken.
         self._parts.announcer.lines({(name, priority): 0.0 for priority in range(4)})
-        return json_reply(queue_view(queue))
+        return _shown(queue)
 
 
 def _name_of(request: Call) -> str:
@@ -109,6 +110,10 @@ def _allowed(name: str) -> str:
     if name == "rate":
         return f"must be starts a second from {_RATE_MIN} to {_RATE_MAX:.0f}, or null"
     return f"must be a whole number from 0 to {_WHOLE_MAX[name]}, or null"
+
+
+def _shown(queue: Queue) -> ASGIApp:
+    return json_reply(queue_view(queue), 200, etag(queue.limits.etag))
 
 
 def queue_view(queue: Queue) -> dict[str, Any]:

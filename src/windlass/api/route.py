@@ -52,6 +52,7 @@ class Route:
     problems: Sequence[int] = ()  # beside those that any route may answer
     is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key
+    matters_twice: bool = False  # True: performed again, it would begin its work again
     is_public: bool = False  # True: what it shows is the same for everybody, and no secret
     description: str = ""
     operation: str = ""  # its name in the document; made of the path unless two were the same

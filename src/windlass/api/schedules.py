@@ -14,11 +14,12 @@ from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
+from windlass.api.conditional import ETAG, TAKES, TAKES_BOTH, etag, wanted_of
 from windlass.api.idempotency import REPLAYED, idempotency_of
 from windlass.api.paging import SCHEDULES, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import Param, limit_param, name_param, tag_param, text_param
-from windlass.api.reply import LOCATION, created_reply, empty_reply, json_reply
+from windlass.api.reply import LOCATION, Header, created_reply, empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_body import patched, read_body
 from windlass.api.schedule_filter import SOURCES, read_source
@@ -38,6 +39,7 @@ from windlass.engine.schedules import (
 )
 from windlass.errors import Conflict, MalformedBody
 from windlass.limits import NAME_CHARS_MAX, PAGE_DEFAULT
+from windlass.model.etag import Precondition
 from windlass.model.submission import Rules
 
 _EDITION_MAX: Final = 2**31 - 1
@@ -76,13 +78,13 @@ class Schedules:
         return page_reply([schedule_view(schedule) for schedule in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(schedule_view(await read_schedule(self._database, ref_of(request))))
+        return _shown(await read_schedule(self._database, ref_of(request)))
 
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         value, mark = await self._read(request)
         if mark is not None and (known := await recall(self._database, mark)) is not None:
             kept = await read_schedule(self._database, known[0])
-            return json_reply(schedule_view(kept), 200, REPLAYED)
+            return _shown(kept, REPLAYED)
         draft = await self._draft(request, value, None)
         try:
             made, _, fired = await put_schedule(
@@ -93,23 +95,26 @@ class Schedules:
             kept = await read_schedule(self._database, draft.name)
             if mark is None or not _is_same(kept, draft):
                 raise NameTaken(draft.name) from None
-            return json_reply(schedule_view(kept), 200, REPLAYED)
+            return _shown(kept, REPLAYED)
         self._told(made, fired)
         if mark is not None:
             await record(self._database, mark, [made.id])
         return _made(made)
 
     async def put(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        wanted = wanted_of(request)
         name = await self._name(ref_of(request))
         value, _ = await self._read(request)
-        return await self._put(await self._draft(request, value, name), query.get("edition"))
+        draft = await self._draft(request, value, name)
+        return await self._put(draft, query.get("edition"), wanted)
 
     async def patch(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        wanted = wanted_of(request)
         kept = await read_schedule(self._database, ref_of(request))
         value, _ = await self._read(request)
         draft = await self._draft(request, patched(kept, value), kept.name)
         # What was not sent is as it was read; nobody may have changed it meanwhile.
-        return await self._put(draft, query.get("edition", kept.edition))
+        return await self._put(draft, query.get("edition", kept.edition), wanted)
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         ref = ref_of(request)
@@ -118,12 +123,14 @@ class Schedules:
         self._parts.announcer.schedules([gone.name])
         return empty_reply()
 
-    async def _put(self, draft: ScheduleDraft, edition: int | None) -> ASGIApp:
+    async def _put(
+        self, draft: ScheduleDraft, edition: int | None, wanted: Precondition
+    ) -> ASGIApp:
         made, is_new, fired = await put_schedule(
-            self._database, draft, edition=edition, rules=self._fire_rules
+            self._database, draft, edition=edition, rules=self._fire_rules, wanted=wanted
         )
         self._told(made, fired)
-        return _made(made) if is_new else json_reply(schedule_view(made))
+        return _made(made) if is_new else _shown(made)
 
     async def _read(self, request: Call) -> tuple[Any, Idempotency | None]:
         caller = caller_of(request.scope)
@@ -156,7 +163,12 @@ class Schedules:
 
 
 def _made(schedule: Schedule) -> ASGIApp:
-    return created_reply(schedule_view(schedule), f"/v1/schedules/{schedule.name}")
+    where = f"/v1/schedules/{schedule.name}"
+    return created_reply(schedule_view(schedule), where, etag(schedule.etag))
+
+
+def _shown(schedule: Schedule, *headers: Header) -> ASGIApp:
+    return json_reply(schedule_view(schedule), 200, etag(schedule.etag), *headers)
 
 
 def _is_same(kept: Schedule, draft: ScheduleDraft) -> bool:
@@ -219,9 +231,12 @@ def _filters() -> tuple[Param, ...]:
 def routes(parts: ApiParts) -> list[Route]:
     schedules = Schedules(parts)
     shown = schemas.ref("Schedule")
+    made = Answer(description="Made", schema=shown, headers={**LOCATION, **ETAG})
     put_answers = {
-        200: Answer(description="Changed; no instant is lost or doubled by it", schema=shown),
-        201: Answer(description="Made", schema=shown, headers=LOCATION),
+        200: Answer(
+            description="Changed; no instant is lost or doubled by it", schema=shown, headers=ETAG
+        ),
+        201: made,
     }
     return [
         Route(
@@ -245,11 +260,11 @@ def routes(parts: ApiParts) -> list[Route]:
             headers=KEY,
             body=schemas.ref("ScheduleDraft"),
             answers={
-                201: Answer(description="Made", schema=shown, headers=LOCATION),
+                201: made,
                 200: Answer(
                     description="This Idempotency-Key was answered before",
                     schema=shown,
-                    headers={"Idempotent-Replayed": "`true`: this key was answered before"},
+                    headers={**ETAG, "Idempotent-Replayed": "`true`: this key was answered before"},
                 ),
             },
             problems=(400, 404, 409, 413, 415),
@@ -261,7 +276,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Read a schedule",
             tag=TAG,
             path_schemas=ITS_REF,
-            answers={200: Answer(description="The schedule", schema=shown)},
+            answers={200: Answer(description="The schedule", schema=shown, headers=ETAG)},
             problems=(404,),
         ),
         Route(
@@ -274,9 +289,10 @@ def routes(parts: ApiParts) -> list[Route]:
             tag=TAG,
             path_schemas=ITS_REF,
             query=(_edition_param(),),
+            headers=TAKES_BOTH,
             body=schemas.ref("ScheduleChange"),
             answers=put_answers,
-            problems=(400, 404, 409, 413, 415),
+            problems=(400, 404, 409, 412, 413, 415),
         ),
         Route(
             method="PATCH",
@@ -288,9 +304,10 @@ def routes(parts: ApiParts) -> list[Route]:
             tag=TAG,
             path_schemas=ITS_REF,
             query=(_edition_param(),),
+            headers=TAKES,
             body=schemas.ref("ScheduleChange"),
             answers=put_answers,
-            problems=(400, 404, 409, 413, 415),
+            problems=(400, 404, 409, 412, 413, 415),
         ),
         Route(
             method="DELETE",

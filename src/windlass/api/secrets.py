@@ -12,6 +12,8 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
+from windlass.api.conditional import ETAG, TAKES_BOTH, etag, wanted_of
+from windlass.api.host import BOUND_SCHEMA
 from windlass.api.noun import Noun
 from windlass.api.paging import SECRETS, page_reply
 from windlass.api.parts import ApiParts
@@ -21,7 +23,9 @@ from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
 from windlass.engine.secret_value import GENERATED, Value, generate, read_value
 from windlass.engine.secrets import (
+    Hosts,
     Secret,
+    bind_secret,
     delete_secret,
     list_secrets,
     put_secret,
@@ -32,12 +36,14 @@ from windlass.limits import (
     PAGE_DEFAULT,
     SECRET_BODY_BYTES_MAX,
     SECRET_BYTES_MAX,
+    SECRET_HOSTS_MAX,
     SECRET_OVERLAP_SECONDS,
     SECRET_OVERLAP_SECONDS_MAX,
 )
+from windlass.model.secret_hosts import read_hosts
 from windlass.model.submission import read_name
 
-_FIELDS: Final = ("value", "generate", "overlap")
+_FIELDS: Final = ("value", "generate", "overlap", "hosts")
 _OVERLAP_RULE: Final = (
     f'must be seconds or text such as "12h" or "7d", at most {SECRET_OVERLAP_SECONDS_MAX:.0f} s'
 )
@@ -57,17 +63,26 @@ class Secrets:
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         secret = await read_secret(self._database, self._sealer, _name_of(request))
-        return json_reply(secret_view(secret))
+        return json_reply(secret_view(secret), 200, etag(secret.etag))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name = _name_of(request)
+        name, wanted = _name_of(request), wanted_of(request)
         asked = read_put(await read_json(request, SECRET_BODY_BYTES_MAX))
-        secret = await put_secret(
-            self._database, self._sealer, name, asked.value, asked.overlap_seconds
-        )
+        shown: dict[str, Any] = {}
+        if asked.value is not None:
+            secret = await put_secret(
+                *(self._database, self._sealer, name, asked.value),
+                *(asked.overlap_seconds, asked.hosts),
+                wanted=wanted,
+            )
+            shown = {"value": asked.value.text} if asked.is_generated else {}
+        else:
+            assert asked.hosts is not None, "there is something to put"
+            secret = await bind_secret(
+                self._database, self._sealer, name, asked.hosts, wanted=wanted
+            )
         self._parts.announcer.secrets([name])
-        shown = {"value": asked.value.text} if asked.is_generated else {}
-        return json_reply({**secret_view(secret), **shown})
+        return json_reply({**secret_view(secret), **shown}, 200, etag(secret.etag))
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = _name_of(request)
@@ -88,15 +103,16 @@ def _name_of(request: Call) -> str:
 class Put:
     """What a PUT asks for."""
 
-    value: Value
+    value: Value | None  # None: it stays as it is, only its hosts are new
     is_generated: bool  # by us, so the caller has to be told
     overlap_seconds: float
+    hosts: Hosts | None  # None: they stay as they are
 
 
 def read_put(body: object) -> Put:
     """Raises InvalidInput with every problem."""
     if not isinstance(body, dict):
-        raise InvalidInput.at("", "must be an object with value or generate")
+        raise InvalidInput.at("", "must be an object with value, generate or hosts")
     problems = [
         FieldProblem(
             pointer=f"/{name[:60]}", detail=f"unknown field; known are {' '.join(_FIELDS)}"
@@ -104,8 +120,9 @@ def read_put(body: object) -> Put:
         for name in body
         if name not in _FIELDS
     ]
-    if len(body.keys() & {"value", "generate"}) != 1:
-        detail = "needs either value, or generate to have one made"
+    said = body.keys() & {"value", "generate"}
+    if len(said) > 1 or not (said or "hosts" in body):
+        detail = "needs either value, or generate to have one made, or hosts alone"
         problems.append(FieldProblem(pointer="", detail=detail))
     overlap_seconds = SECRET_OVERLAP_SECONDS
     if "overlap" in body:
@@ -114,18 +131,37 @@ def read_put(body: object) -> Put:
         except ValueError:
             # Said without what was given: somebody may have mixed up the fields.
             problems.append(FieldProblem(pointer="/overlap", detail=_OVERLAP_RULE))
+        if not said and "hosts" in body:
+            detail = "is for a new value, and there is none"
+            problems.append(FieldProblem(pointer="/overlap", detail=detail))
     value: Value | None = None
+    hosts: Hosts | None = None
     try:
         value = _value_in(body)
     except InvalidInput as trouble:
         problems += trouble.problems
-    if problems or value is None:
+    try:
+        hosts = _hosts_in(body)
+    except ValueError as trouble:
+        problems.append(FieldProblem(pointer="/hosts", detail=str(trouble)))
+    if problems:
         raise InvalidInput(*problems)
-    return Put(value=value, is_generated="generate" in body, overlap_seconds=overlap_seconds)
+    return Put(
+        value=value,
+        is_generated="generate" in body,
+        overlap_seconds=overlap_seconds,
+        hosts=hosts,
+    )
+
+
+def _hosts_in(body: dict[str, Any]) -> Hosts | None:
+    if "hosts" not in body:
+        return None
+    return Hosts(names=None if body["hosts"] is None else read_hosts(body["hosts"]))
 
 
 def _value_in(body: dict[str, Any]) -> Value | None:
-    """None: neither field is there, which is said elsewhere."""
+    """None: neither field is there."""
     if "generate" in body:
         kind = body["generate"]
         if not isinstance(kind, str) or kind not in GENERATED:
@@ -150,6 +186,7 @@ def secret_view(secret: Secret) -> dict[str, Any]:
         "rotated_at": secret.rotated_at,
         "overlap_until": secret.overlap_until,
         "is_readable": secret.is_readable,
+        "hosts": secret.hosts,
     }
 
 
@@ -175,16 +212,34 @@ def _put_schema() -> schemas.Schema:
         "value": value,
         "generate": {"type": "string", "enum": list(GENERATED)},
     }
+    hosts = {
+        "description": "The targets it may go to; null: the next use binds it; left out: as before",
+        **schemas.nullable(
+            {
+                "type": "array",
+                "items": BOUND_SCHEMA,
+                "minItems": 1,
+                "maxItems": SECRET_HOSTS_MAX,
+            }
+        ),
+    }
+    alone = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["hosts"],
+        "properties": {"hosts": hosts},
+    }
     return {
         "oneOf": [
             {
                 "type": "object",
                 "additionalProperties": False,
                 "required": [name],
-                "properties": {name: schema, "overlap": overlap},
+                "properties": {name: schema, "overlap": overlap, "hosts": hosts},
             }
             for name, schema in chosen.items()
         ]
+        + [alone]
     }
 
 
@@ -195,14 +250,18 @@ def routes(parts: ApiParts) -> list[Route]:
         method="PUT",
         path=noun.one,
         handle=secrets.put,
-        summary="Store a secret, or rotate it",
+        summary="Store a secret, or rotate it, or say where it may go",
         description="The version before stays good until its overlap ends. A value that was "
-        "generated is in the answer to this call and nowhere else.",
+        "generated is in the answer to this call and nowhere else. `hosts` alone leaves the value "
+        "as it is. A secret without hosts is bound to those of the first delivery that sends it.",
         tag=noun.tag,
         path_schemas=noun.its_key,
+        headers=TAKES_BOTH,
         body=_put_schema(),
-        answers={200: Answer(description="The secret", schema=schemas.ref("SecretPut"))},
-        problems=(400, 409, 413, 415),
+        answers={
+            200: Answer(description="The secret", schema=schemas.ref("SecretPut"), headers=ETAG)
+        },
+        problems=(400, 404, 409, 412, 413, 415),
     )
     deleted = Route(
         method="DELETE",

@@ -6,6 +6,7 @@ database; whatever was there before is read and shown as it is now.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -34,6 +35,7 @@ from windlass.model.submission import Rules
 from windlass.model.submission import read_batch as read_batch_of
 from windlass.model.submission import read_job as read_job_of
 from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.vault import SigningUnavailable
 
 _HEADERS: dict[str, tuple[str, schemas.Schema]] = {
     HEADER: (
@@ -66,6 +68,7 @@ class Submit:
             [draft] = await self._apart(caller, now, spool, is_batch=False)
         else:
             draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
+        self._check_signing([draft])
         draft.trace_id = caller.trace_id()
         try:
             accepted = await self._parts.enqueuer.submit(draft, idempotency)
@@ -84,6 +87,7 @@ class Submit:
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
         drafts, idempotency = await self._drafts(request, caller)
+        self._check_signing(drafts)
         trace_id = caller.trace_id()
         for draft in drafts:
             draft.trace_id = trace_id
@@ -164,6 +168,13 @@ class Submit:
             )
         return rules
 
+    def _check_signing(self, drafts: Sequence[Draft]) -> None:
+        """Another node may have a key; but one that lacks it was set up wrongly, which is better
+        told to whoever submits than found out after the last try. Raises SigningUnavailable.
+        """
+        if not self._parts.can_sign and any(draft.kind == "http" for draft in drafts):
+            raise SigningUnavailable
+
     def _rejected(self, full: QueueFull) -> None:
         self._parts.on_rejected(full.queue, full.code)
 
@@ -202,7 +213,7 @@ def routes(parts: ApiParts) -> list[Route]:
                     description="It was there before", schema=schemas.ref("Job"), headers=_TOLD
                 ),
             },
-            problems=(400, 413, 415, 429),
+            problems=(400, 409, 413, 415, 429),
         ),
         Route(
             method="POST",
@@ -227,6 +238,6 @@ def routes(parts: ApiParts) -> list[Route]:
                     headers=_TOLD,
                 ),
             },
-            problems=(400, 413, 415, 429),
+            problems=(400, 409, 413, 415, 429),
         ),
     ]

@@ -8,6 +8,7 @@ from litestar.types import ASGIApp
 
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
+from windlass.api.conditional import etag, wanted_of
 from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.noun import Noun
 from windlass.api.paging import TARGETS, page_reply
@@ -43,7 +44,7 @@ class Targets:
         return page_reply([target_view(target) for target in targets], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(target_view(await read_target_row(self._database, _host_of(request))))
+        return _shown(await read_target_row(self._database, _host_of(request)))
 
     async def secret(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         host, name = _host_of(request), query.get("name", DEFAULT_SECRET)
@@ -51,9 +52,9 @@ class Targets:
         return json_reply({"host": host, "secrets": found, "name": name})
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        host = _host_of(request)
+        host, wanted = _host_of(request), wanted_of(request)
         limits = read_limits(await read_json(request))
-        return self._changed(await put_target(self._database, host, limits))
+        return self._changed(await put_target(self._database, host, limits, wanted))
 
     async def enable(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         host = _host_of(request)
@@ -73,7 +74,7 @@ class Targets:
     def _changed(self, target: Target) -> ASGIApp:
         # Nodes reload the row, and whoever is parked may go.
         self._parts.announcer.targets([target.host])
-        return json_reply(target_view(target))
+        return _shown(target)
 
 
 def _host_of(request: Call) -> str:
@@ -81,6 +82,10 @@ def _host_of(request: Call) -> str:
         return read_host(request.path_params["host"])
     except ValueError as trouble:
         raise InvalidInput.at("{host}", str(trouble)) from None
+
+
+def _shown(target: Target) -> ASGIApp:
+    return json_reply(target_view(target), 200, etag(target.limits.etag))
 
 
 def target_view(target: Target) -> dict[str, Any]:

@@ -10,13 +10,22 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.caller import caller_of
+from windlass.api.conditional import (
+    ETAG,
+    REVALIDATES,
+    TAKES_BOTH,
+    UNCHANGED,
+    etag,
+    unchanged,
+    wanted_of,
+)
 from windlass.api.parts import ApiParts
 from windlass.api.reply import empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.workflow_body import checked
 from windlass.api.workflow_view import draft_view
 from windlass.api.workflows import ITS_NAME, PATH, TAG, check_name, name_of, published_answers, told
-from windlass.engine.workflows import discard_draft, publish, put_draft, read_draft
+from windlass.engine.workflows import KeptDraft, discard_draft, publish, put_draft, read_draft
 from windlass.errors import InvalidInput
 from windlass.limits import DRAFT_BYTES_MAX
 from windlass.model import strict_json
@@ -28,12 +37,13 @@ class Drafts:
         self._database = parts.database
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(draft_view(await read_draft(self._database, name_of(request))))
+        draft = await read_draft(self._database, name_of(request))
+        return unchanged(request, draft.etag) or _shown(draft)
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name = name_of(request)
+        name, wanted = name_of(request), wanted_of(request)
         text = read_text_of(await read_json(request))
-        return json_reply(draft_view(await put_draft(self._database, name, text)))
+        return _shown(await put_draft(self._database, name, text, wanted))
 
     async def publish(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = name_of(request)
@@ -53,6 +63,10 @@ class Drafts:
         return empty_reply()
 
 
+def _shown(draft: KeptDraft) -> ASGIApp:
+    return json_reply(draft_view(draft), 200, etag(draft.etag))
+
+
 def read_text_of(draft: Any) -> str:
     """The draft as JSON. It may be full of mistakes, but must be an object that can be kept."""
     if not isinstance(draft, dict):
@@ -69,7 +83,8 @@ def read_text_of(draft: Any) -> str:
 def routes(parts: ApiParts) -> list[Route]:
     drafts = Drafts(parts)
     path = f"{PATH}/draft"
-    shown = {200: Answer(description="The draft", schema=schemas.ref("WorkflowDraft"))}
+    draft = schemas.ref("WorkflowDraft")
+    shown = {200: Answer(description="The draft", schema=draft, headers=ETAG)}
     return [
         Route(
             method="GET",
@@ -78,8 +93,9 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Read the draft of a workflow",
             tag=TAG,
             path_schemas=ITS_NAME,
-            answers=shown,
-            problems=(404,),
+            headers=REVALIDATES,
+            answers={**shown, **UNCHANGED},
+            problems=(400, 404),
         ),
         Route(
             method="PUT",
@@ -89,9 +105,10 @@ def routes(parts: ApiParts) -> list[Route]:
             description="A workflow that is new has version 0 until its draft is published.",
             tag=TAG,
             path_schemas=ITS_NAME,
+            headers=TAKES_BOTH,
             body=schemas.ANY_OBJECT,
             answers=shown,
-            problems=(400, 413, 415),
+            problems=(400, 412, 413, 415),
         ),
         Route(
             method="POST",

@@ -9,6 +9,7 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_nothing
 from windlass.api.caller import caller_of
+from windlass.api.conditional import ETAG, TAKES_BOTH, etag, wanted_of
 from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED
 from windlass.api.paging import WORKFLOWS, page_reply
 from windlass.api.parts import ApiParts
@@ -27,6 +28,7 @@ from windlass.engine.workflows import (
 from windlass.errors import InvalidInput
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.definition_schema import published_schema
+from windlass.model.etag import UNCONDITIONAL, Precondition
 from windlass.model.submission import read_name
 
 TAG: Final = "Workflows"
@@ -50,16 +52,17 @@ class Workflows:
         return page_reply([summary_view(workflow) for workflow in found], cursor)
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply(workflow_view(await read_workflow(self._database, name_of(request))))
+        found = await read_workflow(self._database, name_of(request))
+        return json_reply(workflow_view(found), 200, etag(found.etag))
 
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         return await self._publish(request, await read_sent(request))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name = name_of(request)
+        name, wanted = name_of(request), wanted_of(request)
         sent = await read_sent(request)
         check_name(sent.document, name)
-        return await self._publish(request, sent)
+        return await self._publish(request, sent, wanted)
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = name_of(request)
@@ -79,10 +82,14 @@ class Workflows:
         # Made anew: kinds come and go while the node runs.
         return Reply(encode(published_schema(self._parts.kinds)), 200, (JSON,))
 
-    async def _publish(self, request: Call, sent: Sent) -> ASGIApp:
+    async def _publish(
+        self, request: Call, sent: Sent, wanted: Precondition = UNCONDITIONAL
+    ) -> ASGIApp:
         definition = await checked(self._parts, sent.document, sent.size)
         owner = caller_of(request.scope).owner
-        published = await publish(self._database, definition, owner, idempotency=sent.idempotency)
+        published = await publish(
+            self._database, definition, owner, idempotency=sent.idempotency, wanted=wanted
+        )
         return await told(self._parts, definition.name, published)
 
 
@@ -90,11 +97,12 @@ async def told(parts: ApiParts, name: str, published: Published) -> ASGIApp:
     """The answer to a publication."""
     if published.is_new:
         parts.announcer.happened()
-    view = workflow_view(await read_workflow(parts.database, name, published.version))
-    headers = [REPLAYED] if published.is_replayed else []
+    found = await read_workflow(parts.database, name, published.version)
+    headers = [etag(found.etag), *([REPLAYED] if published.is_replayed else [])]
     if published.is_new:
-        return created_reply(view, f"/v1/workflows/{name}/versions/{published.version}")
-    return json_reply(view, 200, *headers)
+        where = f"/v1/workflows/{name}/versions/{published.version}"
+        return created_reply(workflow_view(found), where, *headers)
+    return json_reply(workflow_view(found), 200, *headers)
 
 
 def name_of(request: Call) -> str:
@@ -116,16 +124,18 @@ def published_answers() -> dict[int, Answer]:
         200: Answer(
             description="The newest version is the same, or the key was answered before",
             schema=shown,
-            headers={"Idempotent-Replayed": "true: this key was answered before"},
+            headers={**ETAG, "Idempotent-Replayed": "true: this key was answered before"},
         ),
-        201: Answer(description="Published as a new version", schema=shown, headers=LOCATION),
+        201: Answer(
+            description="Published as a new version", schema=shown, headers={**LOCATION, **ETAG}
+        ),
     }
 
 
 def routes(parts: ApiParts) -> list[Route]:
     workflows = Workflows(parts)
     key = {HEADER: ("Makes a repetition harmless", KEY_SCHEMA)}
-    shown = {200: Answer(description="The workflow", schema=schemas.ref("Workflow"))}
+    shown = {200: Answer(description="The workflow", schema=schemas.ref("Workflow"), headers=ETAG)}
     return [
         Route(
             method="GET",
@@ -181,9 +191,10 @@ def routes(parts: ApiParts) -> list[Route]:
             description=_SAME,
             tag=TAG,
             path_schemas=ITS_NAME,
+            headers=TAKES_BOTH,
             body=schemas.ref("DefinitionPut"),
             answers=published_answers(),
-            problems=(400, 413, 415),
+            problems=(400, 412, 413, 415),
         ),
         Route(
             method="DELETE",

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from windlass.cli.exits import BadUsage, Stopped
 
 app = App(name="bench", help="Measure this installation beside the bare limits of its servers.")
 
 
+_SECONDS: Final = Number(gte=1, lte=60)
 _BUNDLED: Final = Path(__file__).parents[1] / "bundled"
 Quick = Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")]
 Only = Annotated[
@@ -110,13 +115,39 @@ def door(*, quick: Quick = False, only: Only = ()) -> int:
     return _bench("door", quick, only)
 
 
-def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
+@app.command
+def held(
+    *,
+    seconds: Annotated[
+        float, Parameter(help="How long each transaction is left open.", validator=_SECONDS)
+    ] = 60.0,
+    only: Annotated[
+        tuple[str, ...],
+        Parameter(metavar="TEXT", help="Only kinds and tables with this in it; may be repeated."),
+    ] = (),
+) -> int:
+    """Measure everything beside a user's open transaction, of each kind and table; over an hour.
+
+    A mixed load alone and beside each transaction in turns: does the rest keep its rate, is every
+    schedule's firing there once? With `--seconds 5` it takes ten minutes. Exit code 1 when a figure
+    is not what it should be.
+    """
+    return _bench("held", False, (), {"open_seconds": seconds, "open_names": only})
+
+
+def _bench(
+    name: str,
+    is_quick: bool,
+    only: tuple[str, ...],
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
     if _BUNDLED.is_dir():  # an installed wheel; a checkout has them beside its source
         sys.path.append(str(_BUNDLED))
         known = os.environ.get("PYTHONPATH")  # for the processes that measure
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_BUNDLED), known)))
     try:
         from benchmarks.__main__ import SUITES
+        from benchmarks.scale import FULL
         from benchmarks.suite import bench
     except ModuleNotFoundError as missing:
         raise Stopped(
@@ -126,4 +157,5 @@ def _bench(name: str, is_quick: bool, only: tuple[str, ...]) -> int:
     [suite] = [suite for suite in SUITES if suite.name == name]
     if unknown := [figure for figure in only if figure not in suite.plan]:
         raise BadUsage(f"there is no figure {unknown[0]!r}; there are: {' '.join(suite.plan)}")
-    return bench(suite, is_quick=is_quick, only=only)
+    scale = replace(FULL, **changes)
+    return bench(suite, is_quick=is_quick, only=only, scale=None if scale == FULL else scale)

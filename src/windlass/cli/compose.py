@@ -9,6 +9,7 @@ import gc
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -58,7 +59,7 @@ from windlass.strategies.noop import Noop
 from windlass.strategies.plugins import load_plugins
 from windlass.strategies.python import Python
 from windlass.strategies.task import Task, load_object, load_tasks, tasks_of
-from windlass.strategies.vault import Vault
+from windlass.strategies.vault import CANNOT_SIGN, Vault
 from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
@@ -69,11 +70,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-UNSIGNED: Final = (
-    "deliveries leave without a signature: there is no key to keep the secret with that makes it; "
-    "set WINDLASS_SECRET_KEY to 32 random bytes in base64 (openssl rand -base64 32), the same on "
-    "every node, and restart"
-)
+UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off: deliveries leave without a signature"
 
 
 class PortBusy(WindlassError):
@@ -160,7 +157,11 @@ def build_kinds(
         instant={"noop": Noop()},
         slotted={
             "wait": Wait(),
-            "http": Http(egress=Egress(settings.egress_allow), vault=vault),
+            "http": Http(
+                egress=Egress(settings.egress_allow),
+                vault=vault,
+                is_signing=settings.sign_webhooks == "on",
+            ),
             "python": Python(tasks, settings.app, desk),
         },
         # A wait decides itself how long it takes.
@@ -192,8 +193,10 @@ async def start(
     elif tasks is None:
         tasks = tasks_of(app) if app is not None else {}
     sealer = sealer_of(settings.secret_key)
-    if sealer is None:
+    if settings.sign_webhooks == "off":
         log.warning("webhooks_unsigned", reason=UNSIGNED)
+    elif sealer is None:
+        log.warning("webhooks_refused", reason=CANNOT_SIGN)
     await migrate(database_url)
     database = Database(database_url, read_url=settings.read_database_url)
     await database.open()
@@ -247,7 +250,7 @@ async def start(
             metrics=metrics,
             interval_seconds=settings.refresh_interval_seconds,
             lease_seconds=settings.lease_seconds,
-            conclude=conclude,
+            conclude=partial(conclude, is_patient=False),
             follow=follower.follow,
         ),
         coordinators=Coordinators(lane, scope),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
@@ -22,6 +22,9 @@ ROW = (
     Column(title="error", take=lambda job: error_text(job.get("error"))),
 )
 GROUP = columns("count", "cause", "kind", "queue", "first_at", "last_at", "sample_id")
+
+# What the API calls these options.
+_ASKED_AS: Final = {"since": "finished_after", "until": "finished_before"}
 
 app = App(name="dead", help="Look through dead letters; replay or discard them.")
 
@@ -45,7 +48,8 @@ class Listed:
     ] = None
 
     def given(self) -> Query:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        given = {_ASKED_AS.get(name, name): value for name, value in asdict(self).items()}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @Parameter(name="*")

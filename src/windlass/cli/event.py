@@ -66,7 +66,7 @@ def ls(
 ) -> None:
     """List what happened, oldest first."""
     limit_or_all = None if everything else limit
-    query: Query = {**wanted.query(), "since": since}
+    query: Query = {**wanted.query(), "created_after": since}
     none = "nothing happened in that time"
     show_list(reading, "/v1/events", query, EVENT_OF_ANY, limit=limit_or_all, none=none)
 

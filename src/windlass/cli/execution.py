@@ -38,7 +38,7 @@ def ls(
     ] = (),
     tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None,
     created_after: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Only those made after this instant.")
+        str | None, Parameter(metavar="INSTANT", help="Only those made at or after this instant.")
     ] = None,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,

@@ -15,6 +15,7 @@ EXITS: Final[dict[int, Exit]] = {
     404: Exit.NOT_FOUND,
     405: Exit.USAGE,
     409: Exit.CONFLICT,
+    412: Exit.CONFLICT,
     413: Exit.LIMITED,
     422: Exit.USAGE,
     429: Exit.LIMITED,

@@ -32,13 +32,22 @@ Overlap = Annotated[
     str | None,
     Parameter(metavar="TIME", help="How long the value before stays good; 24h unless said."),
 ]
+ForHost = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--host",
+        metavar="HOST",
+        help="Where it may go, with its port unless that is 443; *.HOST for all below. May be "
+        "repeated. Not given: as before, or wherever it goes first.",
+    ),
+]
 Generated = Literal["hmac", "ed25519", "derived"]
 _GENERATED: Final = get_args(Generated)
 
 ROW = (
     *columns("name", "kind", "versions"),
     Column(title="readable", take="is_readable"),
-    *columns("created_at", "rotated_at", "overlap_until"),
+    *columns("hosts", "created_at", "rotated_at", "overlap_until"),
 )
 PAGE = (*ROW, *columns("version", "public_key", "value"))
 
@@ -69,13 +78,16 @@ def set_value(
         Parameter(help="Have a key to sign with made; it is shown once."),
     ] = None,
     overlap: Overlap = None,
+    hosts: ForHost = None,
     reading: Reading = READ,
 ) -> None:
     """Store a secret; without --from or --generate its value is asked for."""
     if generate is not None and source is not None:
         raise BadUsage("say either --from or --generate")
     with reading.client() as client:
-        given = {"generate": generate} if generate else {"value": _value(source)}
+        given: dict[str, Any] = {"generate": generate} if generate else {"value": _value(source)}
+        if hosts:
+            given["hosts"] = hosts
         _put(client, reading, secret, given, overlap)
 
 
@@ -97,6 +109,30 @@ def rotate(
         is_made = source is None and kind in _GENERATED
         given = {"generate": kind} if is_made else {"value": _value(source)}
         _put(client, reading, secret, given, overlap)
+
+
+@app.command
+def bind(
+    secret: SecretName,
+    /,
+    *hosts: Annotated[str, Parameter(metavar="HOST", help="All that it may go to.")],
+    reading: Reading = READ,
+) -> None:
+    """Say to which hosts a secret may go, and to no others; its value stays.
+
+    A host has its port unless that is 443: shop.example:8080; *.shop.example is all below it.
+    """
+    if not hosts:
+        raise BadUsage("name the hosts; `windlass secret unbind` lets the next use decide")
+    with reading.client() as client:
+        show_one(reading, client.put(_path(secret), {"hosts": list(hosts)}), PAGE)
+
+
+@app.command
+def unbind(secret: SecretName, /, *, reading: Reading = READ) -> None:
+    """Forget where a secret may go: the next delivery that sends it decides."""
+    with reading.client() as client:
+        show_one(reading, client.put(_path(secret), {"hosts": None}), PAGE)
 
 
 @app.command

@@ -53,6 +53,8 @@ class Settings:
     auth: Literal["on", "off"] = "on"
     # Encrypts secrets at rest. None: secrets cannot be stored.
     secret_key: str | None = field(default=None, repr=False)
+    # Off: deliveries leave unsigned. On, and no key: they are refused.
+    sign_webhooks: Literal["on", "off"] = "on"
 
     # None: no traces are sent.
     otel_exporter_otlp_endpoint: str | None = field(default=None, repr=False)

@@ -40,6 +40,7 @@ RULES: dict[str, rules.Rule] = {
     "egress_allow": rules.network_list(),
     "auth": rules.switch(),
     "secret_key": rules.key_list(),
+    "sign_webhooks": rules.switch(),
     "otel_exporter_otlp_endpoint": rules.url("http", "https", like="https://collector:4318"),
     "log_format": rules.one_of("console", "json"),
     "data": rules.folder(),

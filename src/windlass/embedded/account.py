@@ -1,23 +1,31 @@
 """Who the servers run as.
 
-PostgreSQL refuses to run as root. When we are root both servers run as an unprivileged account;
+PostgreSQL refuses to run as root. When we are root each server runs as an account of its own;
 otherwise as ourselves, which is written `None` throughout this package.
 
+An account of its own is a number that nobody else has, chosen when its folder is made and read from
+the folder's owner ever after. It has no name, no home and no login; nothing is added to the list of
+users. `initdb` alone insists on a name: it runs as a shared account, without a password to be seen,
+and what it made is handed over before anything starts on it.
+
 A folder belongs to whoever made it: data that a normal user made is served as that user even when
-root starts it, so that the user can start it again tomorrow.
+root starts it, so that the user can start it again tomorrow. What root made in the name of a shared
+account, as earlier releases did, is handed over to an account of its own.
 """
 
 from __future__ import annotations
 
 import os
 import pwd
+import random
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.embedded.errors import DataNotUsable, NoAccount
+from windlass.embedded.limits import ACCOUNT_RANGES, ACCOUNT_TRIES_MAX
 
-PREFERRED = ("postgres", "nobody")
+SHARED = ("postgres", "nobody")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +36,7 @@ class Account:
 
 def account_for(home: Path) -> Account | None:
     """Who runs the server that lives in `home`; None means that we run it as ourselves."""
-    owner = _owner(home)
+    owner = owner_of(home)
     if os.geteuid() != 0:
         if owner is not None and owner.uid != os.geteuid():
             raise DataNotUsable(
@@ -39,11 +47,128 @@ def account_for(home: Path) -> Account | None:
         return None
     if owner is not None and owner.uid != 0:
         return owner
-    return preferred_account()
+    return own_account() or shared_account()
 
 
-def preferred_account(names: tuple[str, ...] = PREFERRED) -> Account:
-    """The unprivileged account that root's own data is served as: the first that exists."""
+def own_account() -> Account | None:
+    """A number that nobody has. None: this system knows none that we may give away."""
+    for first, last in ACCOUNT_RANGES:
+        if not (_is_mapped("uid_map", first, last) and _is_mapped("gid_map", first, last)):
+            continue
+        for _ in range(ACCOUNT_TRIES_MAX):
+            number = random.SystemRandom().randint(first, last)
+            if not (_has_name(number) or _runs_something(number)):
+                return Account(uid=number, gid=number)
+    return None
+
+
+def _is_mapped(file: str, first: int, last: int) -> bool:
+    """Whether these numbers exist here: in a container with a user namespace few may."""
+    try:
+        lines = Path("/proc/self", file).read_text().splitlines()
+    except OSError:
+        return False
+    ranges = [tuple(int(word) for word in line.split()) for line in lines]
+    return any(inside <= first and last < inside + count for inside, _, count in ranges)
+
+
+def _has_name(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def _runs_something(uid: int) -> bool:
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == uid:
+                return True
+        except OSError:
+            continue  # it ended just now
+    return False
+
+
+def maker_of(account: Account | None) -> Account | None:
+    """Who runs `initdb` for the account: itself if it has a name, else a shared one."""
+    return account if account is None or _has_name(account.uid) else shared_account()
+
+
+def settle(home: Path, *, durable: bool) -> None:
+    """Give the folder an account of its own where root made it in the name of a shared one.
+
+    Nothing runs in there now. Whose it will be is written down first, as its group: whoever is
+    interrupted goes on with the same.
+    """
+    old = owner_of(home)
+    if old is None or not _is_shared(home, old) or _has_links(home):
+        return
+    is_begun = any(first <= old.gid <= last for first, last in ACCOUNT_RANGES)
+    new = Account(uid=old.gid, gid=old.gid) if is_begun else own_account()
+    if new is not None:
+        os.chown(home, -1, new.gid, follow_symlinks=False)
+        hand_over(home, old, new, durable=durable)
+
+
+def _is_shared(home: Path, account: Account) -> bool:
+    """Whether root made the folder in the name of an account that others have too."""
+    makers = (owner_of(home.parent), owner_of(home.parent / "log"))
+    is_roots = os.geteuid() == 0 and all(who and who.uid == 0 for who in makers)
+    return is_roots and account.uid in _shared_uids()
+
+
+def hand_over(folder: Path, old: Account, new: Account, *, durable: bool) -> None:
+    """Give what is below `folder` and belongs to `old` to `new`; the folder itself comes last.
+
+    So a folder that is `new`'s is so throughout, and whoever was interrupted does it again. By
+    descriptor: whatever `old` may do meanwhile, nothing is given away that was not its own.
+    """
+    for _, _, names, place in os.fwalk(folder, topdown=False, follow_symlinks=False):
+        for name in names:
+            _give(name, place, old, new, durable=durable)
+        if os.fstat(place).st_uid == old.uid:
+            os.fchown(place, new.uid, new.gid)
+        if durable:
+            os.fsync(place)
+
+
+def _give(name: str, place: int, old: Account, new: Account, *, durable: bool) -> None:
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=place)
+    except OSError:  # a link or a socket: neither is PostgreSQL's data, a start makes sockets anew
+        return
+    try:
+        if os.fstat(fd).st_uid == old.uid:
+            os.fchown(fd, new.uid, new.gid)
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _has_links(folder: Path) -> bool:
+    """Whether anything in it lies elsewhere, as a log or a tablespace on another disk may."""
+    return any(
+        (Path(where) / name).is_symlink()
+        for where, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    )
+
+
+def _shared_uids() -> set[int]:
+    found = set()
+    for name in SHARED:
+        try:
+            found.add(pwd.getpwnam(name).pw_uid)
+        except KeyError:
+            continue
+    return found - {0}
+
+
+def shared_account(names: tuple[str, ...] = SHARED) -> Account:
+    """The unprivileged account that programs without one of their own use: the first there is."""
     for name in names:
         try:
             entry = pwd.getpwnam(name)
@@ -113,7 +238,8 @@ def _may(account: Account, path: Path, wanted: int) -> bool:
     return mode & wanted == wanted
 
 
-def _owner(path: Path) -> Account | None:
+def owner_of(path: Path) -> Account | None:
+    """None: there is nothing."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from windlass.embedded import launch, processes
 from windlass.embedded.account import Account
-from windlass.embedded.limits import KILL_SECONDS
+from windlass.embedded.limits import KILL_SECONDS, STDIN_BYTES_MAX
 from windlass.embedded.log import open_log
 
 _CARRIED_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TZ")
@@ -37,6 +37,9 @@ class Order:
     log_path: Path
     account: Account | None  # None: as ourselves
     death_signal: signal.Signals  # what the child gets when we die
+    # What it reads from its standard input: a secret in here is seen by nobody else, while its
+    # command line is for all to see.
+    stdin: bytes = b""
 
 
 class Child:
@@ -123,6 +126,7 @@ class Child:
         order = self._order
         carried = {name: os.environ[name] for name in _CARRIED_ENVIRONMENT if name in os.environ}
         log = open_log(order.log_path, order.account)
+        stdin = _filled_pipe(order.stdin, order.account)
         try:
             return subprocess.Popen(  # noqa: S603 (our own interpreter and script)
                 [sys.executable, "-I", "-S", launch.__file__, self._ticket()],
@@ -130,13 +134,14 @@ class Child:
                 # Little is carried over: our environment may hold secrets, and PG… variables would
                 # change what PostgreSQL does. LC_ALL makes its messages and its sorting plain.
                 env={**carried, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         finally:
             os.close(log)
+            os.close(stdin)
 
     def _ticket(self) -> str:
         account = self._order.account
@@ -149,3 +154,14 @@ class Child:
                 "parent": os.getpid(),
             }
         )
+
+
+def _filled_pipe(content: bytes, account: Account | None) -> int:
+    """A descriptor to read `content` from, once; who runs as the account may open it by name."""
+    assert len(content) <= STDIN_BYTES_MAX
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.write(writer, content)
+    os.close(writer)
+    if account is not None:
+        os.fchown(reader, account.uid, account.gid)
+    return reader

@@ -6,19 +6,20 @@ It is made under another name and renamed when it is complete and on disk, so wh
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from windlass.embedded.account import Account, can_enter, make_folder
+from windlass.embedded.account import Account, can_enter, hand_over, make_folder, maker_of
 from windlass.embedded.child import Child, Order
 from windlass.embedded.errors import ServerFailed
 from windlass.embedded.limits import INITDB_SECONDS_MAX
 from windlass.embedded.log import log_size, log_tail
+from windlass.embedded.passwords import sync_folder
 
-SUPERUSER = "windlass"
 _DRAFT_PREFIX = "cluster-draft-"
 
 
@@ -35,14 +36,19 @@ class PostgresPlace:
     def cluster(self) -> Path:
         return self.home / "cluster"
 
-    def order(self, program: str, cluster: Path, *arguments: str) -> Order:
+    def order(
+        self, program: str, cluster: Path, *arguments: str, mode: str = "", stdin: bytes = b""
+    ) -> Order:
+        """`mode` is an option that has to be the first."""
+        modes = (mode,) if mode else ()
         return Order(
-            argv=(str(self.bin_dir / program), "-D", self._spelled(cluster), *arguments),
+            argv=(str(self.bin_dir / program), *modes, "-D", self._spelled(cluster), *arguments),
             cwd=cluster,
             log_path=self.log_path,
             account=self.account,
             # Fast shutdown: a clean end costs one checkpoint, an unclean one a recovery.
             death_signal=signal.SIGINT if program == "postgres" else signal.SIGKILL,
+            stdin=stdin,
         )
 
     def _spelled(self, cluster: Path) -> str:
@@ -56,32 +62,53 @@ class PostgresPlace:
         return str(cluster) if can_enter(self.account, cluster) else "/proc/self/cwd"
 
 
-async def ensure_cluster(place: PostgresPlace, *, durable: bool) -> None:
-    """Make the cluster unless it is there. Not durable: a power cut may spoil it (for tests)."""
+async def ensure_cluster(
+    place: PostgresPlace, *, superuser: str, verifier: str, durable: bool
+) -> None:
+    """Make the cluster unless it is there, with a superuser who has to show a password.
+
+    Not durable: a power cut may spoil it (for tests).
+    """
     _discard_drafts(place.home)
+    _discard_drafts(place.home.parent)
     if not place.cluster.exists():
-        draft = place.home / f"{_DRAFT_PREFIX}{os.urandom(4).hex()}"
-        make_folder(draft, place.account)
-        await _initdb(place, draft, durable=durable)
+        maker = maker_of(place.account)
+        is_own = maker == place.account
+        # Who is not to enter the home works beside it: initdb of PostgreSQL 15 has to find back.
+        beside = place.home if is_own else place.home.parent
+        draft = beside / f"{_DRAFT_PREFIX}{os.urandom(16).hex()}"
+        make_folder(draft, maker)
+        made_by = replace(place, account=maker)
+        await _initdb(made_by, draft, superuser, verifier, sync=durable and is_own)
+        if maker is not None and place.account is not None and not is_own:
+            await asyncio.to_thread(hand_over, draft, maker, place.account, durable=durable)
         draft.rename(place.cluster)
         if durable:
-            _sync_folder(place.home)
+            sync_folder(place.home)
+            sync_folder(beside)
 
 
-async def _initdb(place: PostgresPlace, folder: Path, *, durable: bool) -> None:
-    begin = log_size(place.log_path)
-    options = ["--username", SUPERUSER, "--auth=trust", "--encoding=UTF8", "--no-locale"]
-    if not durable:
-        options.append("--no-sync")
-    child = Child.start(place.order("initdb", folder, *options))
+async def _initdb(
+    place: PostgresPlace, folder: Path, superuser: str, verifier: str, *, sync: bool
+) -> None:
+    options = ["--username", superuser, "--auth=scram-sha-256", "--pwfile=/proc/self/fd/0"]
+    options += ["--encoding=UTF8", "--no-locale", *([] if sync else ["--no-sync"])]
+    order = place.order("initdb", folder, *options, stdin=f"{verifier}\n".encode())
+    await run_to_end(order, "make its cluster", INITDB_SECONDS_MAX)
+
+
+async def run_to_end(order: Order, purpose: str, seconds: float) -> None:
+    """Run a program of PostgreSQL's that ends by itself, or raise with what it said."""
+    begin = log_size(order.log_path)
+    child = Child.start(order)
     try:
-        is_over = await child.ends_within(INITDB_SECONDS_MAX)
+        is_over = await child.ends_within(seconds)
     finally:
         await child.kill()
     if child.exit_code != 0:
-        what = "could not make its cluster" if is_over else "took too long to make its cluster"
+        what = f"could not {purpose}" if is_over else f"took too long to {purpose}"
         raise ServerFailed(
-            "PostgreSQL", what, place.log_path, log_tail(place.log_path, since=begin)
+            "PostgreSQL", what, order.log_path, log_tail(order.log_path, since=begin)
         )
 
 
@@ -89,11 +116,3 @@ def _discard_drafts(home: Path) -> None:
     for draft in home.glob(f"{_DRAFT_PREFIX}*"):
         # A dying initdb may still write there for a moment; the next start finds what remains.
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

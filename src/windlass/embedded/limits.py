@@ -28,3 +28,19 @@ assert LOG_TAIL_BYTES < LOG_BYTES_MAX
 
 # sun_path of a unix socket holds 108 bytes with its final zero.
 SOCKET_PATH_BYTES_MAX = 107
+
+# Of each server, in random bytes: more than anybody can guess, whatever a guess costs.
+PASSWORD_BYTES = 32
+# As PostgreSQL has it; some drivers refuse fewer. Each login costs the client so many hashes, some
+# 3 ms, though they guard only passwords that can be guessed.
+SCRAM_ITERATIONS = 4096
+SCRAM_SALT_BYTES = 16
+
+# What a child is given to read at its start lies in a pipe before anybody reads it.
+STDIN_BYTES_MAX = 4096
+
+# Numbers for accounts that nobody else has. The first range is assigned to nothing by any system;
+# the second lies below 65,536, for containers that know no higher ones. (0 to 60,000 are users,
+# 60,001 to 60,705 and 61,184 to 65,519 systemd's, 100,000 and up belong to containers.)
+ACCOUNT_RANGES = ((1_879_048_192, 2_147_352_575), (60_706, 61_183))
+ACCOUNT_TRIES_MAX = 100

@@ -19,7 +19,7 @@ def open_log(path: Path, account: Account | None) -> int:
         pass
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     fd = os.open(path, flags, 0o600)
-    if account is not None and os.fstat(fd).st_uid == 0:
+    if account is not None and os.fstat(fd).st_uid != account.uid:
         os.fchown(fd, account.uid, account.gid)
     return fd
 

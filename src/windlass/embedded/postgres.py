@@ -3,8 +3,10 @@
 Owns: `<data>/postgresql`, `<data>/log/postgresql.log`. Whoever starts it holds the data lock.
 Promises: `start` returns when the database answers; a second start on the same data finds the data;
 after `stop` no process is left.
-Trust: everybody who can open the socket is the superuser, so the socket lies in a folder that only
-the server's account and root can enter, and TCP is off unless `listen` asks for it.
+Trust: nobody is let in without a password, by whatever way. The application is `windlass`, an
+ordinary role that owns its database; the superuser is `windlass_admin`, and only this file logs in
+as it. The socket lies in a folder that only the server's account and root can enter, and TCP is off
+unless `listen` asks for it.
 """
 
 from __future__ import annotations
@@ -16,17 +18,26 @@ from urllib.parse import quote
 
 import asyncpg
 
-from windlass.embedded.account import account_for, make_folder
+from windlass.embedded.account import account_for, make_folder, maker_of, settle
 from windlass.embedded.binaries import postgres_bin_dir
 from windlass.embedded.child import Order
-from windlass.embedded.cluster import SUPERUSER, PostgresPlace, ensure_cluster
-from windlass.embedded.limits import CONNECT_SECONDS_MAX, POSTGRES_START_SECONDS_MAX
+from windlass.embedded.cluster import PostgresPlace, ensure_cluster
+from windlass.embedded.errors import DataNotUsable
+from windlass.embedded.limits import (
+    CONNECT_SECONDS_MAX,
+    POSTGRES_START_SECONDS_MAX,
+    SCRAM_ITERATIONS,
+)
 from windlass.embedded.listen import host_and_port
 from windlass.embedded.orphan import POSTGRES_STOP, cluster_name, end_postgres_on
+from windlass.embedded.passwords import Password
+from windlass.embedded.scram import verifier
 from windlass.embedded.server import Server
 from windlass.embedded.staging import reachable_postgres
+from windlass.embedded.trust import ask_for_passwords, name_superuser, statement, trusts
 
 DATABASE = "windlass"
+APPLICATION, ADMIN = "windlass", "windlass_admin"
 _PORT = 5432  # part of the socket's name, even where no TCP port is opened
 
 
@@ -62,36 +73,107 @@ class EmbeddedPostgres(Server):
         settings: Mapping[str, str] | None = None,
         listen: str | None = None,  # "host:port" to open TCP as well
         bin_dir: Path | None = None,  # None: the bundled PostgreSQL 18
+        scram_iterations: int = SCRAM_ITERATIONS,
     ) -> None:
         super().__init__(data, settings=settings, listen=listen)
         self._bin_dir = bin_dir
         self._address = host_and_port(listen) if listen else ("", _PORT)
         self._socket_folder = self.home
+        self._scram_iterations = scram_iterations
+        self.password = Password(self.data, "postgresql")
+        self.admin_password = Password(self.data, "postgresql-admin")
 
     def url(self, database: str = DATABASE) -> str:
-        """The address of one of its databases."""
-        if self.listen is not None:
-            return f"postgresql://{SUPERUSER}@{self.listen}/{quote(database)}"
-        return self._socket_url(database)
+        """The address of one of its databases, for the application."""
+        return self._url(APPLICATION, self.password, database)
+
+    def admin_url(self, database: str = "postgres") -> str:
+        """The same for the superuser."""
+        return self._url(ADMIN, self.admin_password, database)
 
     async def prepare(self) -> Order:
         place = await asyncio.to_thread(self._place)
         await end_postgres_on(place.cluster)
-        await ensure_cluster(place, durable=self.settings["fsync"] == "on")
+        await self._end_trust(place)
+        await asyncio.to_thread(settle, self.home, durable=self._is_durable)
+        place = await asyncio.to_thread(self._place)
+        self.password.ensure()
+        kept = self._verifier(self.admin_password)
+        await ensure_cluster(place, superuser=ADMIN, verifier=kept, durable=self._is_durable)
         self._socket_folder = self.sockets.make(place.account)
         self._forget_stale_sockets()
         return place.order("postgres", place.cluster, *self._options(place))
 
     async def answers(self) -> bool:
         try:
-            await self._run(DATABASE, "SELECT 1")
-        except asyncpg.InvalidCatalogNameError:
-            await self._run("postgres", f'CREATE DATABASE "{DATABASE}"')
+            await self._run(self._socket_url(APPLICATION, self.password, DATABASE), "SELECT 1")
+        except (
+            asyncpg.InvalidCatalogNameError,
+            asyncpg.InvalidPasswordError,
+            asyncpg.InvalidAuthorizationSpecificationError,
+        ):
+            await self._make_application()
         except (OSError, TimeoutError):
             return False
         except (asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
             return False  # it is starting, or still replaying its log
         return True
+
+    async def _end_trust(self, place: PostgresPlace) -> None:
+        """Close what an earlier release left open, or what somebody has opened since."""
+        if not place.cluster.exists():
+            return
+        is_open, is_known = trusts(place.cluster), self.admin_password.known() is not None
+        if maker_of(place.account) == place.account:
+            if is_open or not is_known:
+                kept = self._verifier(self.admin_password)
+                await name_superuser(place, superuser=ADMIN, verifier=kept)
+        elif not is_known:  # without a name nobody can be PostgreSQL's single user
+            raise DataNotUsable(
+                self.admin_password.path,
+                "is missing, and nobody else knows the superuser's password",
+                "put it back from a copy of the data folder",
+            )
+        if is_open:
+            await asyncio.to_thread(ask_for_passwords, place.cluster, place.account)
+
+    async def _make_application(self) -> None:
+        """The application's role, its database and what is in there; the login comes last.
+
+        So a login that succeeds says that all of it is done. Each statement can be run again.
+        """
+        admin = await self._admin("postgres")
+        try:
+            if not await admin.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", APPLICATION):
+                await admin.execute(f"CREATE ROLE {APPLICATION} NOLOGIN")
+            if await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", DATABASE):
+                await admin.execute(f"ALTER DATABASE {DATABASE} OWNER TO {APPLICATION}")
+            else:
+                await admin.execute(f"CREATE DATABASE {DATABASE} OWNER {APPLICATION}")
+            inside = self._socket_url(ADMIN, self.admin_password, DATABASE)
+            await self._run(inside, statement("application_own", role=APPLICATION))
+            kept = self._verifier(self.password)
+            await admin.execute(f"ALTER ROLE {APPLICATION} LOGIN NOSUPERUSER PASSWORD '{kept}'")
+        finally:
+            await admin.close()
+
+    async def _admin(self, database: str) -> asyncpg.Connection:
+        url = self._socket_url(ADMIN, self.admin_password, database)
+        try:
+            return await asyncpg.connect(url, timeout=CONNECT_SECONDS_MAX)
+        except asyncpg.InvalidPasswordError:
+            raise DataNotUsable(
+                self.admin_password.path,
+                "is not the password of this database's superuser",
+                "put back the one that belongs to this data folder",
+            ) from None
+
+    def _verifier(self, password: Password) -> str:
+        return verifier(password.ensure(), self._scram_iterations)
+
+    @property
+    def _is_durable(self) -> bool:
+        return self.settings["fsync"] == "on"
 
     def _place(self) -> PostgresPlace:
         account = account_for(self.home)
@@ -118,18 +200,22 @@ class EmbeddedPostgres(Server):
         words = [f"{name}={value}" for name, value in {**self.settings, **fixed}.items()]
         return [argument for word in words for argument in ("-c", word)]
 
-    def _socket_url(self, database: str) -> str:
+    def _url(self, role: str, password: Password, database: str) -> str:
+        if self.listen is None:
+            return self._socket_url(role, password, database)
+        return f"postgresql://{role}{password.in_url()}@{self.listen}/{quote(database)}"
+
+    def _socket_url(self, role: str, password: Password, database: str) -> str:
         # The port is spelled out because PGPORT in the environment would otherwise stand in for it.
         host, port = quote(str(self._socket_folder), safe="/"), self._address[1]
-        return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={port}"
+        return f"postgresql://{role}{password.in_url()}@/{quote(database)}?host={host}&port={port}"
 
     def _forget_stale_sockets(self) -> None:
         """Nobody runs on this cluster now, and a socket's lock file has the trap of the pid too."""
         for file in self._socket_folder.glob(".s.PGSQL.*"):
             file.unlink()
 
-    async def _run(self, database: str, statement: str) -> None:
-        url = self._socket_url(database)
+    async def _run(self, url: str, statement: str) -> None:
         connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS_MAX)
         try:
             await connection.execute(statement)

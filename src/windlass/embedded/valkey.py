@@ -2,13 +2,13 @@
 
 Owns: `<data>/valkey`, `<data>/log/valkey.log`. Whoever starts it holds the data lock.
 Promises: `start` returns when it answers PING. It keeps nothing on disk, since what lies in the
-fast lane may be wiped at any moment anyway.
+fast lane may be wiped at any moment anyway. Nobody is let in without its password.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shlex
+import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,12 +17,13 @@ from urllib.parse import quote
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from windlass.embedded.account import Account, account_for, make_folder
+from windlass.embedded.account import Account, account_for, make_folder, settle
 from windlass.embedded.binaries import valkey_server
 from windlass.embedded.child import Order
 from windlass.embedded.limits import CONNECT_SECONDS_MAX, VALKEY_START_SECONDS_MAX
 from windlass.embedded.listen import host_and_port
 from windlass.embedded.orphan import VALKEY_STOP, end_listener
+from windlass.embedded.passwords import Password
 from windlass.embedded.server import Server
 from windlass.embedded.staging import reachable_valkey
 
@@ -56,20 +57,24 @@ class EmbeddedValkey(Server):
         self._program = program
         self._address = host_and_port(listen) if listen else ("127.0.0.1", 0)  # 0: no TCP
         self._socket = self.home / self.SOCKET_NAME
+        self.password = Password(self.data, "valkey")
 
     def url(self) -> str:
-        return f"redis://{self.listen}" if self.listen is not None else self._socket_url()
+        if self.listen is None:
+            return self._socket_url()
+        return f"redis://{self.password.in_url()}@{self.listen}"
 
     async def prepare(self) -> Order:
         account, program = await asyncio.to_thread(self._place)
         await end_listener(self.sockets.previous() / self.SOCKET_NAME)
         self._socket = self.sockets.make(account) / self.SOCKET_NAME
         return Order(
-            argv=(str(program), *self._options()),
+            argv=(str(program), "-"),  # it reads its configuration from its standard input
             cwd=self.home,
             log_path=self.log_path,
             account=account,
             death_signal=signal.SIGTERM,
+            stdin=self._configuration().encode(errors="surrogateescape"),
         )
 
     async def answers(self) -> bool:
@@ -82,24 +87,37 @@ class EmbeddedValkey(Server):
             await client.aclose()
 
     def _place(self) -> tuple[Account | None, Path]:
+        settle(self.home, durable=False)
         account = account_for(self.home)
         make_folder(self.home, account)
+        self.password.ensure()
         program = self._program or valkey_server()
         return account, reachable_valkey(program, account, self.data)
 
-    def _options(self) -> list[str]:
+    def _configuration(self) -> str:
         host, port = self._address
         # Relative to its working directory, as in postgres.py.
         socket = self.SOCKET_NAME if self.sockets.is_home else str(self._socket)
         fixed = {
             "bind": host,
             "port": str(port),
-            "unixsocket": shlex.quote(socket),
+            "unixsocket": _quoted(socket),
             "unixsocketperm": "700",
             "daemonize": "no",
+            "requirepass": self.password.ensure(),
+            # Nobody here needs what reaches beyond its data: files, programs, its own memory.
+            "protected-mode": "yes",
+            "enable-protected-configs": "no",
+            "enable-debug-command": "no",
+            "enable-module-command": "no",
         }
-        options = {**self.settings, **fixed}.items()
-        return [word for name, value in options for word in (f"--{name}", *shlex.split(value))]
+        lines = [f"{name} {value}" for name, value in {**self.settings, **fixed}.items()]
+        return "\n".join([*lines, ""])
 
     def _socket_url(self) -> str:
-        return "unix://" + quote(str(self._socket), safe="/")
+        return f"unix://{self.password.in_url()}@" + quote(str(self._socket), safe="/")
+
+
+def _quoted(text: str) -> str:
+    """A word of the configuration, whatever it holds."""
+    return '"' + "".join(f"\\x{byte:02x}" for byte in os.fsencode(text)) + '"'

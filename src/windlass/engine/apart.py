@@ -7,6 +7,8 @@ Promises: whatever one item raises, its neighbours are looked after in the same 
 fails alone is logged with its traceback, counted, and rests before it is tried again, longer every
 time. A value that PostgreSQL will never take is no trouble but an answer, where the caller has one.
 Deeds are idempotent: what a half did before its neighbour failed is recognised when it comes again.
+Where a row that somebody holds had to be waited for, who else is held is asked once, and all of
+those are left for later: such a round waits a few times at most, however many are held.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from windlass.clock import monotonic
 from windlass.engine.finished import Finished
 from windlass.errors import Unavailable
 from windlass.limits import (
+    SIFT_WAITS_MAX,
     TROUBLED_KEPT_MAX,
     TROUBLED_REST_SECONDS,
     TROUBLED_REST_SECONDS_MAX,
@@ -81,17 +84,24 @@ class Apart(Generic[T]):
     key: Callable[[T], Hashable] = lambda item: item
     # Ends for good an item whose values PostgreSQL refuses. None: it rests like any other.
     bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None
+    # Finds the keys of items whose rows somebody holds. None: only by trying them.
+    held: Callable[[list[T]], Awaitable[set[UUID]]] | None = None
+    put_off: Callable[[T], None] = lambda _: None  # hears of each that is held
 
     async def each(self, items: Collection[T]) -> None:
         """Raises Unavailable when PostgreSQL is away; what was not done then is found again."""
         left = [[item for item in items if not self.troubled.rests(self.key(item))]]
-        away = 0
+        away, waits_left = 0, SIFT_WAITS_MAX
         while left:
             part = left.pop()
             if not part:
                 continue
             try:
                 self.tell(await self.deed(part))
+            except Held:
+                waits_left -= 1
+                is_last = self.held is not None and waits_left <= 0
+                left = await self._sift(part, left, is_last=is_last)
             except Exception as trouble:
                 if len(part) > 1:
                     half = len(part) // 2
@@ -104,6 +114,21 @@ class Apart(Generic[T]):
             else:
                 away = 0
                 self.troubled.went_well([self.key(item) for item in part])
+
+    async def _sift(self, part: list[T], left: list[list[T]], *, is_last: bool) -> list[list[T]]:
+        """What is to be done yet: all but what somebody holds. `part` had to wait for something."""
+        half = len(part) // 2
+        parts = [*left, part[half:], part[:half]]
+        every = [item for some in parts for item in some]
+        keys = {self.key(item) for item in every if is_last}
+        if not is_last:
+            keys |= await self.held(every) if self.held is not None else set()
+            keys |= {self.key(part[0])} if len(part) == 1 else set()
+        for item in every:
+            if self.key(item) in keys:
+                self.put_off(item)
+        log.info("tending_held", what=self.what, count=len(keys))
+        return [[item for item in some if self.key(item) not in keys] for some in parts]
 
     async def _failed(self, item: T, trouble: Exception) -> None:
         if isinstance(trouble, BadValue) and self.bury is not None:

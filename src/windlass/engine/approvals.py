@@ -16,11 +16,9 @@ import msgspec
 from windlass import ids
 from windlass.engine.awaited import end_awaited
 from windlass.engine.finished import Finished
-from windlass.engine.turn_apart import apart
+from windlass.engine.turn_apart import check_apart
 from windlass.errors import Conflict, FieldProblem, InvalidInput, NotFound
-from windlass.limits import SCHEMA_QUICK_WORK_MAX
 from windlass.model import strict_json
-from windlass.model.json_schema import Allowance, TooMuchToCheck, value_problems
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -64,7 +62,7 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
             state = row["state"] if row["state"] != "open" else "void"
             raise AlreadyDecided(approval_id, state, row["decided_by"])
         if decision.is_approved:
-            await _check_answer(row, decision.answer)
+            await _check_answer(row, decision.answer, decision.by)
         finished = await end_awaited(connection, {row["job_id"]: _outcome(decision)})
         if row["job_id"] not in finished.ended:
             raise AlreadyDecided(approval_id, "void", None)
@@ -79,7 +77,7 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
         )
         return Decided(approval=decided, finished=finished)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def open_approvals(connection: Connection[Record], steps: Sequence[Record]) -> None:
@@ -99,15 +97,11 @@ async def open_approvals(connection: Connection[Record], steps: Sequence[Record]
     )
 
 
-async def _check_answer(row: Record, answer: Any) -> None:
+async def _check_answer(row: Record, answer: Any, by: str | None) -> None:
     if row["form"] is None:
         return
     form = msgspec.json.decode(row["form"])
-    try:
-        problems = value_problems(answer, form, allowance=Allowance(SCHEMA_QUICK_WORK_MAX))
-    except TooMuchToCheck:
-        problems = await apart(value_problems, answer, form)
-    if problems:
+    if problems := await check_apart(answer, form, by):
         raise InvalidInput(
             *(FieldProblem(pointer=f"/answer{at}", detail=detail) for at, detail in problems)
         )

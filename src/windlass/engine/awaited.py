@@ -40,7 +40,7 @@ async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
     async def work(connection: Connection[Record]) -> Finished:
         return await end_awaited(connection, {job_id: outcome})
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 async def bury_unstorable(database: Database, job_id: UUID, trouble: Exception) -> Finished:

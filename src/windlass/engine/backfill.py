@@ -133,7 +133,7 @@ async def _batch(
         fired.late_seconds.clear()  # nobody waited for them
         return instants[-1], fired
 
-    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
 
 
 async def _stand_apart(

@@ -2,8 +2,8 @@
 
 Decides without waiting: what it would have to look up is put on a list, and decided in the next
 round, when it is known; what takes longer than the loop may be held up is put on another, and
-decided in a thread (`decide_heavy`). A join may only be decided while the execution is held; see
-`progress`.
+decided by another process (`decide_heavy`). A join may only be decided while the execution is held;
+see `progress`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from typing import Any
 import msgspec
 
 from windlass.engine.plans import Facts
-from windlass.limits import (
-    EXPRESSION_EXECUTION_WORK_MAX,
-    EXPRESSION_QUICK_WORK_MAX,
-    EXPRESSION_WORK_MAX,
-)
+from windlass.engine.turn_apart import turns_apart
+from windlass.limits import EXPRESSION_EXECUTION_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.expression import Run
 from windlass.model.plan import End, Vertex, verdict
 from windlass.model.turn import Turn, take_turn
@@ -35,18 +32,10 @@ class Step:
     turn: Turn
 
 
-class Quick:
-    """What the expressions of one transaction may still do on the loop."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = EXPRESSION_QUICK_WORK_MAX
-
-
 class Board:
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, quick_work_max: int = EXPRESSION_QUICK_WORK_MAX) -> None:
         self.facts = facts
+        self.quick_left = quick_work_max  # what its expressions may still do on the loop
         self.is_held = False  # the execution's row is locked by this transaction
         self.wants_hold = False
         self.wanted: dict[str, bool] = {}  # step -> is its result wanted too
@@ -86,7 +75,7 @@ class Board:
                 self._ends[step] = found[step]
         self.wanted = {}
 
-    def decide(self, quick: Quick) -> list[Step]:
+    def decide(self) -> list[Step]:
         """All that can be decided now; the rest has put what it needs on `wanted`, or is heavy."""
         decided: list[Step] = []
         waiting: list[str] = []
@@ -107,9 +96,9 @@ class Board:
                 turn = Turn(state="skipped")
             else:
                 scope = self.scope(vertex)
-                run = Run(scope, quick.left)
+                run = Run(scope, self.quick_left)
                 turn = take_turn(vertex, scope, run)
-                quick.left = max(0, run.left)
+                self.quick_left = max(0, run.left)
                 if turn.is_spent:
                     self.heavy[vertex.id] = vertex
                     continue
@@ -118,20 +107,18 @@ class Board:
         self._open.extend(dict.fromkeys(waiting))
         return decided
 
-    def decide_heavy(self) -> tuple[list[Step], int]:
-        """What is heavy, and the work that it was; to be called in a thread."""
+    async def decide_heavy(self) -> tuple[list[Step], int]:
+        """What is heavy, and the work that it was."""
+        vertices = list(self.heavy.values())
+        scopes = [self.scope(vertex) for vertex in vertices]
+        found = await turns_apart(self.facts, vertices, scopes, self._work_left)
+        self._work_left -= found.work
+        self.heavy = {}
         decided: list[Step] = []
-        before = self._work_left
-        for vertex in self.heavy.values():
-            scope = self.scope(vertex)
-            allowed = min(EXPRESSION_WORK_MAX, self._work_left)
-            run = Run(scope, allowed)
-            turn = take_turn(vertex, scope, run)
-            self._work_left -= allowed - max(0, run.left)
+        for vertex, turn in zip(vertices, found.turns, strict=True):
             decided.append(Step(self.facts, vertex, turn))
             self._put(vertex, turn)
-        self.heavy = {}
-        return decided, before - self._work_left
+        return decided, found.work
 
     def scope(self, vertex: Vertex) -> dict[str, Any]:
         """What the expressions of a step see."""

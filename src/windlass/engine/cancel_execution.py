@@ -35,7 +35,7 @@ async def cancel_execution(database: Database, execution_id: UUID) -> Finished:
             connection, [execution_id], cause="cancelled", message="it was cancelled"
         )
 
-    finished = await database.together(work)
+    finished = await database.ask(work)
     if unheard := finished.progressed.unheard:
         finished.progressed.unheard = set()
         finished.add(await heed(database, unheard))

@@ -61,7 +61,7 @@ async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) 
         owner=row["owner"],
     )
     try:
-        started = await start_many(database, [start])
+        started = await start_many(database, [start], is_patient=False)
     except AncestorEnded:
         # Nobody's mistake: the cancel of one above has come by before it came here step by step.
         return await bury(database, row["id"], Cancelled())

@@ -23,7 +23,7 @@ from windlass.engine.board import seen
 from windlass.engine.finished import Finished
 from windlass.engine.lock_release import take_locks
 from windlass.engine.plans import Facts, facts_in
-from windlass.engine.turn_apart import TooMuchAtOnce, filled_apart
+from windlass.engine.turn_apart import TooMuchAtOnce, output_apart
 from windlass.engine.turns import Key, begin_next
 from windlass.engine.undo import begin_undo
 from windlass.errors import WindlassError
@@ -47,9 +47,12 @@ class Conclusion:
     error: str | None = None  # JSON
 
 
-async def conclude(database: Database, execution_ids: Sequence[UUID]) -> Finished:
+async def conclude(
+    database: Database, execution_ids: Sequence[UUID], *, is_patient: bool = True
+) -> Finished:
     """Those that are not at their end yet, or have been concluded, are left alone. `ended` holds
-    executions beside jobs: whoever waits for either hears of it.
+    executions beside jobs: whoever waits for either hears of it. Who is not patient raises Held
+    rather than wait for a row that somebody keeps.
     """
 
     async def work(connection: Connection[Record]) -> Finished:
@@ -72,11 +75,11 @@ async def conclude(database: Database, execution_ids: Sequence[UUID]) -> Finishe
         return finished
 
     try:
-        return await database.together(work)
+        return await (database.together if is_patient else database.settle_together)(work)
     except TooMuchAtOnce:
         finished, half = Finished(), len(execution_ids) // 2
         for part in (execution_ids[:half], execution_ids[half:]):
-            finished.add(await conclude(database, part))
+            finished.add(await conclude(database, part, is_patient=is_patient))
         return finished
 
 
@@ -115,7 +118,7 @@ async def _fill(conclusion: Conclusion, ends: dict[str, End]) -> int:
     scope: dict[str, Any] = conclusion.facts.scope()
     scope["steps"] = {name: seen(ends.get(name)) for name in plan.output_steps}
     try:
-        conclusion.output, work = await filled_apart(plan.output, scope)
+        conclusion.output, work = await output_apart(conclusion.facts, scope)
         return work
     except Unanswerable as trouble:
         _fail(conclusion, str(trouble))

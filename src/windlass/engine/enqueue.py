@@ -304,7 +304,14 @@ class Enqueuer:
             await admit(connection, requests, self._limits, is_waiting=is_waiting)
 
         try:
-            await self._database.run("queue_ensure_many", queues)
+            try:
+                await self._database.run("queue_ensure_many", queues, round(lock_seconds * 1000))
+            except Held as trouble:  # another transaction is just making one of them
+                if len(queues) > 1:
+                    raise
+                for request in requests:
+                    request.answer, request.held_by = trouble, ("queue", queues[0])
+                return
             await self._database.together(work, lock_seconds=lock_seconds)
         except Unknown:
             found = {record["id"] for record in await self._resolve(requests)}

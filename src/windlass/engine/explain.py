@@ -23,6 +23,7 @@ from windlass.strategies.checks import INPUT_CHECKS
 # job_why looks at the ends of so many seconds, and counts so many jobs ahead at most.
 _LATELY_SECONDS: Final = 10
 _AHEAD_MAX: Final = 1_000
+_MESSAGE_CHARS_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +117,13 @@ async def _task(database: Database, job_id: UUID) -> list[Gate]:
 def _ended(job: Record) -> Why:
     cause = f" ({job['cause']})" if job["cause"] else ""
     reason = f"it has ended as {job['state']}{cause} after {job['attempt']} attempts"
-    gate = Gate(gate="ended", reason=reason, since=job["finished_at"])
-    return Why(state=job["state"], summary=reason, gates=[gate], estimated_start=None)
+    gates = [Gate(gate="ended", reason=reason, since=job["finished_at"])]
+    if job["state"] == "dead" and job["error"]:
+        # What went wrong at last often says what to do.
+        error = json.loads(job["error"])
+        said = str(error.get("message", "") if isinstance(error, dict) else "")[:_MESSAGE_CHARS_MAX]
+        gates += [Gate(gate="error", reason=said)] if said else []
+    return Why(state=job["state"], summary=reason, gates=gates, estimated_start=None)
 
 
 def _running(facts: Record) -> Why:

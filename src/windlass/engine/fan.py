@@ -32,8 +32,19 @@ async def tend_fans(
     keys: Collection[FanKey],
     tell: Callable[[Finished], None],
     troubled: Troubled,
+    put_off: Callable[[FanKey], None] = lambda _: None,  # hears of those that somebody holds
 ) -> None:
     """One round. `progressed.fans` of what is told are those that need another."""
+    busy: set[UUID] = set()
+
+    async def find_held(rows: list[Record]) -> set[UUID]:
+        # Of all that are looked after in this round, so that each of its deeds knows.
+        busy.update(await held_steps(database, [row["job_id"] for row in every]))
+        return {row["job_id"] for row in rows} & busy
+
+    def is_held(row: Record) -> None:
+        busy.add(row["job_id"])
+        put_off((row["execution_id"], row["step"]))
 
     async def each(
         what: str,
@@ -47,15 +58,27 @@ async def tend_fans(
             troubled=troubled,
             key=lambda row: row["job_id"],
             bury=lambda row, trouble: bury_unstorable(database, row["job_id"], trouble),
+            held=find_held,
+            put_off=is_held,
         )
-        await round_.each(rows)
+        free = [row for row in rows if row["job_id"] not in busy]
+        for row in rows:
+            if row["job_id"] in busy:
+                is_held(row)
+        await round_.each(free)
 
-    rows = await database.run("fan_tally_many", *_columns(keys))
+    rows = every = await database.run("fan_tally_many", *_columns(keys))
     await each("stop fan-outs", [row for row in rows if _must_stop(row)], _stop)
     growing = [row for row in rows if not _must_stop(row) and _room(row) > 0]
     for row in growing:  # each in a transaction of its own: they may be large
         await each("expand fan-outs", [row], _expand)
     await each("close fan-outs", [row for row in rows if _is_over(row)], _close)
+
+
+async def held_steps(database: Database, job_ids: Collection[UUID]) -> set[UUID]:
+    """Those that cannot be looked after just now: somebody holds a row that this needs."""
+    rows = await database.settle("step_row_held_many", list(job_ids))
+    return {row["id"] for row in rows}
 
 
 def _columns(keys: Collection[FanKey]) -> tuple[list[UUID], list[str]]:
@@ -113,7 +136,7 @@ async def _expand(database: Database, rows: Sequence[Record]) -> Finished:
             finished.add(_again(key))
         return finished
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 async def _stop(database: Database, rows: Sequence[Record]) -> Finished:
@@ -139,7 +162,7 @@ async def _stop(database: Database, rows: Sequence[Record]) -> Finished:
             finished.progressed.fans |= _keys(rows)
         return finished
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 async def _close(database: Database, rows: Sequence[Record]) -> Finished:
@@ -161,7 +184,7 @@ async def _close(database: Database, rows: Sequence[Record]) -> Finished:
         await connection.fetch(statement("fan_forget_many"), *_columns(_keys(over)))
         return finished
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 async def _outcome(connection: Connection[Record], row: Record) -> Outcome:

@@ -13,16 +13,9 @@ from windlass.engine.finished import Finished
 from windlass.engine.plans import Facts
 from windlass.engine.step_rows import StepJob, dead_columns, job_columns
 from windlass.engine.step_scope import steps_seen
-from windlass.engine.turn_apart import apart
-from windlass.limits import (
-    EXPRESSION_BATCH_WORK_MAX,
-    EXPRESSION_QUICK_WORK_MAX,
-    EXPRESSION_WORK_MAX,
-    FAN_ITEMS_KEPT_MAX,
-)
-from windlass.model.expression import Run
+from windlass.engine.turn_apart import places_apart
+from windlass.limits import FAN_ITEMS_KEPT_MAX
 from windlass.model.plan import Work
-from windlass.model.turn import Turn, work_of
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -67,7 +60,7 @@ async def insert_places(
     first = fan["expanded"]
     jobs: list[StepJob] = []
     dead: list[StepJob] = []
-    turns = await _turns(work, scope, items, range(first, first + count))
+    turns = await places_apart(facts, vertex, scope, items[first : first + count], first)
     finished = Finished()
     if len(turns) < count:
         finished.progressed.fans.add((facts.execution_id, vertex.id))
@@ -101,31 +94,6 @@ async def insert_places(
         finished.ready += line
     finished.progressed.touched.add(facts.execution_id)
     return finished
-
-
-async def _turns(work: Work, scope: dict[str, Any], items: list[Any], places: range) -> list[Turn]:
-    """Of as many places, from the first on, as one transaction has time for; at least of one."""
-    turns = _turns_within(EXPRESSION_QUICK_WORK_MAX, work, scope, items, places)
-    if len(turns) < len(places):
-        rest = places[len(turns) :]
-        turns += await apart(_turns_within, EXPRESSION_BATCH_WORK_MAX, work, scope, items, rest)
-    return turns
-
-
-def _turns_within(
-    left: int, work: Work, scope: dict[str, Any], items: list[Any], places: range
-) -> list[Turn]:
-    turns: list[Turn] = []
-    for place in places:
-        scope["item"], scope["index"] = items[place], place
-        allowed = min(EXPRESSION_WORK_MAX, left)
-        run = Run(scope, allowed)
-        turn = work_of(work, scope, run)
-        if turn.is_spent and allowed < EXPRESSION_WORK_MAX:
-            break
-        left -= allowed - max(0, run.left)
-        turns.append(turn)
-    return turns
 
 
 def _is_plain(work: Work) -> bool:

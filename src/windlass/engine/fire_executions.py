@@ -36,7 +36,7 @@ async def start_executions(
     if not ready:
         return
     queues = sorted({queue for _, prepared in ready for queue in prepared.plan.queues})
-    await fetch("queue_ensure_many", queues)
+    await fetch("queue_ensure_many", queues, None)
     await _begin_apart(connection, ready, fired)
 
 

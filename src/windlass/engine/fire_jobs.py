@@ -103,7 +103,7 @@ async def _admit(
     rules: FireRules,
 ) -> None:
     queues = sorted({draft.queue for _, draft in pairs})
-    await connection.fetch(statement("queue_ensure_many"), queues)
+    await connection.fetch(statement("queue_ensure_many"), queues, None)
     requests = [
         Request(drafts=[draft], job_ids=[one.made_id])
         for one, draft in pairs

@@ -23,7 +23,7 @@ from windlass.engine.notify_children import notify_children
 from windlass.engine.progressed import Progressed
 from windlass.engine.tend import needs_tending, tend
 from windlass.errors import Unavailable
-from windlass.limits import EXECUTION_TREE_MAX
+from windlass.limits import EXECUTION_TREE_MAX, HELD_REST_SECONDS_MAX
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -100,11 +100,17 @@ class Follower:
         try:
             while needs_tending(self._due):
                 due, self._due = self._due, Progressed()
+                held = Progressed()
                 try:
-                    self.follow(await tend(self._database, due, self.troubled, self._tree_max))
+                    self.follow(
+                        await tend(self._database, due, self.troubled, self._tree_max, held)
+                    )
                 except Exception:
                     # `tend` keeps its items apart, so this is nobody's: whatever it is, the next
                     # round comes, and the net finds what this one left.
                     log.exception("tending_stopped")
+                if needs_tending(held):
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(HELD_REST_SECONDS_MAX, self.progressed, held)
         finally:
             self._task = None

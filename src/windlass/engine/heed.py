@@ -33,7 +33,7 @@ async def heed(database: Database, execution_ids: Collection[UUID]) -> Finished:
     if wishes["go"]:
         finished.add(await _go(database, wishes["go"]))
     heard = set(execution_ids) - finished.progressed.unheard
-    await database.run("execution_heard_many", sorted(heard))
+    await database.settle("execution_heard_many", sorted(heard))
     return finished
 
 
@@ -49,12 +49,12 @@ async def _end(database: Database, execution_ids: list[UUID]) -> Finished:
 
 
 async def _pause(database: Database, execution_ids: list[UUID]) -> Finished:
-    (row,) = await database.run("step_park_many", execution_ids, FINISH_BATCH_MAX)
+    (row,) = await database.settle("step_park_many", execution_ids, FINISH_BATCH_MAX)
     return _again_if(row["parked"], execution_ids, Finished())
 
 
 async def _go(database: Database, execution_ids: list[UUID]) -> Finished:
-    rows = await database.run("step_unpark_many", execution_ids, FINISH_BATCH_MAX)
+    rows = await database.settle("step_unpark_many", execution_ids, FINISH_BATCH_MAX)
     return _again_if(len(rows), execution_ids, Finished(ready=rows))
 
 

@@ -15,12 +15,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from windlass.engine.advance import advance
 from windlass.engine.finished import Finished
 from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
 from windlass.model.breaker import Target, room, target_from
-from windlass.store.database import Connection, Database, Record
+from windlass.store.database import Connection, Database, Held, Record
 from windlass.store.statements import statement
 
 
@@ -65,12 +66,16 @@ async def _changed_after(database: Database, changed_at: datetime, host: str) ->
 
 
 async def let_go(database: Database, places: Mapping[str, int]) -> list[Record]:
-    """Unpark jobs of these targets, at most so many of each; returns them with their lines."""
+    """Unpark jobs of these targets, at most so many of each; returns them with their lines.
+
+    Other nodes, who let go jobs of the same targets, are waited for; a row that somebody keeps for
+    longer is left out.
+    """
     if not places:
         return []
 
-    async def work(connection: Connection[Record]) -> list[Record]:
-        rows = await connection.fetch(statement("target_lock_many"), sorted(places))
+    async def work(lock: str, connection: Connection[Record]) -> list[Record]:
+        rows = await connection.fetch(statement(lock), sorted(places))
         counts = await _counts(connection, rows, places)
         going = [(target, count) for target, count in counts if count > 0]
         if not going:
@@ -82,7 +87,10 @@ async def let_go(database: Database, places: Mapping[str, int]) -> list[Record]:
             [not target.is_unlimited for target, _ in going],
         )
 
-    return await database.together(work)
+    try:
+        return await database.settle_together(partial(work, "target_lock_many"))
+    except Held:
+        return await database.settle_together(partial(work, "target_lock_free_many"))
 
 
 async def _counts(
@@ -111,18 +119,27 @@ async def _counts(
 
 
 async def open_breaker(database: Database, host: str, reason: str, chance: float) -> Target | None:
-    """None: it was open already, or has no breaker."""
-    return _first(await database.run("target_open", host, reason[:500], chance))
+    """None: it was open already, or has no breaker. Raises Held, as the next two."""
+    return _first(await database.settle("target_open", host, reason[:500], chance))
 
 
 async def close_breaker(database: Database, host: str) -> Target | None:
     """None: it was not half open."""
-    return _first(await database.run("target_close", host))
+    return _first(await database.settle("target_close", host))
 
 
 async def disable_gone(database: Database, host: str, reason: str) -> Target | None:
     """None: it was disabled already."""
-    return _first(await database.run("target_gone", host, reason[:500]))
+    return _first(await database.settle("target_gone", host, reason[:500]))
+
+
+async def tell(database: Database, tally: Sequence[tuple[str, int, int]]) -> set[str]:
+    """Add up what a node saw: host, successes, failures. Returns the hosts whose rows were free;
+    what was seen of the others is to be told again.
+    """
+    hosts, succeeded, failed = zip(*sorted(tally), strict=True)
+    rows = await database.settle("target_tell_many", list(hosts), list(succeeded), list(failed))
+    return {row["host"] for row in rows}
 
 
 async def bury_gone(database: Database, hosts: Sequence[str]) -> Finished:
@@ -148,7 +165,7 @@ async def bury_gone(database: Database, hosts: Sequence[str]) -> Finished:
             progressed=advanced.progressed,
         )
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 def _gone(reason: str | None) -> str:

@@ -74,7 +74,7 @@ async def acquire(database: Database, call: LockCall) -> tuple[Held | None, Pass
         passed.look_in(call.wait_seconds if held is None else call.ttl_seconds)
         return held, passed
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
@@ -86,7 +86,7 @@ async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Pass
         passed = await pass_on(connection, change)
         return await _held(connection, call.ticket), passed
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def renew(database: Database, name: str, token: int, ttl_seconds: float) -> datetime:
@@ -96,7 +96,7 @@ async def renew(database: Database, name: str, token: int, ttl_seconds: float) -
         await connection.fetch(statement("lock_hold_many"), [], [name], 0)
         return await connection.fetch(statement("lock_renew"), name, token, ttl_seconds)
 
-    for row in await database.together(work):
+    for row in await database.ask(work):
         until: datetime = row["expires_at"]
         return until
     raise LockLost(name, token)
@@ -113,7 +113,7 @@ async def give_back(database: Database, name: str, token: int) -> Passed:
             raise LockLost(name, token) if row["was_given"] else LockNeverHeld(name, token)
         return await pass_on(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _held(

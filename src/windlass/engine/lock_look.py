@@ -3,31 +3,66 @@ due later, and whoever could not be given its turn because somebody had its row 
 
 Idempotent; any node may do it at any time. A node looks when it knows that there is something to
 see (runtime.lock_keeper), and along with its rescue (engine.rescue), which is how it comes to know.
+A lock whose row somebody holds keeps neither the others nor the rescue waiting.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
+import structlog
+
 from windlass.engine.lock_pass import Change, pass_on
 from windlass.engine.lock_passed import Passed
-from windlass.limits import LOCK_LINE_MAX, LOCKS_LATE_MAX
-from windlass.store.database import Connection, Database, Record
+from windlass.limits import (
+    HELD_REST_SECONDS_MAX,
+    LOCK_LINE_MAX,
+    LOCKS_LATE_MAX,
+    SIFT_WAITS_MAX,
+)
+from windlass.store.database import Connection, Database, Held, Record
 from windlass.store.statements import statement
+
+log = structlog.get_logger()
 
 
 async def look(database: Database) -> Passed:
     """One round alone."""
-    return await database.together(look_in)
+    try:
+        return await database.settle_together(look_in)
+    except Held:
+        return await _look_at_each(database)
 
 
-async def look_in(connection: Connection[Record]) -> Passed:
-    """`look_seconds` of the answer says when there is something to see again; None: never."""
+async def _look_at_each(database: Database) -> Passed:
+    """Somebody holds one of them: the others by themselves."""
+    (late,) = await database.settle("lock_late", LOCKS_LATE_MAX)
+    passed, held = Passed(), 0
+    for name in sorted({*late["lapsed"], *late["locks"]}):
+        try:
+            passed.add(await database.settle_together(partial(look_in, name=name)))
+        except Held:
+            held += 1
+            if held == SIFT_WAITS_MAX:
+                break
+    log.info("locks_held", count=held)
+    passed.look_in(HELD_REST_SECONDS_MAX)
+    return passed
+
+
+async def look_in(connection: Connection[Record], name: str | None = None) -> Passed:
+    """With a name, at this lock alone. `look_seconds` of the answer says when there is something to
+    see again; None: never.
+    """
     (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX)
+    lapsed = [lock for lock in late["lapsed"] if name in (None, lock)]
+    locks = [lock for lock in late["locks"] if name in (None, lock)]
     passed = Passed()
-    if late["lapsed"] or late["locks"]:
+    if lapsed or locks:
         change = Change(
-            freed={*late["lapsed"], *late["locks"]},
-            entered=late["locks"],
-            lapsed=late["lapsed"],
+            freed={*lapsed, *locks},
+            entered=locks,
+            lapsed=lapsed,
             late=late["waiters"],
             line=LOCK_LINE_MAX + len(late["waiters"]),
         )

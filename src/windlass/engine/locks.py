@@ -12,6 +12,7 @@ from windlass.engine.lock_pass import Change, pass_on
 from windlass.engine.lock_passed import Passed
 from windlass.errors import NotFound
 from windlass.limits import LOCK_COUNTED_MAX, LOCK_SHOWN_MAX
+from windlass.model.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -46,6 +47,10 @@ class Lock:
     holders: list[Holder]  # the first LOCK_SHOWN_MAX
     waiters: list[InLine]  # the first LOCK_SHOWN_MAX, in order
 
+    @property
+    def etag(self) -> str:
+        return _etag(self.capacity)
+
 
 async def list_locks(database: Database, limit: int, after: str = "") -> list[Lock]:
     """Up to `limit` locks by name, from the one that follows `after`."""
@@ -59,10 +64,16 @@ async def read_lock(database: Database, name: str) -> Lock:
     return found[0]
 
 
-async def resize_lock(database: Database, name: str, capacity: int) -> Passed:
-    """Give it so many places; a lock that is not known yet is made."""
+async def resize_lock(
+    database: Database, name: str, capacity: int, wanted: Precondition = UNCONDITIONAL
+) -> Passed:
+    """Give it so many places; a lock that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> Passed:
+        if wanted.is_given:
+            row = await connection.fetchrow(statement("lock_row_hold"), name)
+            assert row is not None, "it is made if need be"
+            wanted.check("lock", name, None if row["is_made"] else _etag(row["capacity"]))
         await connection.fetch(statement("lock_resize"), name, capacity)
         return await pass_on(connection, Change(freed=[name], lapsed=[name]))
 
@@ -74,6 +85,10 @@ async def _read(database: Database, after: str, limit: int, names: list[str] | N
         "lock_list", after, limit, names, LOCK_SHOWN_MAX, LOCK_COUNTED_MAX + 1
     )
     return [_lock(row) for row in rows]
+
+
+def _etag(capacity: int) -> str:
+    return tag_of(capacity)
 
 
 def _lock(row: Record) -> Lock:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.errors import NotFound
+from windlass.model.etag import tag_of
 from windlass.store.database import Database, Record
 
 
@@ -19,3 +20,8 @@ async def read_node(database: Database, node_id: UUID) -> Record:
         if row["id"] == node_id:
             return row
     raise NotFound("node", ids.show("node", node_id))
+
+
+def node_etag(row: Record) -> str:
+    """Of its size, which is what can be changed. A change under way moves it when it is applied."""
+    return tag_of(row["id"].hex, row["workers"])

@@ -32,9 +32,9 @@ async def put_lines(database: Database, noted: Sequence[Noted], now: float) -> N
     )
 
 
-async def put_progress(database: Database, noted: Sequence[Progressed], now: float) -> None:
-    """At most one of each job."""
-    await database.read(
+async def put_progress(database: Database, noted: Sequence[Progressed], now: float) -> set[UUID]:
+    """At most one of each job. Returns those whose row somebody holds; they may be put again."""
+    held = await database.read(
         "progress_put_many",
         [attempt.job_id for attempt, _ in noted],
         [attempt.number for attempt, _ in noted],
@@ -43,6 +43,7 @@ async def put_progress(database: Database, noted: Sequence[Progressed], now: flo
         [progress.total for _, progress in noted],
         [progress.message for _, progress in noted],
     )
+    return {row["job_id"] for row in held}
 
 
 async def read_progress(database: Database, job_ids: Sequence[UUID]) -> dict[UUID, Record]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.nodes import read_node
+from windlass.engine.nodes import node_etag, read_node
 from windlass.errors import Conflict, NotFound
+from windlass.model.etag import UNCONDITIONAL, Precondition
 from windlass.model.operation import (
     ENDED,
     Kind,
@@ -101,10 +102,12 @@ class Estimate:
     estimated_seconds: float | None  # None: nothing has ended there lately to judge by
 
 
-async def ask(database: Database, node_id: UUID, wanted: Wanted) -> Operation:
-    """Raises NotFound, NodeGone, NodeBusy."""
+async def ask(
+    database: Database, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+) -> Operation:
+    """Raises NotFound, PreconditionFailed, NodeGone, NodeBusy."""
     node = await read_node(database, node_id)
-    [operation] = await _ask(database, [node], wanted, parent_id=None)
+    [operation] = await _ask(database, [node], wanted, parent_id=None, only_if=only_if)
     return operation
 
 
@@ -124,11 +127,19 @@ async def _active(database: Database) -> list[Record]:
 
 
 async def _ask(
-    database: Database, nodes: Sequence[Record], wanted: Wanted, *, parent_id: UUID | None
+    database: Database,
+    nodes: Sequence[Record],
+    wanted: Wanted,
+    *,
+    parent_id: UUID | None,
+    only_if: Precondition = UNCONDITIONAL,  # of a single node
 ) -> list[Operation]:
     node_ids = [node["id"] for node in nodes]
 
     async def work(connection: Connection[Record]) -> list[Operation]:
+        if only_if.is_given:
+            [held] = await connection.fetch(statement("node_hold"), *node_ids)
+            only_if.check("node", ids.show("node", held["id"]), node_etag(held))
         rows = await connection.fetch(
             statement("operation_ask_many"),
             ids.uuid7_many(len(node_ids)),
@@ -160,9 +171,12 @@ async def _refusal(connection: Connection[Record], missed: Sequence[Record]) -> 
     return NodeGone(missed[0]["id"], "lost" if state == "active" else state)
 
 
-async def estimate(database: Database, node_id: UUID, wanted: Wanted) -> Estimate:
+async def estimate(
+    database: Database, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+) -> Estimate:
     """What a resize of one node would wait for; nothing is asked. Raises as `ask` does."""
     node = await read_node(database, node_id)
+    only_if.check("node", ids.show("node", node_id), node_etag(node))
     if node["state"] != "active":
         raise NodeGone(node_id, node["state"])
     [found] = await _estimates(database, [node_id], wanted)

@@ -36,7 +36,7 @@ async def _change(database: Database, execution_id: UUID, *, is_paused: bool) ->
         )
         return bool(changed)
 
-    if not await database.together(work):
+    if not await database.ask(work):
         return Finished()
     finished = await heed(database, [execution_id])
     finished.progressed.marks.add(execution_id)

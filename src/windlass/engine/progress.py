@@ -10,16 +10,17 @@ that two ends at once cannot both think the other is still open (G5).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from windlass.engine.board import Board, Quick, Step
+from windlass.engine.board import Board, Step
 from windlass.engine.plans import facts_in
 from windlass.engine.progressed import Progressed
 from windlass.engine.step_rows import StepRows, job_columns
 from windlass.engine.step_starts import StepStarts
-from windlass.engine.turn_apart import TooMuchAtOnce, apart
-from windlass.limits import EXPRESSION_BATCH_WORK_MAX
+from windlass.engine.turn_apart import HeavyStarts, TooMuchAtOnce
+from windlass.limits import EXPRESSION_BATCH_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.plan import UNDO, End
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -58,21 +59,25 @@ async def play(
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
+    is_light: bool = False,
 ) -> None:
     """Decide on the boards until nothing is left to decide, and write what was.
 
     `is_divisible`: the caller can come with fewer executions at a time, so that those whose
-    expressions are heavy do not keep the others waiting; then it raises TooMuchAtOnce.
+    expressions are heavy do not keep the others waiting; then it raises TooMuchAtOnce. `is_light`:
+    it wants none at all among them whose expressions are; then it raises HeavyStarts.
     """
     decided: list[Step] = []
-    quick, heavy = Quick(), _Heavy(len(boards) if is_divisible else 1)
+    budget = _Budget(len(boards) if is_divisible else 1)
     open_boards = list(boards.values())
     while open_boards:
         for board in open_boards:
-            decided += board.decide(quick)
+            decided += await budget.decide(board)
         weighty = [board for board in open_boards if board.heavy]
-        if weighty:
-            decided += await apart(heavy.decide, weighty)
+        if weighty and is_light:
+            raise HeavyStarts({board.facts.execution_id for board in weighty})
+        for board in weighty:
+            decided += await budget.decide_heavy(board)
         open_boards = [
             board for board in open_boards if board.wanted or board.wants_hold or board in weighty
         ]
@@ -81,21 +86,34 @@ async def play(
     await _write(connection, decided, progressed, starts)
 
 
-class _Heavy:
-    """What is decided in a thread, and how much work that was."""
+class _Budget:
+    """How much work one transaction has decided, and how much of it without a pause."""
 
     def __init__(self, count: int) -> None:
         self._count, self._left = count, EXPRESSION_BATCH_WORK_MAX
+        self._held = 0
 
-    def decide(self, boards: Collection[Board]) -> list[Step]:
-        decided: list[Step] = []
-        for board in boards:
-            if self._left < 0 and self._count > 1:
-                raise TooMuchAtOnce(self._count)
-            steps, work = board.decide_heavy()
-            decided += steps
-            self._left -= work
+    async def decide(self, board: Board) -> list[Step]:
+        before = board.quick_left
+        decided = board.decide()
+        if (work := before - board.quick_left) > 0:
+            self._spend(work)
+            self._held += work
+            if self._held >= EXPRESSION_QUICK_WORK_MAX:
+                self._held = 0
+                await asyncio.sleep(0)  # everybody else on the loop
         return decided
+
+    async def decide_heavy(self, board: Board) -> list[Step]:
+        self._spend(0)
+        decided, work = await board.decide_heavy()
+        self._left -= work
+        return decided
+
+    def _spend(self, work: int) -> None:
+        if self._left < 0 and self._count > 1:
+            raise TooMuchAtOnce(self._count)
+        self._left -= work
 
 
 async def _hold(connection: Connection[Record], boards: Collection[Board]) -> None:

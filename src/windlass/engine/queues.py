@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from windlass.engine.stats import QueueCounts, read_counters
 from windlass.errors import NotFound
-from windlass.store.database import Database
+from windlass.model.etag import UNCONDITIONAL, Precondition, tag_of
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,10 @@ class QueueLimits:
     max_bytes: int | None = None  # of their input
     max_running: int | None = None  # attempts at once in the whole cluster
     rate: float | None = None  # starts a second in the whole cluster
+
+    @property
+    def etag(self) -> str:
+        return tag_of(*astuple(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +49,24 @@ async def read_queue(database: Database, name: str) -> Queue:
     return found[0]
 
 
-async def put_queue(database: Database, name: str, limits: QueueLimits) -> Queue:
-    """Set all its limits; a queue that is not known yet is made."""
-    await database.run(
-        "queue_put", name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate
-    )
-    return await read_queue(database, name)
+async def put_queue(
+    database: Database, name: str, limits: QueueLimits, wanted: Precondition = UNCONDITIONAL
+) -> Queue:
+    """Set all its limits; a queue that is not known yet is made. Raises PreconditionFailed."""
+
+    async def work(connection: Connection[Record]) -> None:
+        if wanted.is_given:
+            row = await connection.fetchrow(statement("queue_hold"), name)
+            assert row is not None, "it is made if need be"
+            wanted.check("queue", name, None if row["is_made"] else _limits(row).etag)
+        await connection.fetch(
+            statement("queue_put"),
+            *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
+        )
+
+    await database.together(work)
+    # As this call left it: another may have followed, and its limits are not this caller's.
+    return replace(await read_queue(database, name), limits=limits)
 
 
 async def pause_queue(database: Database, name: str) -> Queue:
@@ -75,14 +93,18 @@ async def _read(database: Database, after: str, limit: int, name: str | None) ->
 def _queue(row: Any, held: QueueCounts) -> Queue:
     return Queue(
         name=row["name"],
-        limits=QueueLimits(
-            max_jobs=row["max_jobs"],
-            max_bytes=row["max_bytes"],
-            max_running=row["max_running"],
-            rate=row["rate"],
-        ),
+        limits=_limits(row),
         is_paused=row["is_paused"],
         paused_at=row["paused_at"],
         created_at=row["created_at"],
         held=held,
+    )
+
+
+def _limits(row: Any) -> QueueLimits:
+    return QueueLimits(
+        max_jobs=row["max_jobs"],
+        max_bytes=row["max_bytes"],
+        max_running=row["max_running"],
+        rate=row["rate"],
     )

@@ -35,8 +35,10 @@ class ExecutionFilter:
     version: int | None = None
     tag: str | None = None
     correlation_id: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
+    created_after: datetime | None = None  # at it or later
+    created_before: datetime | None = None  # and not at it
+    finished_after: datetime | None = None  # only what has ended; bounds as above
+    finished_before: datetime | None = None
 
 
 class JobPlace(NamedTuple):
@@ -117,9 +119,14 @@ def _conditions(which: ExecutionFilter, before: UUID | None) -> tuple[list[str],
     add("e.tags @> ARRAY[{}::text]", which.tag)
     add("e.correlation_id = {}", which.correlation_id)
     if which.created_after is not None:
-        add("e.created_at > {}", which.created_after)
+        add("e.created_at >= {}", which.created_after)
         add("e.id >= {}", id_at(which.created_after, -_SKEW))
     if which.created_before is not None:
         add("e.created_at < {}", which.created_before)
         add("e.id < {}", id_at(which.created_before, _SKEW))
+    add("e.finished_at >= {}", which.finished_after)
+    if which.finished_before is not None:
+        add("e.finished_at < {}", which.finished_before)
+        # Nothing ends before it is made.
+        add("e.id < {}", id_at(which.finished_before, _SKEW))
     return conditions, values

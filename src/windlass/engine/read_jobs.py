@@ -35,9 +35,10 @@ class JobFilter:
     key: str | None = None
     cause: str | None = None
     target: str | None = None
-    finished_since: datetime | None = None  # only what has ended
-    created_after: datetime | None = None
-    created_before: datetime | None = None
+    created_after: datetime | None = None  # at it or later
+    created_before: datetime | None = None  # and not at it
+    finished_after: datetime | None = None  # only what has ended; bounds as above
+    finished_before: datetime | None = None
 
 
 async def read_jobs(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -64,7 +65,8 @@ async def list_jobs(
 def _statement_for(which: JobFilter) -> str:
     asked = set(which.states)
     # Only a finished job has a cause or an end.
-    if (asked and asked <= set(TERMINAL)) or which.cause or which.finished_since:
+    by_end = which.cause or which.finished_after or which.finished_before
+    if (asked and asked <= set(TERMINAL)) or by_end:
         return "job_list_finished"
     if asked and asked <= set(UNFINISHED):
         return "job_list_unfinished"
@@ -95,13 +97,17 @@ def _conditions(which: JobFilter, before: UUID | None) -> tuple[list[str], list[
     add("id = (SELECT k.job_id FROM windlass.job_key k WHERE k.key = {})", which.key)
     add("coalesce(cause, 'unknown') = {}", which.cause)
     add("target = {}", which.target)
-    add("finished_at >= {}", which.finished_since)
     if which.created_after is not None:
-        add("created_at > {}", which.created_after)
+        add("created_at >= {}", which.created_after)
         add("id >= {}", id_at(which.created_after, -_SKEW))
     if which.created_before is not None:
         add("created_at < {}", which.created_before)
         add("id < {}", id_at(which.created_before, _SKEW))
+    add("finished_at >= {}", which.finished_after)
+    if which.finished_before is not None:
+        add("finished_at < {}", which.finished_before)
+        # Nothing ends before it is made.
+        add("id < {}", id_at(which.finished_before, _SKEW))
     return conditions, values
 
 

@@ -3,7 +3,8 @@
 Owns: the one statement that writes an execution's state as the aggregate of its jobs (G8).
 Promises: what it writes was true in one snapshot, and nothing older is ever written after it: the
 fence is `refresh_seq`, which whoever writes a state raises. An execution whose fence was lost is
-tried again; one that loses again and again is told, and nobody may take it for refreshed.
+tried again; one that loses again and again is told, and nobody may take it for refreshed. Nobody
+waits for an execution whose row somebody holds: it is told as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from windlass.limits import (
     REFRESH_TRIES,
     REFRESH_WAITING_MAX,
 )
-from windlass.store.database import Database
+from windlass.store.database import Database, Held
 
 # By their numbers: a tenth of the time of comparing ids.
 ORDER: Final = attrgetter("int")
@@ -40,6 +41,7 @@ class Refreshed:
     gone: int = 0  # there is no such execution
     lost: set[UUID] = field(default_factory=set)  # the fence moved on every time
     losses: int = 0  # how often it did
+    held: set[UUID] = field(default_factory=set)  # somebody keeps their rows: nothing was done
 
 
 async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshed:
@@ -50,7 +52,14 @@ async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshe
     for _ in range(REFRESH_TRIES):
         if not done.lost:
             break
-        for row in await database.run("execution_refresh_many", sorted(done.lost, key=ORDER)):
+        try:
+            rows = await database.settle("execution_refresh_many", sorted(done.lost, key=ORDER))
+        except Held:
+            found = await held_executions(database, done.lost)
+            done.held |= found
+            done.lost -= found
+            continue
+        for row in rows:
             done.lost.discard(row["id"])
             match row["word"]:
                 case "gone":
@@ -66,6 +75,12 @@ async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshe
                 done.unconcluded.append(row["id"])
         done.losses += len(done.lost)
     return done
+
+
+async def held_executions(database: Database, execution_ids: Iterable[UUID]) -> set[UUID]:
+    """Those that cannot be written just now, because somebody holds a row that this needs."""
+    rows = await database.settle("execution_row_held_many", list(execution_ids))
+    return {row["id"] for row in rows}
 
 
 async def nothing_to_conclude(_database: Database, _execution_ids: Sequence[UUID]) -> Finished:

@@ -31,8 +31,8 @@ class DeadFilter:
     kind: str | None = None
     cause: str | None = None
     tag: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    finished_after: datetime | None = None  # at it or later
+    finished_before: datetime | None = None  # and not at it
     target: str | None = None
 
 
@@ -75,7 +75,7 @@ async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
             await pass_on(connection, Change(entered=wanted))
         return moved
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
@@ -88,8 +88,8 @@ async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_
             which.kind,
             which.cause,
             which.tag,
-            which.since,
-            which.until,
+            which.finished_after,
+            which.finished_before,
             most,
             which.target,
         )
@@ -124,5 +124,5 @@ async def _with_verb(
             await release(connection, [], locked)
             return rows
 
-        done += await database.together(work)
+        done += await database.ask(work)
     return done

@@ -82,7 +82,7 @@ async def rerun(database: Database, execution_id: UUID, from_step: str | None = 
         finished = await _decide(connection, facts, ends, again)
         return Rerun(steps=again, finished=finished)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _hold_ended(connection: Connection[Record], execution_id: UUID) -> Record:

@@ -23,11 +23,12 @@ from windlass.limits import (
     PARTITIONS_LOW_DAYS,
     THIN_BLOCKS,
 )
-from windlass.store.database import Database
+from windlass.store.database import Database, Held
 
 log = structlog.get_logger()
 
 EXECUTIONS_BATCH: Final = 2_000
+FOLD_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -124,6 +125,12 @@ async def _forget_keys(database: Database) -> int:
 
 
 async def fold_counters(database: Database) -> int:
-    """Add up counter deltas; returns how many there were."""
-    folded: int = (await database.run("counter_fold", 10_000))[0]["folded"]
+    """Add up counter deltas; returns how many there were. A counter that somebody holds is left
+    for later, and its deltas with it: their sum is exact all the same.
+    """
+    try:
+        (row,) = await database.settle("counter_fold", FOLD_MAX)
+    except Held:
+        (row,) = await database.settle("counter_fold_free", FOLD_MAX)
+    folded: int = row["folded"]
     return folded

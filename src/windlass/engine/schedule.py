@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 from uuid import UUID
 
+from windlass.model.etag import tag_of
 from windlass.model.fire_decision import FiringState, Misfire, Overlap
 from windlass.store.database import Record
 
@@ -52,6 +53,11 @@ class Schedule:
     owner: str | None
     source: Source
     tags: tuple[str, ...]
+
+    @property
+    def etag(self) -> str:
+        # A name that was deleted begins at edition 1 again.
+        return tag_of(self.id.hex, self.edition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

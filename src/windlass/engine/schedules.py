@@ -22,6 +22,7 @@ from windlass.engine.rules import rule_of
 from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter, schedule_from
 from windlass.errors import Conflict, NotFound
 from windlass.limits import FIRE_ASKED_LOCK_SECONDS
+from windlass.model.etag import UNCONDITIONAL, Precondition
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -49,16 +50,19 @@ async def put_schedule(
     *,
     edition: int | None = None,
     rules: FireRules | None = None,
+    wanted: Precondition = UNCONDITIONAL,
 ) -> tuple[Schedule, bool, Fired]:
     """Make it, or change the one of its name; whether it is new; and what was due by the old rule.
 
     `edition`: refuse (EditionConflict) unless the stored one has it; 0: unless there is none.
+    Raises PreconditionFailed.
     The caller hands the third part to `follower.fired`.
     """
 
     async def work(connection: Connection[Record]) -> tuple[Schedule, bool, Fired]:
         while True:
             row = await hold(connection, draft.name)
+            wanted.check("schedule", draft.name, None if row is None else schedule_from(row).etag)
             known = 0 if row is None else row["edition"]
             if edition is not None and edition != known:
                 raise EditionConflict(draft.name, edition, known)
@@ -69,7 +73,7 @@ async def put_schedule(
             if made is not None:
                 return made, True, Fired()
 
-    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
 
 
 async def _make(

@@ -3,6 +3,8 @@
 Promises: an answer is at most SECRET_KEPT_SECONDS old, that there is no such secret too; it is
 dropped at once when anybody says that the secret changed. While PostgreSQL is away what was known
 goes on being good, but not beyond SECRET_KEPT_AWAY_SECONDS. However many ask, one reads.
+A secret that is sent is bound to its hosts before anybody gets it: by one statement at its first
+use, which the first of all nodes wins; from then on its hosts are in memory with its values.
 A strategies.vault.Vault by shape.
 """
 
@@ -25,8 +27,10 @@ from windlass.limits import (
     SECRET_KEPT_SECONDS,
     SECRETS_KEPT_MAX,
 )
+from windlass.model.secret_hosts import strangers
 from windlass.store.database import Database, Record
-from windlass.strategies.vault import SecretUnavailable
+from windlass.strategies.sign import is_key
+from windlass.strategies.vault import AuthFailed, SecretNotForHost, SecretUnavailable
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,8 +38,10 @@ class _Known:
     """What was read of one secret, and when."""
 
     values: tuple[str, ...] = field(default=(), repr=False)  # newest first; none: it cannot be had
+    hosts: tuple[str, ...] | None = None  # it may go to; None: its first use binds it
     why: str = ""  # it cannot be had
     is_missing: bool = False
+    is_keyless: bool = False  # nothing can be opened here
     read_at: float = 0.0
     ask_at: float = 0.0  # from then on it is asked for again
 
@@ -51,18 +57,52 @@ class SecretStore:
         self._asking: dict[str, asyncio.Task[_Answer]] = {}
         # The loop itself holds tasks only weakly, and those who asked may have gone away.
         self._tasks: set[asyncio.Task[_Answer]] = set()
+        self._binding = asyncio.Lock()
         announcer.on_secret(self.forget)
 
-    async def open(self, name: str) -> Sequence[str]:
-        """The live values, newest first. Raises SecretUnavailable."""
+    async def open(
+        self, name: str, targets: Sequence[str] = (), *, is_sent: bool = False
+    ) -> Sequence[str]:
+        """See Vault."""
+        known = await self._find(name)
+        if is_sent and is_key(known.values[0]):
+            raise AuthFailed(f"secret {name!r} is a key to sign with: it is never sent itself")
+        hosts = known.hosts
+        if hosts is None and is_sent:
+            known, hosts = await self._bound(name, targets)
+        if hosts is not None and (others := strangers(targets, hosts)):
+            raise SecretNotForHost(name, others[0], hosts)
+        return known.values
+
+    async def _find(self, name: str) -> _Known:
+        """What is known of a secret that can be had. Raises SecretUnavailable."""
         known = self._known.get(name)
         if known is None or known.ask_at <= monotonic():
             known = await self._ask(name, known)
         else:
             self._known.move_to_end(name)
         if not known.values:
-            raise SecretUnavailable(name, known.why, is_missing=known.is_missing)
-        return known.values
+            raise SecretUnavailable(
+                name, known.why, is_missing=known.is_missing, is_keyless=known.is_keyless
+            )
+        return known
+
+    async def _bound(self, name: str, targets: Sequence[str]) -> tuple[_Known, tuple[str, ...]]:
+        """The secret, and the hosts that it is bound to: these targets, if nobody was before."""
+        wanted = list(dict.fromkeys(targets))
+        async with self._binding:
+            # Whoever comes second finds what the first has done.
+            known = await self._find(name)
+            if known.hosts is None:
+                try:
+                    rows = await self._database.run("secret_bind", name, wanted)
+                except WindlassError as trouble:
+                    raise SecretUnavailable(name, str(trouble), is_missing=False) from trouble
+                if not rows:
+                    self.forget([name])
+                    raise SecretUnavailable(name, "it was deleted just now", is_missing=True)
+                known.hosts = tuple(rows[0]["hosts"])
+            return known, known.hosts
 
     def forget(self, names: Iterable[str]) -> None:
         """These have changed: what was read, or is being read, is not believed any more."""
@@ -119,10 +159,16 @@ class SecretStore:
 
 def _opened(sealer: Sealer | None, name: str, rows: list[Record]) -> _Known:
     if not rows:
-        return _Known(why="there is none of this name; set it first", is_missing=True)
+        why, is_keyless = "there is none of this name; set it first", sealer is None
+        return _Known(why=why, is_missing=True, is_keyless=is_keyless)
     if sealer is None:
-        return _Known(why="this node has no key to open it with; set SECRET_KEY")
+        why = "this node has no key to open it with; set WINDLASS_SECRET_KEY"
+        return _Known(why=why, is_keyless=True)
+    hosts = rows[0]["hosts"]
     try:
-        return _Known(values=tuple(unseal_live(sealer, name, rows)))
+        return _Known(
+            values=tuple(unseal_live(sealer, name, rows)),
+            hosts=None if hosts is None else tuple(hosts),
+        )
     except CannotOpen as trouble:
         return _Known(why=str(trouble))

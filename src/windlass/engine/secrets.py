@@ -5,7 +5,7 @@ Promises: a value goes in and never comes out of here but to a delivery, and of 
 one target may know (target_secret.py); PostgreSQL sees it sealed only. Putting a secret that is
 there rotates it: the version before stays good until its overlap ends, and at most these two are
 live. Putting the value it has already changes nothing, so a put whose answer was lost may be
-repeated.
+repeated. Where a secret may go stays when it is rotated and goes when it is deleted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from windlass.engine.seal import CannotOpen, Sealed, Sealer
 from windlass.engine.secret_value import Value, generate
 from windlass.errors import Conflict, NotFound
 from windlass.limits import SECRET_BATCH_MAX
+from windlass.model.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 from windlass.strategies.auth import DEFAULT_SECRET
@@ -50,6 +51,19 @@ class Secret:
     rotated_at: datetime | None  # None: never
     overlap_until: datetime | None  # until when the version before is good; None: there is none
     is_readable: bool  # False: this node lacks the key it is encrypted under
+    hosts: tuple[str, ...] | None  # it may go to; None: its first use binds it
+
+    @property
+    def etag(self) -> str:
+        # A name that was deleted begins at version 1 again.
+        return tag_of(self.created_at, self.version, self.hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Where somebody says that a secret may go."""
+
+    names: tuple[str, ...] | None  # as model.secret_hosts reads them; None: its next use binds it
 
 
 async def list_secrets(
@@ -68,37 +82,107 @@ async def read_secret(database: Database, sealer: Sealer | None, name: str) -> S
 
 
 async def put_secret(
-    database: Database, sealer: Sealer | None, name: str, value: Value, overlap_seconds: float
+    database: Database,
+    sealer: Sealer | None,
+    name: str,
+    value: Value,
+    overlap_seconds: float,
+    hosts: Hosts | None = None,  # None: as before, which for a new one is wherever it goes first
+    *,
+    wanted: Precondition = UNCONDITIONAL,
 ) -> Secret:
-    """Store a secret, or rotate it; 0 seconds end the version before at once."""
+    """Store a secret, or rotate it; 0 seconds end the version before at once.
+
+    Raises PreconditionFailed.
+    """
     if sealer is None:
         raise NoSecretKey
 
-    async def work(connection: Connection[Record]) -> None:
+    async def work(connection: Connection[Record]) -> Secret:
         await connection.fetch(statement("secret_lock"), name)
+        known = await _known(connection, sealer, name)
+        wanted.check("secret", name, None if known is None else known.etag)
         current = await connection.fetchrow(statement("secret_current"), name)
-        if current is not None and _holds(sealer, name, current, value):
-            return
-        version, created_at = (
-            (current["version"] + 1, current["created_at"]) if current else (1, None)
-        )
-        sealed = sealer.seal(value.text, binding(name, version, value.public_key))
-        await connection.fetch(statement("secret_outdate"), name, overlap_seconds)
-        await connection.fetch(statement("secret_retire"), name, overlap_seconds)
-        await connection.fetch(
-            statement("secret_insert"),
-            *(name, version, value.kind, value.public_key),
-            *(sealed.key_id, sealed.nonce, sealed.box, created_at),
-        )
+        if hosts is not None or current is None:
+            await _put_hosts(connection, name, hosts)
+        if current is None or not _holds(sealer, name, current, value):
+            await _rotate(connection, sealer, name, current, value, overlap_seconds)
+        return await _left(connection, sealer, name)
 
-    await database.together(work)
-    return await read_secret(database, sealer, name)
+    return await database.together(work)
+
+
+async def bind_secret(
+    database: Database,
+    sealer: Sealer | None,
+    name: str,
+    hosts: Hosts,
+    *,
+    wanted: Precondition = UNCONDITIONAL,
+) -> Secret:
+    """Say where a secret may go; its value stays. Raises NotFound, PreconditionFailed."""
+
+    async def work(connection: Connection[Record]) -> Secret:
+        await connection.fetch(statement("secret_lock"), name)
+        known = await _known(connection, sealer, name)
+        if known is None:
+            raise NotFound("secret", name)
+        wanted.check("secret", name, known.etag)
+        await _put_hosts(connection, name, hosts)
+        return await _left(connection, sealer, name)
+
+    return await database.together(work)
+
+
+async def _known(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret | None:
+    rows = await connection.fetch(statement("secret_list"), "", 1, name)
+    return _secret(rows[0], sealer) if rows else None
+
+
+async def _left(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret:
+    """Read before anybody can follow: what is answered is what this call left."""
+    left = await _known(connection, sealer, name)
+    assert left is not None, "it was just put"
+    return left
+
+
+async def _rotate(
+    connection: Connection[Record],
+    sealer: Sealer,
+    name: str,
+    current: Record | None,  # None: there is none yet
+    value: Value,
+    overlap_seconds: float,
+) -> None:
+    version, created_at = (current["version"] + 1, current["created_at"]) if current else (1, None)
+    sealed = sealer.seal(value.text, binding(name, version, value.public_key))
+    await connection.fetch(statement("secret_outdate"), name, overlap_seconds)
+    await connection.fetch(statement("secret_retire"), name, overlap_seconds)
+    await connection.fetch(
+        statement("secret_insert"),
+        *(name, version, value.kind, value.public_key),
+        *(sealed.key_id, sealed.nonce, sealed.box, created_at),
+    )
+
+
+async def _put_hosts(connection: Connection[Record], name: str, hosts: Hosts | None) -> None:
+    """None is for a new secret: what is left of one of its name that was deleted goes."""
+    if hosts is None or hosts.names is None:
+        await connection.fetch(statement("secret_unbind"), name)
+    else:
+        await connection.fetch(statement("secret_hosts_put"), name, list(hosts.names))
 
 
 async def delete_secret(database: Database, name: str) -> None:
     """Forget all its versions. Raises NotFound."""
-    if not await database.run("secret_delete", name):
-        raise NotFound("secret", name)
+
+    async def work(connection: Connection[Record]) -> None:
+        # In turn with those who put it: what one of them has just judged stays so.
+        await connection.fetch(statement("secret_lock"), name)
+        if not await connection.fetch(statement("secret_delete"), name):
+            raise NotFound("secret", name)
+
+    await database.together(work)
 
 
 async def ensure_default_secret(database: Database, sealer: Sealer | None) -> bool:
@@ -165,4 +249,5 @@ def _secret(row: Any, sealer: Sealer | None) -> Secret:
         rotated_at=row["put_at"] if row["version"] > 1 else None,
         overlap_until=row["overlap_until"],
         is_readable=sealer is not None and row["key_id"] in sealer.key_ids,
+        hosts=None if row["hosts"] is None else tuple(row["hosts"]),
     )

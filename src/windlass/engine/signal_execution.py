@@ -96,7 +96,7 @@ async def send_signal(
         woken = await wake_listening(connection, execution_id, name)
         return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _sent_before(connection: Connection[Record], signal_id: UUID) -> Sent:
@@ -142,7 +142,7 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
             finished.add(given or Finished())
         return finished
 
-    return await database.together(work)
+    return await database.settle_together(work)
 
 
 def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:

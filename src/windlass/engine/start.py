@@ -7,8 +7,10 @@ is cached decides nothing here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -24,18 +26,20 @@ from windlass.engine.progressed import Progressed
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
 from windlass.engine.tree import ask_ancestors, count_birth
-from windlass.engine.turn_apart import apart
+from windlass.engine.turn_apart import HeavyStarts, checked_apart
 from windlass.engine.turns import Standing, take_turns
 from windlass.errors import InvalidInput, NotFound, WindlassError
 from windlass.limits import (
+    ENQUEUE_LOCK_MS,
     EXECUTION_TREE_MAX,
     EXPRESSION_KEY_WORK_MAX,
+    EXPRESSION_QUICK_WORK_MAX,
     KEY_CHARS_MAX,
     SCHEMA_QUICK_WORK_MAX,
 )
 from windlass.model import strict_json
 from windlass.model.definition import Concurrency
-from windlass.model.execution_input import complete_input
+from windlass.model.execution_input import complete_input, filled_input, refuse
 from windlass.model.expression import Run, Unanswerable
 from windlass.model.json_schema import Allowance, TooMuchToCheck
 from windlass.model.placement import shard_of
@@ -64,6 +68,14 @@ class Start:
     execution_id: UUID | None = None  # None: a fresh one
     # One at a time of this key, the next waits; where the definition has none. None: as that says
     line: str | None = None
+
+
+class Weight(Enum):
+    """Whether what users wrote may take longer than the loop can be held up (see turn_apart)."""
+
+    ANY = "any"
+    LIGHT = "light"  # who takes longer is refused, and has a line of its own
+    HEAVY = "heavy"  # it is known to; nothing but paths is evaluated on the loop
 
 
 # Runs a statement by name.
@@ -96,9 +108,12 @@ class Prepared:
     root_id: UUID | None = None  # known when its ancestors were asked; None: it has none
 
 
-async def start_many(database: Database, starts: Sequence[Start]) -> Started:
+async def start_many(
+    database: Database, starts: Sequence[Start], *, is_patient: bool = True
+) -> Started:
     """Start them all or none. Raises NotFound, InvalidInput, what its policy refuses, and of a
-    child TreeFull and AncestorEnded.
+    child TreeFull and AncestorEnded. One that `is_patient` waits for rows that others hold; who is
+    not raises Held.
     """
     drafts = []
     for found in await prepare(database.run, starts):
@@ -106,7 +121,7 @@ async def start_many(database: Database, starts: Sequence[Start]) -> Started:
             raise found
         drafts.append(found)
     queues = sorted({queue for draft in drafts for queue in draft.plan.queues})
-    await database.run("queue_ensure_many", queues)
+    await database.run("queue_ensure_many", queues, ENQUEUE_LOCK_MS)
 
     async def work(connection: Connection[Record]) -> Started:
         mark = starts[0].idempotency if starts else None
@@ -115,13 +130,18 @@ async def start_many(database: Database, starts: Sequence[Start]) -> Started:
             return Started(execution_ids=replayed, is_replayed=True)
         return await begin(connection, drafts)
 
-    return await database.together(work)
+    return await (database.together if is_patient else database.settle_together)(work)
 
 
 async def prepare(
-    fetch: Fetch, starts: Sequence[Start], *, is_batch: bool = True
+    fetch: Fetch,
+    starts: Sequence[Start],
+    *,
+    is_batch: bool = True,
+    weight: Weight = Weight.ANY,
 ) -> list[Prepared | WindlassError]:
-    """Each with its definition, or why it cannot be started: NotFound, InvalidInput.
+    """Each with its definition, or why it cannot be started: NotFound, InvalidInput; of those that
+    must be light HeavyStarts.
 
     `is_batch`: a problem names the place of its start among them.
     """
@@ -137,7 +157,7 @@ async def prepare(
         for row in await fetch("definition_get_many", *columns):
             plans[row["hash"]] = learn(row["hash"], row["definition"])
     drafts: list[Prepared | WindlassError] = []
-    allowance = Allowance(SCHEMA_QUICK_WORK_MAX)
+    held = 0
     for place, start in enumerate(starts):
         asked = (start.workflow, start.version or 0)
         if asked not in found:
@@ -146,20 +166,32 @@ async def prepare(
             continue
         row = found[asked]
         at = f"/{place}" if is_batch and len(starts) > 1 else ""
+        allowance = Allowance(0 if weight is Weight.HEAVY else SCHEMA_QUICK_WORK_MAX)
         try:
-            drafts.append(await _drafted(start, row, plans[row["hash"]], at, allowance))
-        except InvalidInput as trouble:
+            given = await _checked(plans[row["hash"]], start, at, allowance, weight)
+            drafts.append(_drafted(start, row, plans[row["hash"]], given, at))
+        except (InvalidInput, HeavyStarts) as trouble:
             drafts.append(trouble)
+        held += SCHEMA_QUICK_WORK_MAX - allowance.left
+        if held >= SCHEMA_QUICK_WORK_MAX:
+            held = 0
+            await asyncio.sleep(0)  # everybody else on the loop
     return drafts
 
 
-async def _drafted(
-    start: Start, row: Record, plan: Plan, at: str, allowance: Allowance
-) -> Prepared:
+async def _checked(plan: Plan, start: Start, at: str, allowance: Allowance, weight: Weight) -> Any:
+    """Its input, whole. Raises InvalidInput, HeavyStarts."""
     try:
-        given = complete_input(plan.definition, start.input, at, allowance)
+        return complete_input(plan.definition, start.input, at, allowance)
     except TooMuchToCheck:
-        given = await apart(complete_input, plan.definition, start.input, at)
+        if weight is Weight.LIGHT:
+            raise HeavyStarts(set()) from None
+    given = filled_input(plan.definition, start.input)
+    refuse(await checked_apart(given, plan.definition.inputs), at)
+    return given
+
+
+def _drafted(start: Start, row: Record, plan: Plan, given: Any, at: str) -> Prepared:
     try:
         text = strict_json.write(given)
     except ValueError as trouble:
@@ -195,9 +227,13 @@ def _key(plan: Plan, given: Mapping[str, Any], at: str) -> str | None:
 
 
 async def begin(
-    connection: Connection[Record], drafts: Sequence[Prepared], *, is_divisible: bool = False
+    connection: Connection[Record],
+    drafts: Sequence[Prepared],
+    *,
+    is_divisible: bool = False,
+    weight: Weight = Weight.ANY,
 ) -> Started:
-    """For `is_divisible` see progress.play."""
+    """For `is_divisible` see progress.play. Raises HeavyStarts of those that must be light."""
     decided = await take_turns(
         connection,
         [(draft.start.workflow, draft.key, draft.concurrency) for draft in drafts],
@@ -218,18 +254,20 @@ async def begin(
         if draft.root_id is not None and draft.execution_id in made:
             await count_birth(connection, draft.root_id, draft.start.tree_max)
     boards: dict[UUID, Board] = {}
+    quick = 0 if weight is Weight.HEAVY else EXPRESSION_QUICK_WORK_MAX
     for draft, turn in chosen:
         if draft.execution_id not in made:
             continue
         if turn.word == "begin":
-            board = Board(_facts(draft, made[draft.execution_id]))
+            board = Board(_facts(draft, made[draft.execution_id]), quick)
             board.begin()
             boards[draft.execution_id] = board
         elif turn.word == "skip":
             finished.add(await _skipped(connection, draft))
     # Even one that ends as it begins, all its steps being skipped, gets refreshed.
     progressed = Progressed(marks=set(boards))
-    await play(connection, boards, progressed, is_divisible=is_divisible)
+    is_light = weight is Weight.LIGHT
+    await play(connection, boards, progressed, is_divisible=is_divisible, is_light=is_light)
     finished.add(Finished(ready=progressed.ready, progressed=progressed))
     finished.ready += await take_locks(connection, finished.progressed)
     return Started(execution_ids=list(made), finished=finished)

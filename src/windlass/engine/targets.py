@@ -6,7 +6,7 @@ A target's row is the truth and nodes keep copies of it: after a change the call
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -17,7 +17,9 @@ from windlass.limits import (
     BREAKER_REST_SECONDS_MAX,
     PARKED_COUNTED_MAX,
 )
-from windlass.store.database import Database, Record
+from windlass.model.etag import UNCONDITIONAL, Precondition, tag_of
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 # Where nobody says otherwise, a bare host is meant as https; see model/target.py.
 _PLAIN_PORT: Final = ":80"
@@ -30,6 +32,10 @@ class TargetLimits:
     failures: int = BREAKER_FAILURES  # in a row, to open the breaker; 0: never
     rest_seconds: float = BREAKER_REST_SECONDS  # how long it stays open the first time
     rest_max_seconds: float = BREAKER_REST_SECONDS_MAX  # and at most
+
+    @property
+    def etag(self) -> str:
+        return tag_of(*astuple(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +84,25 @@ async def find_target(database: Database, host: str) -> Target | None:
     return found[0] if found else None
 
 
-async def put_target(database: Database, host: str, limits: TargetLimits) -> Target:
-    """Set all its limits; a target that is not known yet is made."""
-    await database.run(
-        "target_put",
-        host,
-        limits.rate,
-        limits.max_running,
-        limits.failures,
-        limits.rest_seconds,
-        limits.rest_max_seconds,
-    )
-    return await read_target_row(database, host)
+async def put_target(
+    database: Database, host: str, limits: TargetLimits, wanted: Precondition = UNCONDITIONAL
+) -> Target:
+    """Set all its limits; a target that is not known yet is made. Raises PreconditionFailed."""
+
+    async def work(connection: Connection[Record]) -> None:
+        if wanted.is_given:
+            row = await connection.fetchrow(statement("target_hold"), host)
+            assert row is not None, "it is made if need be"
+            wanted.check("target", host, None if row["is_made"] else _limits(row).etag)
+        await connection.fetch(
+            statement("target_put"),
+            *(host, limits.rate, limits.max_running),
+            *(limits.failures, limits.rest_seconds, limits.rest_max_seconds),
+        )
+
+    await database.together(work)
+    # As this call left it: another may have followed, and its limits are not this caller's.
+    return replace(await read_target_row(database, host), limits=limits)
 
 
 async def enable_target(database: Database, host: str) -> Target:
@@ -126,13 +139,7 @@ def _target(row: Record) -> Target:
         is_enabled=row["is_enabled"],
         disabled_at=row["disabled_at"],
         disabled_reason=row["disabled_reason"],
-        limits=TargetLimits(
-            rate=row["rate"],
-            max_running=row["max_running"],
-            failures=row["breaker_failures"],
-            rest_seconds=row["breaker_rest_seconds"],
-            rest_max_seconds=row["breaker_rest_max_seconds"],
-        ),
+        limits=_limits(row),
         breaker=Breaker(
             state=row["breaker"],
             opened_at=row["opened_at"],
@@ -148,4 +155,14 @@ def _target(row: Record) -> Target:
         last_answer_at=row["last_answer_at"],
         last_failure_at=row["last_failure_at"],
         created_at=row["created_at"],
+    )
+
+
+def _limits(row: Record) -> TargetLimits:
+    return TargetLimits(
+        rate=row["rate"],
+        max_running=row["max_running"],
+        failures=row["breaker_failures"],
+        rest_seconds=row["breaker_rest_seconds"],
+        rest_max_seconds=row["breaker_rest_max_seconds"],
     )

@@ -3,8 +3,8 @@ and let jobs heed what was asked of their executions.
 
 Done after the commit that made them or ended parts of them. Each deed is idempotent, and its own
 ends may call for more; what a crash left undone is found by `engine.untended`.
-Promises: nobody waits for one that cannot be looked after (engine.apart); a step whose mistake is
-permanent ends `dead` with the reason.
+Promises: nobody waits for one that cannot be looked after, or whose row somebody holds
+(engine.apart); a step whose mistake is permanent ends `dead` with the reason.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import structlog
 from windlass.engine.apart import Apart, Troubled
 from windlass.engine.awaited import bury_unstorable
 from windlass.engine.children import begin_children
-from windlass.engine.fan import tend_fans
+from windlass.engine.fan import held_steps, tend_fans
 from windlass.engine.finished import Finished
 from windlass.engine.heed import heed
 from windlass.engine.progressed import Progressed
+from windlass.engine.refresh import held_executions
 from windlass.engine.signal_execution import ask
 from windlass.errors import Unavailable
 from windlass.limits import EXECUTION_TREE_MAX
@@ -42,17 +43,21 @@ async def tend(
     progressed: Progressed,
     troubled: Troubled | None = None,
     tree_max: int = EXECUTION_TREE_MAX,
+    held: Progressed | None = None,
 ) -> Finished:
     """One round; what came of it may need another. Never fails: what could not be looked after is
-    left to those who look again.
+    left to those who look again. What somebody holds goes to `held`, to be tried soon.
     """
     finished = Finished()
+    later = Progressed() if held is None else held
     troubled = troubled or Troubled()
 
     async def each(
         what: str,
         items: Collection[T],
         deed: Callable[[Database, Collection[T]], Awaitable[Finished]],
+        find_held: Callable[[Database, list[T]], Awaitable[set[UUID]]],
+        put_off: Callable[[T], None],
         bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None,
     ) -> None:
         round_ = Apart(
@@ -61,6 +66,8 @@ async def tend(
             tell=finished.add,
             troubled=troubled,
             bury=bury,
+            held=partial(find_held, database),
+            put_off=put_off,
         )
         await round_.each(items)
 
@@ -69,11 +76,12 @@ async def tend(
 
     try:
         begin = partial(begin_children, tree_max=tree_max)
-        await each("begin children", progressed.unbegun, begin, give_up)
-        await each("ask", progressed.asked, ask, give_up)
-        await each("heed", progressed.unheard, heed)
+        unbegun, asked = progressed.unbegun, progressed.asked
+        await each("begin children", unbegun, begin, held_steps, later.unbegun.add, give_up)
+        await each("ask", asked, ask, held_steps, later.asked.add, give_up)
+        await each("heed", progressed.unheard, heed, held_executions, later.unheard.add)
         if progressed.fans:
-            await tend_fans(database, progressed.fans, finished.add, troubled)
+            await tend_fans(database, progressed.fans, finished.add, troubled, later.fans.add)
     except Unavailable as trouble:
         # Not kept for later: the net finds it when PostgreSQL is back.
         log.warning("tending_put_off", reason=str(trouble))

@@ -56,4 +56,4 @@ async def trigger(
             firing = replace(firing, job_id=None, execution_id=None, reason=one.refusal.reason)
         return firing, fired
 
-    return await database.together(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)

@@ -13,7 +13,7 @@ from windlass.engine.finished import Finished
 from windlass.engine.plans import Facts
 from windlass.engine.step_rows import StepJob, dead_columns, job_columns
 from windlass.engine.step_scope import steps_seen
-from windlass.engine.turn_apart import work_apart
+from windlass.engine.turn_apart import undo_apart
 from windlass.model.plan import UNDO, Vertex
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -38,7 +38,7 @@ async def begin_undo(
             execution_id=facts.execution_id,
             step=row["step"] + UNDO,
             work=work,
-            turn=await work_apart(work, await _scope(connection, facts, vertex)),
+            turn=await undo_apart(facts, vertex, await _scope(connection, facts, vertex)),
             is_foreseen=True,
         )
         if job.turn.state == "dead":

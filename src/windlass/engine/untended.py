@@ -75,4 +75,4 @@ async def _begin(database: Database, keys: Sequence[Key]) -> Finished:
         finished.ready += await take_locks(connection, finished.progressed)
         return finished
 
-    return await database.together(work)
+    return await database.settle_together(work)

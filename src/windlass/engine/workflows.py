@@ -16,6 +16,7 @@ from windlass.engine.request import Idempotency
 from windlass.errors import Conflict, IdempotencyMismatch, NotFound
 from windlass.model import strict_json
 from windlass.model.definition import Definition
+from windlass.model.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -34,6 +35,10 @@ class Workflow:
     changed_at: datetime
     published_at: datetime | None  # None: never
     has_draft: bool
+
+    @property
+    def etag(self) -> str:
+        return _etag(self.version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,11 @@ class KeptDraft:
     version: int  # published beside it; 0: none
     changed_at: datetime
 
+    @property
+    def etag(self) -> str:
+        """Of all that is shown."""
+        return tag_of(self.version, self.changed_at, self.text)
+
 
 class DraftChanged(Conflict):
     """Somebody else has changed the draft meanwhile."""
@@ -80,8 +90,12 @@ async def publish(
     *,
     idempotency: Idempotency | None = None,
     draft: str | None = None,
+    wanted: Precondition = UNCONDITIONAL,
 ) -> Published:
-    """Make it the newest version. `draft` is the draft that it was made of, which goes with it."""
+    """Make it the newest version. `draft` is the draft that it was made of, which goes with it.
+
+    Raises PreconditionFailed.
+    """
     whole = definition.document
     if definition.layout is not None:
         whole = {**whole, "layout": definition.layout}
@@ -91,15 +105,17 @@ async def publish(
         name = definition.name
         if idempotency is not None and not await _take(connection, idempotency):
             return await _answered(connection, definition)
-        newest: int = await connection.fetchval(statement("workflow_lock"), name)
+        [row] = await connection.fetch(statement("workflow_lock"), name)
+        newest: int = row["version"]
+        wanted.check("workflow", name, _etag(newest) if row["is_there"] else None)
         if draft is not None:
             await _spend(connection, name, draft)
         held = await connection.fetch(statement("workflow_version_list"), name, newest + 1, 1)
         if held and held[0]["hash"] == definition.hash:
             await connection.fetch(statement("workflow_revive"), name)
             return Published(version=newest, is_new=False)
-        row = name, newest + 1, definition.hash, text, by
-        await connection.fetch(statement("workflow_publish"), *row)
+        version = name, newest + 1, definition.hash, text, by
+        await connection.fetch(statement("workflow_publish"), *version)
         return Published(version=newest + 1, is_new=True)
 
     return await database.together(work)
@@ -169,9 +185,21 @@ async def read_version(database: Database, name: str, version: int | None = None
     return _version(name, rows[0], rows[0]["definition"])
 
 
-async def put_draft(database: Database, name: str, text: str) -> KeptDraft:
-    rows = await database.run("workflow_draft_put", name, text)
-    return _draft(name, rows[0])
+async def put_draft(
+    database: Database, name: str, text: str, wanted: Precondition = UNCONDITIONAL
+) -> KeptDraft:
+    """Raises PreconditionFailed."""
+
+    async def work(connection: Connection[Record]) -> KeptDraft:
+        if wanted.is_given:
+            await connection.fetch(statement("workflow_lock"), name)
+            kept = await connection.fetchrow(statement("workflow_draft_get"), name)
+            known = None if kept is None else _draft(name, kept).etag
+            wanted.check("draft of the workflow", name, known)
+        [row] = await connection.fetch(statement("workflow_draft_put"), name, text)
+        return _draft(name, row)
+
+    return await database.together(work)
 
 
 async def read_draft(database: Database, name: str) -> KeptDraft:
@@ -184,6 +212,11 @@ async def read_draft(database: Database, name: str) -> KeptDraft:
 async def discard_draft(database: Database, name: str) -> None:
     if not await database.run("workflow_draft_discard", name):
         raise NotFound("draft of the workflow", name)
+
+
+def _etag(version: int) -> str:
+    # A draft beside it, or one that is discarded, is no change of what is published.
+    return tag_of(version)
 
 
 def _workflow(row: Any, definition: str | None) -> Workflow:

@@ -33,6 +33,8 @@ _OURS: Final = frozenset(
     {
         "egress_refused",
         "secret",
+        "secret_not_for_host",
+        "signing_unavailable",
         "auth",
         "invalid_input",
         "unknown_kind",

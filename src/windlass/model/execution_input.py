@@ -7,7 +7,7 @@ from typing import Any
 
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.model.definition import Definition
-from windlass.model.json_schema import Allowance, value_problems, with_defaults
+from windlass.model.json_schema import Allowance, Found, value_problems, with_defaults
 
 
 def complete_input(
@@ -19,14 +19,23 @@ def complete_input(
     """Raises InvalidInput with every problem found below `<at>/input`; TooMuchToCheck when that
     is more than the allowance.
     """
-    filled = with_defaults(dict(given), definition.inputs)
+    filled = filled_input(definition, given)
     if definition.inputs is not None:
-        problems = value_problems(filled, definition.inputs, allowance=allowance)
-        if problems:
-            raise InvalidInput(
-                *(
-                    FieldProblem(pointer=f"{at}/input{pointer}", detail=detail)
-                    for pointer, detail in problems
-                )
-            )
+        refuse(value_problems(filled, definition.inputs, allowance=allowance), at)
     return filled
+
+
+def filled_input(definition: Definition, given: Mapping[str, Any]) -> Any:
+    """With its defaults, and unchecked."""
+    return with_defaults(dict(given), definition.inputs)
+
+
+def refuse(problems: Found, at: str = "") -> None:
+    """Raises InvalidInput if there are any."""
+    if problems:
+        raise InvalidInput(
+            *(
+                FieldProblem(pointer=f"{at}/input{pointer}", detail=detail)
+                for pointer, detail in problems
+            )
+        )

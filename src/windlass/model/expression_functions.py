@@ -115,7 +115,10 @@ def _bytes(run: Run, value: Any) -> bytes:
     if type(value) is bytes:
         return value
     run.spend_text(len(_text("bytes", value)))
-    return bytes(value.encode())
+    try:
+        return bytes(value.encode())
+    except UnicodeEncodeError:  # an answer that a receiver wrote may hold half of a pair
+        raise Unanswerable("the text holds half of a surrogate pair, which has no bytes") from None
 
 
 def _timestamp(run: Run, value: Any) -> datetime:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from windlass.limits import SCHEMA_WORK_MAX
 from windlass.model.canonical import canonical_json
 from windlass.model.pointer import step as pointer_to
-from windlass.model.text_pattern import compiled, cost_of
+from windlass.model.text_pattern import Match, compiled, cost_of
 
 Found = list[tuple[str, str]]
 Schema = Mapping[str, Any]
@@ -146,7 +146,7 @@ class _Judge:
         self.work, self.problems_max = work, problems_max
         self.found: Found = []
         self._written: dict[int, frozenset[bytes]] = {}  # choices, by the id of what they are of
-        self._patterns: set[str] = set()  # that were charged
+        self._patterns: dict[str, Match | None] = {}  # that were charged
         self._nodes: dict[int, _Node] = {}  # by the id of their schema
 
     @property
@@ -317,10 +317,10 @@ class _Judge:
             return
         if pattern not in self._patterns:
             self.spend(_PATTERN_COSTS * cost_of(pattern))
-            self._patterns.add(pattern)
+            self._patterns[pattern] = compiled(pattern)
         # The costliest patterns take half a microsecond for a character.
         self.spend(1 + len(value) // 2)
-        is_match = compiled(pattern)
+        is_match = self._patterns[pattern]
         if is_match is not None and not is_match(value):
             self.say(at, f"must match {pattern}")
 

@@ -96,7 +96,7 @@ class Plan:
 
 
 def plan_of(definition: Definition) -> Plan:
-    vertices = {step.id: _vertex(definition, step) for step in definition.steps}
+    vertices = {step.id: vertex_of(step, definition.queue) for step in definition.steps}
     followers: dict[str, list[str]] = {}
     for vertex in vertices.values():
         for need in vertex.needs:
@@ -161,15 +161,18 @@ def failures_max(vertex: Vertex, total: int) -> int:
     return int(total * tolerance) if isinstance(tolerance, float) else min(tolerance, total)
 
 
-def _vertex(definition: Definition, step: Step) -> Vertex:
+def vertex_of(step: Step, queue: str) -> Vertex:
+    """The step as it stands alone: who follows it is known to the whole. `queue` is the
+    definition's.
+    """
     condition = None if step.condition is None else compile_expression(step.condition)
     items = None if step.items is None else compile_expression(step.items)
-    each = None if step.each is None else _work(definition, step, step.each)
+    each = None if step.each is None else _work(queue, step, step.each)
     cases = tuple(
         (compile_expression(case.condition), place) for place, case in enumerate(step.cases)
     )
-    undo = None if step.undo is None else _work(definition, step, step.undo)
-    work = _work(definition, step, _of(step))
+    undo = None if step.undo is None else _work(queue, step, step.undo)
+    work = _work(queue, step, _of(step))
     parts: list[Expression | Template | None] = [
         condition,
         items,
@@ -210,7 +213,7 @@ def _of(step: Step) -> Inner:
     )
 
 
-def _work(definition: Definition, step: Step, work: Inner) -> Work:
+def _work(usual_queue: str, step: Step, work: Inner) -> Work:
     usual = default_for(work.kind)
     policy = usual if work.retry is None else read_retry(work.retry, usual)[0]
     ladder = policy.ladder_seconds
@@ -221,7 +224,7 @@ def _work(definition: Definition, step: Step, work: Inner) -> Work:
         max_attempts=1 if work.kind in AWAITED_KINDS else policy.max_attempts,
         retry=None if work.retry is None else strict_json.write(shown),
         timeout_seconds=work.timeout_seconds,
-        queue=work.queue or step.queue or definition.queue,
+        queue=work.queue or step.queue or usual_queue,
         priority=step.priority if work.priority is None else work.priority,
         locks=compile_template(list(work.locks)) if work.locks else None,
     )

@@ -48,6 +48,9 @@ class Session(Protocol):
 
     def fetchval(self, query: str, *args: Any) -> Any: ...
 
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Have it called once it is committed. It must neither wait nor raise."""
+
 
 class Own(Session, Protocol):
     """The same, as the node sees it."""

@@ -9,6 +9,7 @@ last successful renewal *started*, by the monotonic clock.
     killed    its session ends -> a candidate is seated -> term + 1
     frozen    its lease lapses -> a candidate ends its session -> seated -> term + 1
     cut off   it loses its connection, or cannot renew: it steps down by itself
+    held      a user's transaction has the row, so nobody can begin a term: the seat alone counts
 
 Whatever a leader writes names its term (see engine.leader), so one that thaws is powerless.
 Through a pooler that lends sessions by the transaction there is no seat: then the lease alone
@@ -188,9 +189,13 @@ class Leadership:
             started_at = monotonic()
             given = (tenure.node_id, tenure.term, self._lease_seconds)
             async with asyncio.timeout(self._trusted_until - started_at):
-                if await self._ask(session, "leader_renew", *given) is None:
-                    return "its lease has lapsed"
-            self._granted(started_at)
+                row = await self._ask(session, "leader_renew", *given)
+            if row is None:
+                return "its lease has lapsed"
+            if row["is_held"]:
+                log.warning("leader_row_held", term=tenure.term, reason="a transaction is open")
+            if self._has_seat or not row["is_held"]:
+                self._granted(started_at)
 
     async def _say_resigned(self, session: Session, tenure: Tenure) -> None:
         """So that nobody has to wait for the lease; who cannot say it lets it lapse."""

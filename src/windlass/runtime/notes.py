@@ -98,7 +98,8 @@ class Notes:
         progress, self._progress = self._progress, {}
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         try:
-            await self._put(list(progress.values()), lines)
+            held = await self._put(list(progress.values()), lines)
+            self._progress = {one: progress[one] for one in held} | self._progress
         except Unavailable as trouble:
             log.warning("notes_wait", lines=len(lines), reason=str(trouble))
             self._lines.extendleft(reversed(lines))
@@ -113,9 +114,9 @@ class Notes:
             log.warning("notes_left_out", lines=self._left_out)
             self._left_out = 0
 
-    async def _put(self, progress: Sequence[Progressed], lines: Sequence[Noted]) -> None:
+    async def _put(self, progress: Sequence[Progressed], lines: Sequence[Noted]) -> set[UUID]:
+        """Returns the jobs whose progress could not be put yet."""
         now = monotonic()
         for start in range(0, len(lines), NOTES_BATCH_MAX):
             await put_lines(self._database, lines[start : start + NOTES_BATCH_MAX], now)
-        if progress:
-            await put_progress(self._database, progress, now)
+        return await put_progress(self._database, progress, now) if progress else set()

@@ -17,7 +17,7 @@ from windlass.model.outcome import Cancelled, Failed
 from windlass.model.running import Own
 from windlass.model.settle import Settlement
 from windlass.runtime.own_transaction import TransactionEnded
-from windlass.store.database import Database
+from windlass.store.database import Database, LimitReached
 
 
 async def end_with(
@@ -35,6 +35,8 @@ async def end_with(
         is_committed = await own.commit(last)
     except TransactionEnded as trouble:
         return Failed(trouble.code, str(trouble), is_final=True)
+    except LimitReached as trouble:  # others filled the queue that the task had found room in
+        return Failed(trouble.code, f"what the task enqueued has no room: {trouble}")
     except Unavailable as trouble:
         found = await _look(database, settlement)
         return found or Failed("transaction_lost", f"what the task wrote may be lost: {trouble}")

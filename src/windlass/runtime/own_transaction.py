@@ -51,6 +51,7 @@ class OwnTransaction:
         self._connection: Connection[Record] | None = None  # None: nothing was asked of it yet
         self._turn = asyncio.Lock()
         self._asking: set[asyncio.Task[Any]] = set()
+        self._after: list[Callable[[], None]] = []
         self._is_over = False
         self._ending: asyncio.Task[None] | None = None
 
@@ -70,6 +71,10 @@ class OwnTransaction:
 
     def fetchval(self, query: str, *args: Any) -> Any:
         return self._ask("fetchval", query, *args)
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Called on the node's loop once it is committed, and not at all if it is not."""
+        self._after.append(call)
 
     def _ask(self, verb: str, *args: Any) -> Any:
         future = asyncio.run_coroutine_threadsafe(self._do(verb, args), self._loop)
@@ -122,6 +127,8 @@ class OwnTransaction:
                 await self._leave(trouble)
                 raise
             await self._leave(None if is_meant else _NotMeant())
+            for call in self._after if is_meant else ():
+                call()
             return is_meant
 
     async def _release(self, connection: Connection[Record]) -> None:

@@ -20,7 +20,7 @@ import structlog
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.finished import Finished
-from windlass.engine.refresh import ORDER, Conclude, Refreshed, refresh
+from windlass.engine.refresh import ORDER, Conclude, Refreshed, held_executions, refresh
 from windlass.engine.refresh_tally import Tally
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import LaneDown
@@ -40,7 +40,7 @@ from windlass.runtime.marker import Marker, batched
 from windlass.runtime.refresh_net import Net
 from windlass.runtime.shards import Shards
 from windlass.runtime.waiting import Waiting
-from windlass.store.database import Database
+from windlass.store.database import Database, Held
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -197,6 +197,7 @@ class Refresher:
     async def _refresh(self, wanted: Sequence[UUID]) -> set[UUID]:
         """Returns those that have to be refreshed again."""
         lost: set[UUID] = set()
+        held: set[UUID] = set()
         ended: list[UUID] = []
         start = monotonic()
         try:
@@ -208,9 +209,11 @@ class Refresher:
                 if len(ended) >= REFRESH_CLAIM_MAX:
                     self._announcer.ends(ended, is_event=False)
                     ended = []
-                await self._conclude_all(done.unconcluded)
+                held |= done.held | await self._conclude_all(done.unconcluded)
         finally:
             self._announcer.ends(ended, is_event=False)
+            self._waiting.went_well(set(wanted) - held)
+            self._waiting.put_off(held)
         self._learn(len(wanted), monotonic() - start)
         return lost
 
@@ -230,18 +233,33 @@ class Refresher:
             self._rests.refreshed(execution_id, jobs, now)
         return done
 
-    async def _conclude_all(self, unconcluded: Sequence[UUID]) -> None:
-        """One that cannot be concluded must not keep the others: the net brings it again."""
+    async def _conclude_all(self, unconcluded: Sequence[UUID]) -> set[UUID]:
+        """One that cannot be concluded must not keep the others: the net brings it again. Returns
+        those that somebody holds.
+        """
         if not unconcluded:
-            return
+            return set()
         try:
             self._follow(await self._conclude(self._database, unconcluded))
+        except Held:
+            return await self._conclude_free(unconcluded)
         except Unavailable:
             raise
         except Exception:
             if len(unconcluded) > 1:
-                for execution_id in unconcluded:
-                    await self._conclude_all([execution_id])
-                return
+                held = [await self._conclude_all([execution_id]) for execution_id in unconcluded]
+                return set().union(*held)
             self._metrics.tending_failed("conclude")
             log.exception("conclusion_failed", execution=unconcluded[0].hex)
+        return set()
+
+    async def _conclude_free(self, unconcluded: Sequence[UUID]) -> set[UUID]:
+        """All but those that somebody holds, which are returned."""
+        held = await held_executions(self._database, unconcluded)
+        free = [execution_id for execution_id in unconcluded if execution_id not in held]
+        if held:
+            return held | await self._conclude_all(free)
+        if len(free) == 1:
+            return set(free)  # what it needs is held elsewhere
+        half = len(free) // 2
+        return await self._conclude_all(free[:half]) | await self._conclude_all(free[half:])

@@ -41,7 +41,7 @@ from windlass.model.draft import Draft
 from windlass.model.outcome import Failed, Outcome, TimedOut
 from windlass.model.settle import Settlement
 from windlass.runtime.loop import Loop
-from windlass.store.database import Database, Record
+from windlass.store.database import Database, Held, Record
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -248,26 +248,40 @@ class Targets:
 
     async def _act_on_reports(self) -> None:
         failed: dict[str, tuple[int, str]] = {}
+        held: dict[tuple[Verdict, str], str] = {}  # somebody has the target's row
         while self._reports:
             said, host, reason = self._reports.popleft()
             match said:
                 case "failed":
                     failed[host] = (failed.get(host, (0, ""))[0] + 1, reason)
-                case "answered":
-                    await self._change(await let_go.close_breaker(self._database, host))
-                case "gone":
-                    gone = await let_go.disable_gone(self._database, host, reason)
-                    await self._change(gone)
                 case "neutral":
                     pass
+                case "answered" | "gone":
+                    try:
+                        await self._change(await self._moved_by(said, host, reason))
+                    except Held:
+                        held[said, host] = reason
         if not failed.keys() <= self._known.keys():
             await self._news()  # what somebody has just said of a target counts already
         for host, (count, reason) in failed.items():
-            if await self._should_open(host, count):
-                opened = await let_go.open_breaker(self._database, host, reason, chance())
-                self._failures.pop(host, None)
-                self._shared_failures.forget(host)
-                await self._change(opened)
+            try:
+                await self._failed(host, count, reason)
+            except Held:
+                held["failed", host] = reason
+        # At the next look again, once for however many there were.
+        self._reports.extend((said, host, reason) for (said, host), reason in held.items())
+
+    async def _moved_by(self, said: Verdict, host: str, reason: str) -> Target | None:
+        if said == "answered":
+            return await let_go.close_breaker(self._database, host)
+        return await let_go.disable_gone(self._database, host, reason)
+
+    async def _failed(self, host: str, count: int, reason: str) -> None:
+        if await self._should_open(host, count):
+            opened = await let_go.open_breaker(self._database, host, reason, chance())
+            self._failures.pop(host, None)
+            self._shared_failures.forget(host)
+            await self._change(opened)
 
     async def _should_open(self, host: str, count: int) -> bool:
         known = self._known.get(host) or Target(host=host)
@@ -290,13 +304,17 @@ class Targets:
         if not self._tally or monotonic() - self._told < TELL_SECONDS:
             return
         self._told = monotonic()
-        tally, self._tally = sorted(self._tally.items()), {}
-        await self._database.run(
-            "target_tell_many",
-            [host for host, _ in tally],
-            [succeeded for _, (succeeded, _) in tally],
-            [failed for _, (_, failed) in tally],
-        )
+        tally, self._tally = self._tally, {}
+        told: set[str] = set()
+        try:
+            told = await let_go.tell(
+                self._database, [(host, ok, bad) for host, (ok, bad) in tally.items()]
+            )
+        finally:
+            # Whoever holds the row of a target, or keeps us from PostgreSQL, makes us tell later.
+            for host in list(tally.keys() - told)[: TARGETS_REMEMBERED_MAX - len(self._tally)]:
+                again = self._tally.setdefault(host, [0, 0])
+                again[:] = [now + before for now, before in zip(again, tally[host], strict=True)]
 
     async def _let_go(self) -> float:
         """Let parked jobs go where there is room; returns how long to rest.

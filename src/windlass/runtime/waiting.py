@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from windlass.clock import monotonic
-from windlass.limits import REFRESH_WAITING_MAX
+from windlass.limits import (
+    HELD_REST_SECONDS,
+    REFRESH_HELD_SECONDS_MAX,
+    REFRESH_RESTS_MAX,
+    REFRESH_WAITING_MAX,
+)
 from windlass.model.rests import Rests
+from windlass.supervise import growing
 
 
 class Waiting:
@@ -16,7 +23,9 @@ class Waiting:
         self._rests = rests
         self._on_overflow = on_overflow
         self._due: set[UUID] = set()
-        self._resting: dict[UUID, float] = {}  # large ones, and when they may be refreshed
+        # Large ones and those that somebody holds, and when they may be refreshed.
+        self._resting: dict[UUID, float] = {}
+        self._held: OrderedDict[UUID, int] = OrderedDict()  # how often in a row they were held
 
     def __len__(self) -> int:
         return len(self._due) + len(self._resting)
@@ -37,6 +46,25 @@ class Waiting:
             else:
                 self._due.add(execution_id)
                 self._resting.pop(execution_id, None)
+
+    def put_off(self, execution_ids: Iterable[UUID]) -> None:
+        """Somebody holds them: they rest, longer every time."""
+        now = monotonic()
+        for execution_id in execution_ids:
+            times = self._held.pop(execution_id, 0) + 1
+            self._held[execution_id] = times
+            if len(self) >= REFRESH_WAITING_MAX:
+                self._on_overflow(1)
+            else:
+                rest = growing(times, HELD_REST_SECONDS, REFRESH_HELD_SECONDS_MAX)
+                self._resting[execution_id] = now + rest
+        while len(self._held) > REFRESH_RESTS_MAX:
+            self._held.popitem(last=False)
+
+    def went_well(self, execution_ids: Iterable[UUID]) -> None:
+        if self._held:
+            for execution_id in execution_ids:
+                self._held.pop(execution_id, None)
 
     def take(self, most: int) -> list[UUID]:
         """Some of those that are due."""

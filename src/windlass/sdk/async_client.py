@@ -79,10 +79,14 @@ class AsyncClient:
         query: Query | None = None,
         key: str | None = None,  # the Idempotency-Key of a POST; None: one is made up
         wait_seconds: float = 0.0,  # how long the server was asked to take
+        if_match: str | None = None,  # an `etag` that was read; None: whatever it is by now
     ) -> Any:
         """Anything else that the API has: the JSON of the answer, None if it has no body."""
         return await self._exchange.call(
-            method, path_with(path, query), json, key=key, wait_seconds=wait_seconds
+            *(method, path_with(path, query), json),
+            key=key,
+            wait_seconds=wait_seconds,
+            if_match=if_match,
         )
 
     async def close(self) -> None:

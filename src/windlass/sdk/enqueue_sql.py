@@ -2,19 +2,22 @@
 
 Connections are recognised by what they are made of, without importing the library: psycopg
 (sync and async), asyncpg, SQLAlchemy (Connection, Session and their async twins), Django's, and the
-`db` of a running task. Nothing is ever committed here.
+`db` of a running task. Nothing is ever committed here; where the library tells when it was, the
+nodes are told of the jobs then (see after_commit).
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from windlass.errors import InvalidInput
+from windlass.sdk.after_commit import after_commit
 from windlass.sdk.sending import job_of
 
 # windlass.enqueue for each job of a JSON array, in its order: one round trip, however many.
@@ -27,8 +30,15 @@ _ENQUEUE: Final = (
 _KNOWN: Final = "psycopg, asyncpg, SQLAlchemy, Django, or windlass.current().db"
 
 
-def enqueue_in(connection: Any, inputs: list[bytes], fields: Mapping[str, Any]) -> list[str]:
-    """The ids of the jobs that there will be. Raises InvalidInput for an async connection."""
+Tell = Callable[[list[str]], None]
+
+
+def enqueue_in(
+    connection: Any, inputs: list[bytes], fields: Mapping[str, Any], tell: Tell
+) -> list[str]:
+    """The ids of the jobs that there will be; `tell` is called with them after the commit, if that
+    is known. Raises InvalidInput for an async connection.
+    """
     if not inputs:
         return []
     family, is_async = _recognised(connection)
@@ -36,17 +46,24 @@ def enqueue_in(connection: Any, inputs: list[bytes], fields: Mapping[str, Any]) 
         raise InvalidInput.at(
             "/connection", f"{_name_of(connection)} is asynchronous; await task.aenqueue(…) instead"
         )
-    return _ids(_run(family, connection, _text_of(inputs, fields)))
+    made = _ids(_run(family, connection, _text_of(inputs, fields)))
+    after_commit(family, connection, partial(tell, made))
+    return made
 
 
-async def aenqueue_in(connection: Any, inputs: list[bytes], fields: Mapping[str, Any]) -> list[str]:
+async def aenqueue_in(
+    connection: Any, inputs: list[bytes], fields: Mapping[str, Any], tell: Tell
+) -> list[str]:
     """The same. A connection that blocks is used as it is, and blocks."""
     if not inputs:
         return []
     family, is_async = _recognised(connection)
-    if not is_async:
-        return _ids(_run(family, connection, _text_of(inputs, fields)))
-    return _ids(await _arun(family, connection, _text_of(inputs, fields)))
+    text = _text_of(inputs, fields)
+    made = _ids(
+        await _arun(family, connection, text) if is_async else _run(family, connection, text)
+    )
+    after_commit(family, connection, partial(tell, made))
+    return made
 
 
 def _text_of(inputs: list[bytes], fields: Mapping[str, Any]) -> str:

@@ -1,9 +1,11 @@
 """One call of the API, made again until it is answered.
 
 Promises: a call whose answer got lost, or that the server was too busy for, is repeated with pauses
-that double, within the client's patience. That is safe because every POST carries an
-Idempotency-Key, the same in each repetition. What is refused raises the error's own class. A full
-queue is a refusal: whoever would rather wait for room says for how long.
+that double, within the client's patience. That is safe because every POST that does something
+carries an Idempotency-Key, the same in each repetition. A PATCH, and a change of what a caller has
+seen (If-Match), is sent once: a repetition could be refused for what the first one did. What is
+refused raises the error's own class. A full queue is a refusal: whoever would rather wait for room
+says for how long.
 """
 
 from __future__ import annotations
@@ -25,15 +27,14 @@ from windlass.sdk.limits import (
     TRY_SECONDS,
 )
 from windlass.sdk.problems import Unreachable, error_of, retry_after_seconds
-from windlass.sdk.transport import Request, Response, Transport
-from windlass.sdk.wire import Query, decode, encode, path_with
+from windlass.sdk.transport import IF_MATCH, Request, Response, Transport
+from windlass.sdk.wire import Query, decode, encode, one_line, path_with
 
 Headers = Callable[[], Mapping[str, str]]
 
 # The server, or a proxy before it, says that it cannot now and has done nothing.
 _BUSY: Final = frozenset({429, 502, 503, 504})
-# A PATCH whose answer got lost may find its own traces and be refused; its caller decides.
-_ONCE: Final = frozenset({"PATCH"})
+_KEY: Final = "Idempotency-Key"
 
 
 class Exchange:
@@ -57,11 +58,11 @@ class Exchange:
     async def post(self, path: str, body: object = None, *, key: str | None = None) -> Any:
         return await self.call("POST", path, body, key=key)
 
-    async def put(self, path: str, body: object) -> Any:
-        return await self.call("PUT", path, body)
+    async def put(self, path: str, body: object, *, if_match: str | None = None) -> Any:
+        return await self.call("PUT", path, body, if_match=if_match)
 
-    async def patch(self, path: str, body: object) -> Any:
-        return await self.call("PATCH", path, body)
+    async def patch(self, path: str, body: object, *, if_match: str | None = None) -> Any:
+        return await self.call("PATCH", path, body, if_match=if_match)
 
     async def text(self, path: str) -> str:
         """The answer as it came."""
@@ -82,12 +83,23 @@ class Exchange:
         wait_seconds: float = 0.0,
         timeout_seconds: float | None = None,  # None: the client's
         room_seconds: float = 0.0,  # how long a full queue is waited for
+        if_match: str | None = None,  # an `etag` that was read; None: whatever it is by now
+        needs_key: bool = True,  # False: a POST that is worth neither a record nor a second try
     ) -> Any:
-        """The JSON of the answer; None when it has no body."""
+        """The JSON of the answer, with its `etag` if it has one; None when it has no body."""
         timeout = max(timeout_seconds or 0.0, self._timeout_seconds)
         request = self._request(method, path, body, key, timeout_seconds=timeout + wait_seconds)
+        if if_match is not None:
+            request.headers[IF_MATCH] = one_line(if_match)
         patience = self._patience_seconds + wait_seconds
-        return decode(await self._until_answered(request, patience, room_seconds))
+        if not needs_key:
+            request.headers.pop(_KEY, None)
+            patience = 0.0
+        answer = await self._until_answered(request, patience, room_seconds)
+        found = decode(answer)
+        if isinstance(found, dict) and "etag" in answer.headers:
+            found["etag"] = answer.headers["etag"]
+        return found
 
     def stream(
         self, path: str, headers: dict[str, str], silence_seconds: float
@@ -106,7 +118,7 @@ class Exchange:
             try:
                 response = await self.transport.send(request)
             except Unreachable as trouble:
-                if trouble.is_final or request.method in _ONCE:
+                if trouble.is_final or request.is_once:
                     raise
                 error: WindlassError = trouble
                 rest = pause
@@ -143,7 +155,7 @@ class Exchange:
         if body is not None:
             headers["Content-Type"] = "application/json"
         if method == "POST":
-            headers["Idempotency-Key"] = key or os.urandom(16).hex()
+            headers[_KEY] = key or os.urandom(16).hex()
         return Request(
             method=method,
             path=path,

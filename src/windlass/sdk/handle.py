@@ -83,6 +83,14 @@ class Handle(Generic[R_co]):
     async def aretry(self) -> None:
         await self._home.client.jobs.retry(self.id)
 
+    def hint(self) -> None:
+        """Tell the nodes of a job that was enqueued in a transaction, after its commit: they look
+        for it now. Returns at once and raises nothing, in async code too.
+        """
+        from windlass.sdk.hinting import hint
+
+        hint(self._home, [self.id])
+
     def progress(self) -> dict[str, Any] | None:
         """What the task last said of it; None if it said nothing."""
         return run(self.aprogress())

@@ -34,6 +34,12 @@ class Handles(Sequence[Handle[R_co]], Generic[R_co]):
     def __len__(self) -> int:
         return len(self.ids)
 
+    def hint(self) -> None:
+        """Tell the nodes of them, as `Handle.hint` does of one."""
+        from windlass.sdk.hinting import hint
+
+        hint(self._home, self.ids)
+
     def results(self, timeout: Duration | None = None) -> list[R_co]:
         """What each returned, in their order. Raises JobFailed as soon as one has failed."""
         return run(self.aresults(timeout))

@@ -87,7 +87,21 @@ class HttpTransport:
             headers=request.headers,
             timeout=timeout,
             allow_redirects=False,
+            middlewares=(self._sent_once,) if request.is_once else None,
         )
+
+    async def _sent_once(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """aiohttp by itself sends a PUT again when a kept connection breaks, answered or not."""
+        import aiohttp
+
+        try:
+            return await handler(request)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as trouble:
+            raise Unreachable(self.url, _reason(trouble)) from None
 
     async def _read(self, answer: aiohttp.ClientResponse) -> Response:
         found = bytearray()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.limits import PAGE_MAX, WAIT_SECONDS_MAX
+from windlass.limits import HINT_JOBS_MAX, PAGE_MAX, WAIT_SECONDS_MAX
 
 # One try, from connecting to the last byte of the answer.
 TRY_SECONDS: Final = 30.0
@@ -44,3 +44,8 @@ CONNECTIONS_MAX: Final = 100
 assert POLLS_MAX < CONNECTIONS_MAX, "who waits for many leaves room for others"
 # The thread behind blocking clients gets so long to close its connections when the process ends.
 CLOSE_SECONDS: Final = 2.0
+
+# A hint that jobs were committed: how long it may take, how long nothing is sent after one that
+# failed, and how many jobs wait at most to be named. What is beyond is found without.
+HINT_SECONDS, HINT_REST_SECONDS, HINTS_MAX = 2.0, 5.0, 10_000
+assert HINT_JOBS_MAX <= HINTS_MAX

@@ -13,7 +13,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from windlass.sdk.limits import CLOSE_SECONDS
@@ -24,6 +24,7 @@ T = TypeVar("T")
 class Portal:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.last_words: set[asyncio.Task[None]] = set()  # get a moment when the process ends
         self.thread = threading.Thread(target=self._serve, name="windlass portal", daemon=True)
         self.thread.start()
 
@@ -39,6 +40,10 @@ class Portal:
             future.cancel()  # Ctrl-C: nobody waits for it any more
             raise
 
+    def post(self, call: Callable[[], None]) -> None:
+        """Have it called on the loop, soon. Nobody waits for it, or hears what it raises."""
+        self.loop.call_soon_threadsafe(call)
+
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(CLOSE_SECONDS)
@@ -47,11 +52,18 @@ class Portal:
         asyncio.set_event_loop(self.loop)
         try:
             self.loop.run_forever()
+            self.loop.run_until_complete(_said(self.last_words))
             # Transports hang their connections on the loop's generators.
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.run_until_complete(_tidied())
         finally:
             self.loop.close()
+
+
+async def _said(words: set[asyncio.Task[None]]) -> None:
+    """A program that commits and ends has a moment for the hint; see sdk.hinting."""
+    if words:
+        await asyncio.wait(set(words), timeout=CLOSE_SECONDS / 4)
 
 
 async def _tidied() -> None:
@@ -65,7 +77,7 @@ async def _tidied() -> None:
     for task in left:
         task.cancel()
     if left:
-        await asyncio.wait(left, timeout=CLOSE_SECONDS / 4)
+        await asyncio.wait(left, timeout=CLOSE_SECONDS / 8)
 
 
 class _Place:
@@ -103,3 +115,8 @@ atexit.register(_place.close)
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """What the coroutine returns or raises; the calling thread waits for it."""
     return _place.get().run(coroutine)
+
+
+def get() -> Portal:
+    """That of this process, made if need be."""
+    return _place.get()

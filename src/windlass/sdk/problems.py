@@ -26,6 +26,7 @@ _KNOWN: Final[tuple[type[WindlassError], ...]] = (
     errors.NotAWebhook,
     errors.NotAwaiting,
     errors.NotFound,
+    errors.PreconditionFailed,
     errors.QueueFull,
     errors.Unauthorized,
     errors.Unavailable,
@@ -36,6 +37,7 @@ _BY_CODE: Final = {known.code: known for known in _KNOWN}
 _BY_STATUS: Final[dict[int, type[WindlassError]]] = {
     401: errors.Unauthorized,
     409: errors.Conflict,
+    412: errors.PreconditionFailed,
     502: errors.Unavailable,
     503: errors.Unavailable,
     504: errors.Unavailable,

@@ -100,14 +100,19 @@ class Bound(Generic[P, R]):
             return run(self._post(inputs))
         from windlass.sdk.enqueue_sql import enqueue_in
 
-        return enqueue_in(self.connection, inputs, self.fields)
+        return enqueue_in(self.connection, inputs, self.fields, self._tell)
 
     async def _amake(self, inputs: list[bytes]) -> list[str]:
         if self.connection is None:
             return await self._post(inputs)
         from windlass.sdk.enqueue_sql import aenqueue_in
 
-        return await aenqueue_in(self.connection, inputs, self.fields)
+        return await aenqueue_in(self.connection, inputs, self.fields, self._tell)
+
+    def _tell(self, job_ids: list[str]) -> None:
+        from windlass.sdk.hinting import hint
+
+        hint(self.task.home, job_ids)
 
     async def _post(self, inputs: list[bytes]) -> list[str]:
         from windlass.sdk.sending import batches_of, job_of

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+
+IF_MATCH: Final = "If-Match"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,13 @@ class Request:
     body: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
     timeout_seconds: float  # for all of the answer; of a stream: for the next piece of it
+
+    @property
+    def is_once(self) -> bool:
+        """True: made again after its answer got lost, it may find its own traces and be refused.
+        Its caller decides.
+        """
+        return self.method == "PATCH" or IF_MATCH in self.headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,13 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
+def one_line(value: str) -> str:
+    """What may go into a header. Raises ValueError: anything else would change the request."""
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError(f"{value!r} is no ETag; send the one that was read, quotes included")
+    return value
+
+
 def encode(body: object) -> bytes:
     """Raises TypeError or InvalidInput for what JSON cannot say."""
     text = _encode(body)

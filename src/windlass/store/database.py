@@ -20,6 +20,8 @@ import structlog
 
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import (
+    ASKED_LOCK_SECONDS,
+    DATABASE_ANSWER_SECONDS,
     DATABASE_CALL_SECONDS,
     DATABASE_CONNECT_SECONDS,
     OWN_CONNECTIONS_MAX,
@@ -38,6 +40,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 HOT_CONNECTIONS: Final = 4
+ASKING_MAX: Final = 2  # of those, for whoever may have to wait for a row
 SETTLING_CONNECTIONS: Final = 4
 SIDE_CONNECTIONS: Final = 6
 OWN_POOL_IDLE_SECONDS: Final = 30.0
@@ -104,6 +107,12 @@ class Refused(WindlassError):
     code = "refused_by_database"
 
 
+class LimitReached(Refused):
+    """A limit of a queue, counted while a transaction commits, or one of the server's own."""
+
+    code = "queue_full"
+
+
 class BadValue(Refused):
     """It is this value or row that may not be; others may."""
 
@@ -145,6 +154,7 @@ class Database:
         self._making = asyncio.Lock()
         # Whoever finds all taken waits for as long as its attempt may take, not for a deadline.
         self._own_places = asyncio.Semaphore(OWN_CONNECTIONS_MAX)
+        self._asking = asyncio.Semaphore(ASKING_MAX)
 
     async def open(self) -> None:
         self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_SETTINGS)
@@ -180,7 +190,7 @@ class Database:
                 min_size=at_least,
                 max_size=size,
                 timeout=DATABASE_CONNECT_SECONDS,
-                command_timeout=call_seconds,
+                command_timeout=call_seconds + DATABASE_ANSWER_SECONDS,
                 max_inactive_connection_lifetime=idle_seconds,
                 reset=reset,
                 server_settings={"application_name": f"{self.application} {use}", **settings},
@@ -304,6 +314,25 @@ class Database:
 
         return await _through_collisions(call)
 
+    async def ask(
+        self,
+        work: Callable[[Connection[Record]], Awaitable[T]],
+        *,
+        lock_seconds: float = ASKED_LOCK_SECONDS,
+    ) -> T:
+        """As `together`, for what somebody asks of one thing by its name, which another may hold:
+        raises Held after so long. However many ask, claiming and accepting go on beside them.
+        """
+        try:
+            async with asyncio.timeout(DATABASE_CONNECT_SECONDS):
+                await self._asking.acquire()
+        except TimeoutError as trouble:
+            raise Unavailable("too many wait for what others hold; repeat it") from trouble
+        try:
+            return await self.together(work, lock_seconds=lock_seconds)
+        finally:
+            self._asking.release()
+
     async def settle_together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
         """The same for what ends attempts. Raises Held rather than wait for a row."""
 
@@ -320,6 +349,8 @@ async def _lent(pool: asyncpg.Pool[Record]) -> AsyncIterator[Connection[Record]]
         connection = await _acquire(pool)
         try:
             yield connection
+        except asyncpg.ConfigurationLimitExceededError:  # the answer of a server that is well
+            raise
         except _UNREACHABLE:
             # Nobody may get it again: the server has hung up, and the driver may not know yet; or
             # it became a replica, and the primary is elsewhere now.
@@ -354,6 +385,8 @@ async def _translated() -> AsyncIterator[None]:
         raise Duplicate(f"PostgreSQL has such a row already: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
         raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
+    except asyncpg.ConfigurationLimitExceededError as trouble:
+        raise LimitReached(f"PostgreSQL refused what is beyond a limit: {trouble}") from trouble
     except asyncpg.ReadOnlySQLTransactionError as trouble:
         raise Demoted(f"PostgreSQL takes no writes here: {trouble}") from trouble
     except TimeoutError as trouble:

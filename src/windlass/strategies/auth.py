@@ -1,9 +1,11 @@
 """What a delivery shows to be let in, made from named secrets.
 
 `check_auth` is the contract of an `http` job's `auth` at the door; `Credentials` turns it into
-headers and an SSL context just before the request is sent. A delivery without a signature of its
-own is signed with the secret `webhook`, when there is one. Where only one value can be shown, it is
-the newest; signatures are made with every live one.
+headers and an SSL context just before the request is sent, for hosts that the secret is bound to
+and no others: also where only a token that was had for it is shown. A delivery without a signature
+of its own is signed with the secret `webhook`; it leaves unsigned only where that is switched off
+or the owner deleted that secret, and never because a node has no key to open it with. Where only
+one value can be shown, it is the newest; signatures are made with every live one.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from typing import Any, Final
 import aiohttp
 import structlog
 
+from windlass.model.target import target_of
 from windlass.strategies.check_auth import check_auth, place_of
 from windlass.strategies.client_cert import ClientCertificates
 from windlass.strategies.oauth import Grant, Tokens
 from windlass.strategies.sign import signature
-from windlass.strategies.vault import AuthFailed, SecretUnavailable, Vault
+from windlass.strategies.vault import AuthFailed, SecretUnavailable, SigningUnavailable, Vault
 
 __all__ = ["DEFAULT_SECRET", "AuthFailed", "Credentials", "Prepared", "check_auth"]
 
@@ -30,8 +33,8 @@ __all__ = ["DEFAULT_SECRET", "AuthFailed", "Credentials", "Prepared", "check_aut
 DEFAULT_SECRET: Final = "webhook"  # noqa: S105 (its name)
 
 UNSIGNED: Final = (
-    f"there is no secret {DEFAULT_SECRET!r} to sign deliveries with; it is made when a node starts "
-    "that has WINDLASS_SECRET_KEY, or by `windlass secret set`"
+    f"the secret {DEFAULT_SECRET!r}, which signs deliveries, was deleted; to have them signed, "
+    f"say `windlass secret set {DEFAULT_SECRET} --generate derived`"
 )
 log = structlog.get_logger()
 
@@ -54,8 +57,15 @@ class Prepared:
 class Credentials:
     """One for a node: it keeps tokens and certificates for all deliveries."""
 
-    def __init__(self, vault: Vault, session: Callable[[], aiohttp.ClientSession]) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        session: Callable[[], aiohttp.ClientSession],
+        *,
+        is_signing: bool = True,  # False: what names no signature of its own leaves without
+    ) -> None:
         self._vault = vault
+        self._is_signing = is_signing
         self._tokens = Tokens(session)
         self._certificates = ClientCertificates()
         self._is_unsigned_told = False
@@ -63,9 +73,11 @@ class Credentials:
     async def prepare(
         self, auth: object, *, target: str, webhook_id: str, timestamp: int, body: bytes
     ) -> Prepared:
-        """Raises SecretUnavailable, or AuthFailed when a value does not fit or a token is not had.
+        """Raises SecretUnavailable, SigningUnavailable, or AuthFailed when a value does not fit or
+        a token is not had.
 
-        A later attempt may well succeed: secrets are mended while jobs wait.
+        A later attempt may well succeed: secrets are mended while jobs wait. Raises
+        SecretNotForHost as well; no target or token endpoint is told what is not for it.
         """
         shown: dict[str, str] = {}
         context: ssl.SSLContext | None = None
@@ -76,10 +88,12 @@ class Credentials:
                 case "signature":
                     signer = name
                 case "mtls":
-                    context = await self._certificates.context(name, await self._newest(name))
+                    pem = await self._sent(name, target)
+                    context = await self._certificates.context(name, pem)
                 case _:
-                    shown[place_of(one)] = await self._header(one, await self._newest(name))
-        if keys := await (self._open_default() if signer is None else self._open(signer)):
+                    value = await self._sent(name, target, *_token_target(one))
+                    shown[place_of(one)] = await self._header(one, value)
+        if keys := await self._keys(signer, target):
             try:
                 signed = signature(
                     keys, target=target, webhook_id=webhook_id, timestamp=timestamp, body=body
@@ -98,7 +112,7 @@ class Credentials:
         for one in _read(auth):
             if one["type"] == "oauth2":
                 try:
-                    value = await self._newest(one["secret"])
+                    value = (await self._open(one["secret"]))[0]
                 except SecretUnavailable:
                     continue  # without its value the token is never used again
                 shown = sent and sent.headers.get("authorization", "").removeprefix("Bearer ")
@@ -107,20 +121,28 @@ class Credentials:
     async def close(self) -> None:
         await self._tokens.close()
 
-    async def _newest(self, name: str) -> str:
-        return (await self._open(name))[0]
+    async def _sent(self, name: str, *targets: str) -> str:
+        """The value that these are to see, or a token for it."""
+        return (await self._open(name, targets, is_sent=True))[0]
 
-    async def _open(self, name: str) -> Sequence[str]:
-        values = await self._vault.open(name)
+    async def _open(
+        self, name: str, targets: Sequence[str] = (), *, is_sent: bool = False
+    ) -> Sequence[str]:
+        values = await self._vault.open(name, targets, is_sent=is_sent)
         if not values:
             raise SecretUnavailable(name, "it has no live value; set it", is_missing=True)
         return values
 
-    async def _open_default(self) -> Sequence[str]:
+    async def _keys(self, signer: str | None, target: str) -> Sequence[str]:
+        """What a delivery is signed with."""
+        if signer is None and not self._is_signing:
+            return ()
         try:
-            return await self._open(DEFAULT_SECRET)
+            return await self._open(signer or DEFAULT_SECRET, (target,))
         except SecretUnavailable as trouble:
-            if not trouble.is_missing:
+            if trouble.is_keyless:
+                raise SigningUnavailable from trouble
+            if signer is not None or not trouble.is_missing:
                 raise
             if not self._is_unsigned_told:
                 self._is_unsigned_told = True
@@ -147,6 +169,16 @@ def _read(auth: object) -> list[dict[str, str]]:
         raise AuthFailed("; ".join(f"/auth{pointer}: {detail}" for pointer, detail in problems))
     checked: Any = auth
     return [] if checked is None else checked if isinstance(checked, list) else [checked]
+
+
+def _token_target(auth: Mapping[str, str]) -> list[str]:
+    """Who else sees the secret: the endpoint that gives a token for it, if it is not shown itself.
+
+    The target is among those that the secret is for all the same: the token stands for it there.
+    """
+    if auth["type"] != "oauth2":
+        return []
+    return [target_of(auth["token_url"]) or ""]
 
 
 def _grant(auth: Mapping[str, str]) -> Grant:

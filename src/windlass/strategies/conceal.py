@@ -32,10 +32,11 @@ def concealed(text: str, told: Collection[str]) -> str:
     """`text` without the secrets in the header values `told`."""
     if not text:
         return text
-    for value in told:
-        found = [one for one in _written(value) if one in text]
-        if found:
-            text = re.sub("|".join(map(re.escape, found)), REDACTED, text)
+    found = {one for value in told for one in _written(value) if one in text}
+    if found:
+        # The longest first, whosever it is: one secret may be the beginning of another.
+        longest = sorted(found, key=len, reverse=True)
+        text = re.sub("|".join(map(re.escape, longest)), REDACTED, text)
     return REDACTED if _shows_decoded(text, told) else text
 
 
@@ -85,6 +86,7 @@ def _ways(secret: str) -> Iterator[str]:
     raw = secret.encode("utf-8", "surrogateescape")
     yield secret
     yield raw.hex()
+    yield raw.hex().upper()
     yield from _in_base64(raw)
     if secret.isascii() and secret.isalnum():
         return  # nothing in it is ever escaped

@@ -35,7 +35,13 @@ from windlass.strategies.http_rules import is_deferred, judged
 from windlass.strategies.http_trouble import explain
 from windlass.strategies.pool import Pool
 from windlass.strategies.resolver import Lookup
-from windlass.strategies.vault import NoVault, SecretUnavailable, Vault
+from windlass.strategies.vault import (
+    NoVault,
+    SecretNotForHost,
+    SecretUnavailable,
+    SigningUnavailable,
+    Vault,
+)
 from windlass.strategies.wire import Wire
 
 __all__ = ["Http", "check_input"]
@@ -53,12 +59,13 @@ class Http:
         egress: Egress,
         vault: Vault = _NO_VAULT,
         lookup: Lookup = socket.getaddrinfo,
+        is_signing: bool = True,
     ) -> None:
         self._egress = egress
         self._lookup = lookup
         self._idle_max = IDLE_CONNECTIONS_MAX
         self._session: aiohttp.ClientSession | None = None
-        self._credentials = Credentials(vault, self._open)
+        self._credentials = Credentials(vault, self._open, is_signing=is_signing)
 
     async def perform(self, attempt: Attempt) -> Outcome:
         given = read_input(attempt.input)
@@ -73,6 +80,10 @@ class Http:
             answer = await self._deliver(delivery)
         except SecretUnavailable as trouble:
             return Failed("secret", str(trouble))
+        except SigningUnavailable as trouble:
+            return Failed(trouble.code, str(trouble))
+        except SecretNotForHost as trouble:
+            return Failed(trouble.code, str(trouble), trouble.facts, is_final=True)
         except AuthFailed as trouble:
             return Failed("auth", str(trouble))
         except _Late as late:

@@ -7,7 +7,7 @@ shows how far it came. The address of the request is not in it: query strings ho
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, Final
@@ -72,7 +72,8 @@ def shown(
 ) -> dict[str, str]:
     """Headers fit to be kept, by lower-case name: without secrets, and no more than a page."""
     made: dict[str, str] = {}
-    for given, text in headers.items():
+    # Before anything is cut: of half a secret nothing would be found.
+    for given, text in _without(headers, told):
         name, is_secret = _known(given)
         if is_secret or name in secret:
             text = _schemes(text) if name == "webhook-signature" else REDACTED
@@ -83,9 +84,16 @@ def shown(
         elif len(made) == RECORD_HEADERS_MAX:
             break
         made[name] = text
-    if told and concealed("\n".join(made.values()), told) != "\n".join(made.values()):
-        return {name: concealed(text, told) for name, text in made.items()}
     return made
+
+
+def _without(headers: Mapping[str, str], told: Collection[str]) -> Iterable[tuple[str, str]]:
+    """The headers, and neither a name nor a value with a secret."""
+    lines = headers.items()
+    whole = "\n".join(f"{name}\n{text}" for name, text in lines) if told else ""
+    if concealed(whole, told) == whole:
+        return lines
+    return [(concealed(name, told), concealed(text, told)) for name, text in lines]
 
 
 @lru_cache(maxsize=4_096)

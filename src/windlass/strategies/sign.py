@@ -55,6 +55,11 @@ def public_key(value: str) -> str | None:
     return PUBLIC + _text(_private_key(value).public_key().public_bytes_raw())
 
 
+def is_key(value: str) -> bool:
+    """Whether it says of itself that it is a key to sign with, which nobody else may see."""
+    return value.startswith((SHARED, MASTER, PRIVATE))
+
+
 def _signer_for(value: str, target: str) -> Signer:
     return _derived_signer(value, target) if value.startswith(MASTER) else _signer(value)
 

@@ -26,7 +26,8 @@ from urllib.parse import unquote, urlsplit
 
 import asyncpg
 
-from windlass.embedded.postgres import EmbeddedPostgres
+from windlass.embedded.limits import SCRAM_ITERATIONS
+from windlass.embedded.postgres import APPLICATION, EmbeddedPostgres
 from windlass.embedded.valkey import EmbeddedValkey
 
 # Commits still wait for the log to be written: they survive `kill_postgres`, as users' commits do.
@@ -54,7 +55,11 @@ class PrivateServers:
         self._data = _folder(durable) / f"windlass-test-{os.urandom(8).hex()}"
         careful: Mapping[str, str] = {} if durable else _CAREFREE
         self.postgres = EmbeddedPostgres(
-            self._data, settings={**careful, **(postgres_settings or {})}, bin_dir=bin_dir
+            self._data,
+            settings={**careful, **(postgres_settings or {})},
+            bin_dir=bin_dir,
+            # A run logs in thousands of times.
+            scram_iterations=SCRAM_ITERATIONS if durable else 1,
         )
         self.valkey = EmbeddedValkey(self._data, settings={**_ROOMY, **(valkey_settings or {})})
         self._numbers = itertools.count(1)
@@ -82,6 +87,7 @@ class PrivateServers:
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.postgres.start())
                 both.create_task(self.valkey.start())
+            await self._grant_settings()
         except BaseException:
             await self.stop()
             raise
@@ -103,21 +109,39 @@ class PrivateServers:
         """
         name = f"{_NAME}{next(self._numbers)}"
         source = _database_in(template) if "://" in template else template
-        connection = await asyncpg.connect(self.postgres.url("postgres"))
+        connection = await asyncpg.connect(self.postgres.admin_url())
         try:
             # Copying files takes an eighth of the time of copying through the log.
             is_old = connection.get_server_version().major < 15  # knows no other way
             strategy = "" if is_old else "STRATEGY file_copy"
-            await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{source}" {strategy}')
+            await connection.execute(
+                f'CREATE DATABASE "{name}" OWNER {APPLICATION} TEMPLATE "{source}" {strategy}'
+            )
         finally:
             await connection.close()
         return self.postgres.url(name)
 
     async def drop_database(self, url: str) -> None:
         """Drop what `create_database` made, whoever is connected to it."""
-        connection = await asyncpg.connect(self.postgres.url("postgres"))
+        connection = await asyncpg.connect(self.postgres.admin_url())
         try:
             await connection.execute(f'DROP DATABASE IF EXISTS "{_database_in(url)}" WITH (FORCE)')
+        finally:
+            await connection.close()
+
+    def admin_url(self, database_url: str) -> str:
+        """The same database for PostgreSQL's superuser, which whoever has the other is not."""
+        return self.postgres.admin_url(_database_in(database_url))
+
+    async def _grant_settings(self) -> None:
+        """Tests may put rows where no caller could, and not wait for a deadlock to be found."""
+        connection = await asyncpg.connect(self.postgres.admin_url())
+        try:
+            if connection.get_server_version().major >= 15:  # before, a superuser's alone
+                await connection.execute(
+                    "GRANT SET ON PARAMETER session_replication_role, deadlock_timeout "
+                    f"TO {APPLICATION}"
+                )
         finally:
             await connection.close()
 

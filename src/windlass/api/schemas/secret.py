@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.schemas.shape import COUNT, INSTANT, TEXT, Named, Schema, nullable, record
+from windlass.api.schemas.shape import COUNT, INSTANT, TEXT, Named, Schema, listed, nullable, record
 
 
 def _secret() -> dict[str, Schema]:
@@ -18,6 +18,7 @@ def _secret() -> dict[str, Schema]:
         "rotated_at": nullable(INSTANT),
         "overlap_until": nullable(INSTANT),
         "is_readable": {"type": "boolean"},
+        "hosts": nullable(listed(TEXT)),
     }
 
 

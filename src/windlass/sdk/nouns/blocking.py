@@ -67,6 +67,7 @@ class BlockingJobs(Blocks[Jobs]):
     cancel = Blocking(Jobs.cancel)
     retry = Blocking(Jobs.retry)
     promote = Blocking(Jobs.promote)
+    hint = Blocking(Jobs.hint)
     complete = Blocking(Jobs.complete)
     delete = Blocking(Jobs.delete)
 
@@ -125,6 +126,7 @@ class BlockingSchedules(Blocks[Schedules]):
 
 class BlockingSecrets(Blocks[Secrets]):
     put = Blocking(Secrets.put)
+    bind = Blocking(Secrets.bind)
     get = Blocking(Secrets.get)
     list = Listed(Secrets.list)
     delete = Blocking(Secrets.delete)

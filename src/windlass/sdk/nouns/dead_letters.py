@@ -16,7 +16,8 @@ class DeadFilter(TypedDict, total=False):
     tag: Many
     target: str
     cause: str
-    since: Instant
+    finished_after: Instant
+    finished_before: Instant
 
 
 class DeadListFilter(DeadFilter, total=False):

@@ -19,7 +19,8 @@ class Followed(TypedDict, total=False):
 
 
 class EventFilter(Followed, total=False):
-    since: Instant
+    created_after: Instant
+    created_before: Instant
     limit: int
 
 

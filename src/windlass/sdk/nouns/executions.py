@@ -26,6 +26,8 @@ class ExecutionFilter(TypedDict, total=False):
     correlation_id: str
     created_after: Instant
     created_before: Instant
+    finished_after: Instant
+    finished_before: Instant
     limit: int
 
 

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
+from windlass.limits import HINT_JOBS_MAX
 from windlass.model.states import is_terminal
 from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
@@ -52,6 +53,8 @@ class JobFilter(TypedDict, total=False):
     key: str
     created_after: Instant
     created_before: Instant
+    finished_after: Instant
+    finished_before: Instant
     limit: int
 
 
@@ -137,6 +140,12 @@ class Jobs(Noun):
     async def promote(self, job_id: str) -> Thing:
         """Due now, whatever it waited for the time of."""
         return await self._verb(job_id, "promote")
+
+    async def hint(self, job_ids: Sequence[str]) -> None:
+        """Tell the nodes of jobs that were committed by SQL, so that they look for them now."""
+        for start in range(0, len(job_ids), HINT_JOBS_MAX):
+            some = list(job_ids[start : start + HINT_JOBS_MAX])
+            await self._exchange.call("POST", f"{self.path}/hint", {"ids": some}, needs_key=False)
 
     async def complete(self, job_id: str, token: str, **said: Unpack[Completion]) -> Thing:
         """What its receiver says that took it over, with the token of its delivery."""

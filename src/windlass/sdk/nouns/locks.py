@@ -39,9 +39,9 @@ class Locks(Noun):
         """Twice does no harm."""
         await self._exchange.delete(self._one(name), {"token": token})
 
-    async def resize(self, name: str, capacity: int) -> Thing:
+    async def resize(self, name: str, capacity: int, *, if_match: str | None = None) -> Thing:
         body: dict[str, Any] = {"capacity": capacity}
-        lock: Thing = await self._exchange.patch(self._one(name), body)
+        lock: Thing = await self._exchange.patch(self._one(name), body, if_match=if_match)
         return lock
 
     async def get(self, name: str) -> Thing:

@@ -25,13 +25,14 @@ class Nodes(Noun):
         *,
         drain_timeout: Duration | None = None,
         dry_run: bool = False,
+        if_match: str | None = None,  # of one node
     ) -> Thing:
         """The operation that does it. No node: all of them."""
         body = {"workers": workers, **given(drain_timeout=drain_timeout)}
         if dry_run:
             body["dry_run"] = True
         path = "/v1/cluster" if node_id is None else self._one(node_id)
-        operation: Thing = await self._exchange.patch(path, body)
+        operation: Thing = await self._exchange.patch(path, body, if_match=if_match)
         return operation
 
     async def pause(self, node_id: str) -> Thing:

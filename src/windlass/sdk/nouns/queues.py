@@ -27,9 +27,11 @@ class Queues(Noun):
         """By name."""
         return self._pages({"limit": limit})
 
-    async def put(self, name: str, **limits: Unpack[QueueLimits]) -> Thing:
+    async def put(
+        self, name: str, *, if_match: str | None = None, **limits: Unpack[QueueLimits]
+    ) -> Thing:
         """Its limits, all of them: those that are not given are lifted."""
-        kept: Thing = await self._exchange.put(self._one(name), limits)
+        kept: Thing = await self._exchange.put(self._one(name), limits, if_match=if_match)
         return kept
 
     async def pause(self, name: str) -> Thing:

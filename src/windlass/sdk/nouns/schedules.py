@@ -25,10 +25,17 @@ class Schedules(Noun):
 
     path: ClassVar[str] = "/v1/schedules"
 
-    async def put(self, name: str, body: Mapping[str, Any], *, edition: int | None = None) -> Thing:
+    async def put(
+        self,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        edition: int | None = None,
+        if_match: str | None = None,
+    ) -> Thing:
         """Make it, or make it so. `edition`: only if it is still that one."""
         path = path_with(self._one(name), {"edition": edition})
-        kept: Thing = await self._exchange.put(path, body)
+        kept: Thing = await self._exchange.put(path, body, if_match=if_match)
         return kept
 
     async def create(self, body: Mapping[str, Any], *, key: str | None = None) -> Thing:
@@ -37,11 +44,16 @@ class Schedules(Noun):
         return made
 
     async def change(
-        self, name: str, body: Mapping[str, Any], *, edition: int | None = None
+        self,
+        name: str,
+        body: Mapping[str, Any],
+        *,
+        edition: int | None = None,
+        if_match: str | None = None,
     ) -> Thing:
         """These fields; the others stay."""
         path = path_with(self._one(name), {"edition": edition})
-        changed: Thing = await self._exchange.patch(path, body)
+        changed: Thing = await self._exchange.patch(path, body, if_match=if_match)
         return changed
 
     async def get(self, name: str) -> Thing:

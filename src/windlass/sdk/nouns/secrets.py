@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from windlass.sdk.nouns.noun import Duration, Noun, given
@@ -18,9 +19,20 @@ class Secrets(Noun):
         *,
         generate: str | None = None,  # the kind to make one of, instead of a value
         overlap: Duration | None = None,  # how long the value before is good as well
+        hosts: Sequence[str] | None = None,  # it may go to; None: as before, or where it goes first
+        if_match: str | None = None,
     ) -> Thing:
-        body = given(value=value, generate=generate, overlap=overlap)
-        kept: Thing = await self._exchange.put(self._one(name), body)
+        allowed = None if hosts is None else list(hosts)
+        body = given(value=value, generate=generate, overlap=overlap, hosts=allowed)
+        kept: Thing = await self._exchange.put(self._one(name), body, if_match=if_match)
+        return kept
+
+    async def bind(
+        self, name: str, hosts: Sequence[str] | None, *, if_match: str | None = None
+    ) -> Thing:
+        """Say where it may go, and nowhere else; None: its next use binds it. Its value stays."""
+        body = {"hosts": None if hosts is None else list(hosts)}
+        kept: Thing = await self._exchange.put(self._one(name), body, if_match=if_match)
         return kept
 
     async def get(self, name: str) -> Thing:

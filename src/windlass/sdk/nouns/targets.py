@@ -27,9 +27,11 @@ class Targets(Noun):
         """By name."""
         return self._pages({"limit": limit})
 
-    async def put(self, host: str, **limits: Unpack[TargetLimits]) -> Thing:
+    async def put(
+        self, host: str, *, if_match: str | None = None, **limits: Unpack[TargetLimits]
+    ) -> Thing:
         """Its limits, all of them: those that are not given are the default again."""
-        kept: Thing = await self._exchange.put(self._one(host), limits)
+        kept: Thing = await self._exchange.put(self._one(host), limits, if_match=if_match)
         return kept
 
     async def reset(self, host: str) -> Thing:

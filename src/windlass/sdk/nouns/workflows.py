@@ -15,9 +15,10 @@ Definition = Mapping[str, Any]
 class Workflows(Noun):
     path: ClassVar[str] = "/v1/workflows"
 
-    async def put(self, definition: Definition) -> Thing:
+    async def put(self, definition: Definition, *, if_match: str | None = None) -> Thing:
         """Publish; the same as the newest version is answered with that version."""
-        published: Thing = await self._exchange.put(self._one(definition["name"]), definition)
+        path = self._one(definition["name"])
+        published: Thing = await self._exchange.put(path, definition, if_match=if_match)
         return published
 
     async def get(self, name: str, version: int | None = None) -> Thing:
@@ -57,8 +58,11 @@ class Workflows(Noun):
     async def draft(self, name: str) -> Thing:
         return await self._read(self._one(name, "draft"))
 
-    async def put_draft(self, name: str, draft: Mapping[str, Any]) -> Thing:
-        kept: Thing = await self._exchange.put(self._one(name, "draft"), draft)
+    async def put_draft(
+        self, name: str, draft: Mapping[str, Any], *, if_match: str | None = None
+    ) -> Thing:
+        path = self._one(name, "draft")
+        kept: Thing = await self._exchange.put(path, draft, if_match=if_match)
         return kept
 
     async def publish_draft(self, name: str) -> Thing:

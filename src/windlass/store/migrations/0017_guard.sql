@@ -41,17 +41,20 @@ BEGIN
 END
 $$;
 
--- Targets that were known by another spelling get their one name. What is not ASCII stays, and nothing calls it any more. Jobs
+-- Targets that were known by another spelling get their one name. Of several that mean one host the one that is written so, or
+-- else the first, is kept; it is disabled when any of them was. What is not ASCII stays, and nothing calls it any more. Jobs
 -- stay as they are: one that was accepted for another spelling is refused when it runs (strategies/http.py).
 CREATE FUNCTION windlass.target_renamed(target text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN target ~ '[^ -~]' THEN target ELSE coalesce(windlass.target_of('https://' || target), target) END
 $$;
 UPDATE windlass.target known SET is_enabled = false, disabled_at = other.disabled_at, disabled_reason = other.disabled_reason, changed_at = clock_timestamp()
 FROM windlass.target other
-WHERE known.host = windlass.target_renamed(other.host) AND other.host <> known.host AND NOT other.is_enabled AND known.is_enabled;
+WHERE windlass.target_renamed(known.host) = windlass.target_renamed(other.host) AND other.host <> known.host AND NOT other.is_enabled AND known.is_enabled;
 DELETE FROM windlass.target other
-WHERE other.host <> windlass.target_renamed(other.host)
-  AND EXISTS (SELECT FROM windlass.target known WHERE known.host = windlass.target_renamed(other.host));
+WHERE EXISTS (
+    SELECT FROM windlass.target kept
+    WHERE windlass.target_renamed(kept.host) = windlass.target_renamed(other.host)
+      AND (kept.host <> windlass.target_renamed(kept.host), kept.host) < (other.host <> windlass.target_renamed(other.host), other.host));
 UPDATE windlass.target SET host = windlass.target_renamed(host), changed_at = clock_timestamp()
 WHERE host <> windlass.target_renamed(host);
 DROP FUNCTION windlass.target_renamed(text);

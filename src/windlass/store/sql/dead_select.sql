@@ -1,5 +1,5 @@
 -- dead_select: ids of dead letters that match a filter, oldest first.
--- params: queue text, kind text, cause text, tag text, since timestamptz, until timestamptz (NULL: any), most int4,
+-- params: queue text, kind text, cause text, tag text, finished_after timestamptz, finished_before timestamptz (NULL: any), most int4,
 --         target text (NULL: any; engine/replay.py puts its condition in the place of {where})
 -- returns: id
 -- Index: job_history_dead; with a target job_history_dead_target, where all that it failed since an instant lies together.

@@ -4,9 +4,12 @@
 -- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
 -- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
 -- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into line.
--- A step of a paused execution is parked for that.
+-- A step of a paused execution is parked for that. Children that were not told yet of the end that is taken back wait for the
+-- next one: until then nobody tells them of it, nor those who come to wait for the job meanwhile (parent_end primary key).
 WITH gone AS (
     DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) AND ($2::text IS NULL OR h.state = $2) RETURNING h.*
+), untold AS (
+    DELETE FROM windlass.parent_end e USING gone WHERE e.parent_id = ANY (ARRAY[gone.id]) RETURNING e.parent_id
 ), noted_attempt AS (
     INSERT INTO windlass.attempt (job_id, attempt, node_id, claim_id, started_at, ended_at, outcome, error, due_at, detail)
     SELECT id, attempt, node_id, claim_id, started_at, finished_at, outcome, error, run_at, detail FROM gone WHERE outcome IS NOT NULL
@@ -23,7 +26,7 @@ WITH gone AS (
         parked_at, parked_for)
     SELECT
         id, clock_timestamp(), created_at, started_at, NULL, execution_id, attempt, max_attempts, attempt, timeout_ms, input_bytes,
-        priority, replays + 1, false, was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
+        priority, replays + 1, EXISTS (SELECT FROM untold WHERE untold.parent_id = gone.id), was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
         tags, depends_on, retry, error, input, target, step, item, is_foreseen, locks,
         CASE WHEN held.back_for IS NOT NULL THEN clock_timestamp() END, held.back_for
     FROM gone CROSS JOIN LATERAL (

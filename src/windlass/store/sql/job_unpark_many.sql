@@ -2,7 +2,9 @@
 -- params: target text[], count int4[], has_pass bool[]     returns: id, target, queue, priority, run_at
 -- The caller holds the targets' rows (target_lock_many): what it counted is still so. Who could not start anyway, as its
 -- queue or its execution is paused, gets no pass: it would keep the target from everybody else for as long.
--- Index: job_parked_queue, hopped through from one queue of the target to the next, and in each as many rows as go: a
+-- For the same reason a probe comes from a queue that has room by its own max_running, if there is one: in a full one it
+-- would begin after somebody else's jobs have ended.
+-- Index: job_held for counting what runs in a limited queue; job_parked_queue, hopped through from one queue of the target to the next, and in each as many rows as go: a
 -- million jobs of a paused queue cost one hop.
 WITH chosen AS MATERIALIZED (
     SELECT first.id, room.has_pass
@@ -21,13 +23,19 @@ WITH chosen AS MATERIALIZED (
         SELECT line.id FROM hop
         JOIN windlass.queue q ON q.name = hop.queue AND NOT q.is_paused AND q.max_running IS DISTINCT FROM 0
         CROSS JOIN LATERAL (
+            SELECT q.max_running IS NOT NULL
+                   AND EXISTS (SELECT FROM windlass.target t WHERE t.host = room.target AND t.breaker <> 'closed')
+                   AND q.max_running <= (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.node_id IS NOT NULL
+                                         AND r.callback_until IS NULL AND r.queue = q.name) AS is_last
+        ) turn
+        CROSS JOIN LATERAL (
             SELECT j.id, j.priority, j.run_at FROM windlass.job j
             WHERE j.target = room.target AND j.queue = q.name AND j.parked_at IS NOT NULL AND j.parked_for NOT IN ('paused', 'lock')
               AND (j.execution_id IS NULL OR NOT coalesce(windlass.execution_is_paused(j.execution_id), false))
             ORDER BY j.target, j.queue, j.priority DESC, j.run_at
             LIMIT room.count
         ) line
-        ORDER BY line.priority DESC, line.run_at
+        ORDER BY turn.is_last, line.priority DESC, line.run_at
         LIMIT room.count
     ) first
 ), picked AS MATERIALIZED (

@@ -2,7 +2,7 @@
 -- params: most int4     returns: forgotten, how many
 -- Index: signal_until.
 WITH old AS (
-    SELECT id FROM windlass.signal WHERE until < now() ORDER BY until LIMIT $1
+    SELECT id FROM windlass.signal WHERE until < now() ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM windlass.signal WHERE id = ANY (ARRAY(SELECT id FROM old)) RETURNING id
 )
