@@ -6,9 +6,9 @@ A test says what happens and when; nothing here runs by itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from windlass.engine.admission import Limits
@@ -22,7 +22,9 @@ from windlass.model.draft import Draft
 from windlass.model.outcome import Outcome, Succeeded
 from windlass.model.settle import settle
 from windlass.model.states import STATES
-from windlass.store.database import Database, Record
+from windlass.store.database import Database, Held, Record
+
+T = TypeVar("T")
 
 
 def noop(**fields: Any) -> Draft:
@@ -86,7 +88,20 @@ async def end(
     """Settle the attempts, all by one outcome: success unless told otherwise."""
     batch = [attempts] if isinstance(attempts, Attempt) else attempts
     how = outcome or Succeeded()
-    return await finish(database, node_id, [settle(attempt, how, 0.5) for attempt in batch])
+    settlements = [settle(attempt, how, 0.5) for attempt in batch]
+    return await patiently(lambda: finish(database, node_id, settlements))
+
+
+async def patiently(call: Callable[[], Awaitable[T]], seconds: float = 60.0) -> T:
+    """Call again for as long as somebody holds what it needs, as a node would. Where many want the
+    same row at once on a busy machine, one of them may wait for longer than PostgreSQL lets it.
+    """
+    async with asyncio.timeout(seconds):
+        while True:
+            try:
+                return await call()
+            except Held:
+                await asyncio.sleep(0.01)
 
 
 async def run_all(database: Database) -> None:

@@ -11,6 +11,7 @@ from tests.engine.hands import (
     end,
     lapse,
     noop,
+    patiently,
     register,
     row,
     several,
@@ -114,7 +115,7 @@ async def race(database: Database, url: str, rounds: int, outcomes: list[Outcome
 
         async def cancel_at_some_moment(job_id: UUID) -> Cancelled:
             await asyncio.sleep(chance.random() * min(2 * took, 0.1))
-            return await cancel(canceller, [job_id])
+            return await patiently(lambda: cancel(canceller, [job_id]))
 
         said: dict[UUID, Cancelled] = {}
         for _ in range(rounds):
@@ -160,7 +161,7 @@ async def test_a_cancelled_job_is_not_run_again_by_a_rescue(
 
             async def ask(job_id: UUID = job_id) -> Cancelled:
                 await asyncio.sleep(chance.random() * 0.006)
-                return await cancel(left, [job_id])
+                return await patiently(lambda: cancel(left, [job_id]))
 
             done, _ = await asyncio.gather(ask(), rescue(right))
             await rescue(right)

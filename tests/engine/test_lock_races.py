@@ -8,7 +8,18 @@ import random
 from collections.abc import Awaitable, Callable
 from uuid import UUID, uuid4
 
-from tests.engine.hands import end, noop, register, run_all, several, sql, submit, take, value
+from tests.engine.hands import (
+    end,
+    noop,
+    patiently,
+    register,
+    run_all,
+    several,
+    sql,
+    submit,
+    take,
+    value,
+)
 from tests.engine.locking import WRONG, asks, nothing_left
 from windlass.engine.cancel import cancel
 from windlass.engine.lock_acquire import Held, LockCall, acquire, give_back, give_up
@@ -56,7 +67,8 @@ class Crowd:
 
     async def cancel(self) -> None:
         if self.made:
-            await cancel(self.database, self.chance.choices(self.made, k=2))
+            few = self.chance.choices(self.made, k=2)
+            await patiently(lambda: cancel(self.database, few))
 
     async def call(self) -> None:
         name = self.chance.choice(sorted(CAPACITY))
@@ -102,10 +114,11 @@ async def test_whatever_happens_at_once_no_place_is_given_twice_and_nobody_is_fo
         crowds = [
             Crowd(one, node_id, random.Random(seed + n)) for n, one in enumerate(databases * 2)
         ]
-        watching = asyncio.create_task(watch())
-        await asyncio.gather(*(crowd.live() for crowd in crowds))
-        done.set()
-        assert await watching > 0
+        async with asyncio.TaskGroup() as group:  # if one fails, none of the others lives on
+            watching = group.create_task(watch())
+            await asyncio.gather(*(group.create_task(crowd.live()) for crowd in crowds))
+            done.set()
+        assert watching.result() > 0
         for crowd in crowds:
             while crowd.holds:
                 await crowd.give_back()
