@@ -189,6 +189,19 @@ async def test_who_asks_before_the_body_and_is_refused_is_not_heard_any_more(
         assert statuses(await known.all()) == [201, 200]
 
 
+async def test_old_callers_are_not_told_to_go_on_and_spaces_are_no_length(
+    serve_with: Serve,
+) -> None:
+    api = await serve_with(Settings())
+    body = b'{"kind": "noop"}'
+    key = f"Authorization: Bearer {api.key}\r\n".encode()
+    length = f"Content-Length: {len(body)}".encode()
+    old = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0") + key + b"Expect: 100-continue\r\n" + length
+    assert statuses(await exchange(api.url, old + b"\r\n\r\n" + body)) == [201]
+    spaced = HEAD + key + CLOSED + length + b" \r\n\r\n" + body
+    assert statuses(await exchange(api.url, spaced)) == [201]
+
+
 async def test_header_lines_after_the_body_are_refused(serve_with: Serve) -> None:
     api = await serve_with(Settings())
     body = b"11\r\n" + b'{"kind": "noop" }' + b"\r\n"

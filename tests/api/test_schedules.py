@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -287,6 +288,24 @@ async def test_a_rule_is_tried_out_without_a_schedule(api: Served) -> None:
     assert "/m" in await problems(api, {"cron": "@daily", "m": 1}, path)
     assert "" in await problems(api, {}, path)
     assert "/n" in await problems(api, {"cron": "@daily", "n": 100_000}, path)
+
+
+async def test_a_trigger_that_was_refused_takes_no_key(api: Served) -> None:
+    await api.post(PATH, nightly(), 201)
+    key = {"Idempotency-Key": "pay-day"}
+    user = await asyncpg.connect(api.parts.database.url)
+    try:
+        async with user.transaction():
+            await user.execute("SELECT FROM windlass.schedule FOR UPDATE")
+            told = await api.post(f"{PATH}/nightly/trigger", None, 503, headers=key)
+            assert told["code"] == "unavailable"
+    finally:
+        await user.close()
+    fire = f"{api.url}{PATH}/nightly/trigger"
+    answers = await asyncio.gather(*(api.client.post(fire, headers=key) for _ in range(4)))
+    assert sorted(answer.status for answer in answers) == [200, 200, 200, 201]
+    assert len({(await answer.json())["job_id"] for answer in answers}) == 1
+    assert len((await api.get(f"{PATH}/nightly/firings"))["data"]) == 1
 
 
 async def test_a_trigger_fires_now_and_a_repetition_does_not_fire_again(api: Served) -> None:

@@ -117,6 +117,24 @@ async def test_of_two_bodies_under_one_key_at_once_one_wins(database_url: str) -
     assert len(refused) == 32, "all of the two bodies that lost"
 
 
+async def test_two_bodies_that_a_unique_key_leads_to_one_job_are_two_all_the_same(
+    database: Database, database_url: str
+) -> None:
+    """What one of them asks for is not what the other does, and its caller must hear of that."""
+    await submit_one(database, key="order-42")
+    bodies = [
+        (noop(key="order-42", input="{}"), mark(body=b"a")),
+        (noop(key="order-42", input='{"o":2}'), mark(body=b"b")),
+    ]
+    answers = await submit_at_once(database_url, 40, *bodies)
+    assert len(ids_in(answers)) == 1
+    kinds = {(n % 2, type(answer)) for n, answer in enumerate(answers)}
+    assert kinds in (
+        {(0, Accepted), (1, IdempotencyMismatch)},
+        {(0, IdempotencyMismatch), (1, Accepted)},
+    )
+
+
 async def test_a_repeat_never_names_a_job_that_does_not_exist(
     database: Database, database_url: str
 ) -> None:

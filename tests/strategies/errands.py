@@ -62,6 +62,15 @@ def leave(code: int) -> None:
     sys.exit(code)
 
 
+class GaveUp(BaseException):
+    """As some libraries have their timeouts."""
+
+
+@app.task(isolate="process")
+def give_up(message: str) -> None:
+    raise GaveUp(message)
+
+
 @app.task(isolate="process")
 def vanish(code: int) -> None:
     os._exit(code)

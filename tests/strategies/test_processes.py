@@ -75,6 +75,14 @@ async def test_sys_exit_ends_the_task_not_the_process(processes: Processes) -> N
     assert await call(processes, "pid") == pid
 
 
+async def test_whatever_a_task_raises_is_a_failure_and_no_crash(processes: Processes) -> None:
+    pid = await call(processes, "pid")
+    outcome = await call(processes, "give_up", "too late")
+    assert isinstance(outcome, Failed)
+    assert outcome.message == "the task raised GaveUp: too late"
+    assert await call(processes, "pid") == pid
+
+
 @pytest.mark.parametrize(("name", "args", "code"), [("vanish", [7], "7"), ("segfault", [], "-11")])
 async def test_the_death_of_a_process_is_told_and_the_next_task_gets_another(
     processes: Processes, name: str, args: list[int], code: str

@@ -52,8 +52,8 @@ async def read_pieces(
 
 
 def _check_declared(caller: Caller, bytes_max: int) -> None:
-    declared = caller.headers.get(b"content-length")
-    if declared is not None and (not declared.isdigit() or int(declared[:20]) > bytes_max):
+    declared = caller.headers.get(b"content-length", b"0").strip()
+    if not declared.isdigit() or int(declared[:20]) > bytes_max:
         raise BodyTooLarge(bytes_max)
 
 

@@ -317,6 +317,8 @@ class Connection(HttpToolsProtocol):
     def _judge(self) -> WindlassError | None:
         """What is wrong with a head that is complete. None: nothing."""
         version = self.parser.get_http_version()
+        if version == "1.0":
+            self.expect_100_continue = False  # it does not know that answer (RFC 9110, 10.1.1)
         if version not in ("1.1", "1.0"):
             return BadRequest("HTTP/0.9 is not spoken") if version == "0.9" else VersionRefused()
         if len(self.url) > URL_BYTES_MAX:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID
 
 from litestar.types import ASGIApp
 
 from windlass.api import body as bodies
 from windlass.api import schemas
-from windlass.api.caller import caller_of
 from windlass.api.fields import read_fields
-from windlass.api.idempotency import REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
 from windlass.api.query import INSTANT_SCHEMA
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
-from windlass.api.schedule_ref import ITS_REF, KEY, ONE, TAG, fire_rules, ref_of
+from windlass.api.schedule_ref import ITS_REF, ONE, TAG, fire_rules, ref_of
 from windlass.api.schedule_view import firing_view
 from windlass.engine.backfill import BackfillTooLarge, backfill, count_backfill
 from windlass.engine.ledger import list_firings
-from windlass.engine.once import record, take
 from windlass.engine.schedule import Firing
 from windlass.engine.schedules import read_schedule
 from windlass.engine.trigger import trigger
@@ -29,7 +25,6 @@ from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.model.fire_decision import MADE
 from windlass.model.submission import read_instant
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -42,17 +37,10 @@ class Asked:
     async def trigger(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         schedule = await read_schedule(self._database, ref_of(request))
         await bodies.read_nothing(request)
-        mark = idempotency_of(caller_of(request.scope), "POST", request.scope["path"], b"")
-        if mark is not None and (known := await take(self._database, mark)) is not None:
-            kept = await self._firing(known)
-            return json_reply(firing_view(kept), 200, REPLAYED)
         firing, fired = await trigger(self._database, schedule.id, rules=self._rules)
         self._parts.follower.fired(fired)
-        told = _told(firing)
-        if mark is not None:
-            await record(self._database, mark, told)
         # As the ledger has it, which knows better when it was.
-        kept = await self._firing(told)
+        kept = await self._kept(firing)
         view = firing_view(kept)
         return created_reply(view, _where(view)) if kept.state in MADE else json_reply(view)
 
@@ -88,18 +76,12 @@ class Asked:
             self._parts.follower.fired(part)
         return json_reply(answer | {"fired": done.fired, "skipped": done.skipped})
 
-    async def _firing(self, known: list[UUID]) -> Firing:
-        """The one that a key was answered with."""
-        instant = _EPOCH + timedelta(microseconds=known[1].int)
-        rows = await list_firings(self._database, known[0], 1, instant + _MICROSECOND)
-        if not rows or rows[0].instant != instant:
-            raise NotFound("firing", instant.isoformat())
+    async def _kept(self, firing: Firing) -> Firing:
+        just_after = firing.instant + _MICROSECOND
+        rows = await list_firings(self._database, firing.schedule_id, 1, just_after)
+        if not rows or rows[0].instant != firing.instant:
+            raise NotFound("firing", firing.instant.isoformat())
         return rows[0]
-
-
-def _told(firing: Firing) -> list[UUID]:
-    """What is remembered of it under a key: its schedule and its instant."""
-    return [firing.schedule_id, UUID(int=(firing.instant - _EPOCH) // _MICROSECOND)]
 
 
 def _where(firing: dict[str, Any]) -> str:
@@ -141,7 +123,7 @@ def routes(parts: ApiParts) -> list[Route]:
             "Its next instant stays as it is.",
             tag=TAG,
             path_schemas=ITS_REF,
-            headers=KEY,
+            matters_twice=True,
             answers={
                 201: Answer(description="What was made", schema=firing, headers=LOCATION),
                 200: Answer(

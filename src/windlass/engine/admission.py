@@ -225,12 +225,13 @@ def _answer_known(requests: list[Request], records: dict[tuple[str, str], Record
     for request in requests:
         mark = request.idempotency
         record = records.get((mark.owner, mark.key)) if mark is not None else None
-        if mark is None or record is None or list(record["job_ids"]) == request.job_ids:
+        if mark is None or record is None:
             continue
-        if record["body_hash"] == mark.body_hash:
-            request.answer = Accepted(job_ids=list(record["job_ids"]), is_replayed=True)
-        else:
+        if record["body_hash"] != mark.body_hash:
+            # Even if both lead to the same job, by a unique key: its input is the other's.
             request.answer = IdempotencyMismatch(mark.key)
+        elif list(record["job_ids"]) != request.job_ids:
+            request.answer = Accepted(job_ids=list(record["job_ids"]), is_replayed=True)
 
 
 def _use_holders(requests: list[Request], records: list[Record]) -> None:

@@ -38,21 +38,42 @@ class Gather(Generic[Item, Answer]):
         if len(self._runners) < self._in_flight_max:
             runner = supervisor().spawn(self._run(), name="gather")
             self._runners.add(runner)
-            runner.add_done_callback(self._runners.discard)
+            runner.add_done_callback(self._runners.discard)  # of one that was never begun, too
         return await future
 
     async def _run(self) -> None:
-        while self._waiting:
-            batch = self._waiting[: self._batch_max]
-            del self._waiting[: self._batch_max]
-            try:
-                answers = await self._perform([item for item, _ in batch])
-            except Exception as trouble:  # every caller must hear of it
-                answers = [trouble] * len(batch)
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if future.done():
-                    continue  # the caller went away; its job stands all the same
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
+        try:
+            while self._waiting:
+                batch = self._waiting[: self._batch_max]
+                del self._waiting[: self._batch_max]
+                self._answer(batch, await self._performed(batch))
+        finally:
+            # At once: whoever is woken by the last answer may put the next item before the loop
+            # calls what waits for the end of this task, and must not count on it.
+            runner = asyncio.current_task()
+            assert runner is not None, "it is a task"
+            self._runners.discard(runner)
+
+    async def _performed(
+        self, batch: list[tuple[Item, asyncio.Future[Answer]]]
+    ) -> list[Answer | Exception]:
+        try:
+            answers = await self._perform([item for item, _ in batch])
+        except Exception as trouble:  # every caller must hear of it
+            return [trouble] * len(batch)
+        if len(answers) != len(batch):
+            return [RuntimeError(f"{len(answers)} answers to {len(batch)} requests")] * len(batch)
+        return answers
+
+    def _answer(
+        self,
+        batch: list[tuple[Item, asyncio.Future[Answer]]],
+        answers: list[Answer | Exception],
+    ) -> None:
+        for (_, future), answer in zip(batch, answers, strict=True):
+            if future.done():
+                continue  # the caller went away; its job stands all the same
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

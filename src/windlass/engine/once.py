@@ -1,11 +1,11 @@
 """Idempotency keys of requests that make no jobs: what such a key was answered with.
 
 Two orders, and each caller chooses what it can live with. `recall`, do it, `record`: a crash in
-between leaves no trace of the key, so what is done must tell by itself that it is there. `take`, do
-it, `record`: a crash in between leaves a key without an answer, and the same request is refused.
+between leaves no trace of the key, so what is done must tell by itself that it is there.
 
 Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
-when it was refused. Whoever repeats a request that is still under way waits for its answer.
+when it was refused. A crash in between leaves a key without an answer, and the same request is
+refused then. Whoever repeats a request that is still under way waits for its answer.
 """
 
 from __future__ import annotations
@@ -45,14 +45,6 @@ async def recall(database: Database, mark: Idempotency) -> list[UUID] | None:
     if not rows[0]["job_ids"]:
         raise AnswerUnknown(mark.key)
     return list(rows[0]["job_ids"])
-
-
-async def take(database: Database, mark: Idempotency) -> list[UUID] | None:
-    """As `recall`; a key that is new is taken, and the caller must `record` its answer."""
-    columns = [mark.owner], [mark.key], [mark.body_hash], [""]
-    if await database.run("idempotency_take_many", *columns):
-        return None
-    return await recall(database, mark)
 
 
 async def record(database: Database, mark: Idempotency, answer: Sequence[UUID]) -> None:

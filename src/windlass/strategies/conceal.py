@@ -21,6 +21,7 @@ from urllib.parse import quote, quote_plus, unquote
 REDACTED: Final = "[redacted]"
 # Shorter ones are found in texts where they are not meant, and are guessed at once.
 CONCEALED_CHARS_MIN: Final = 4
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 _SCHEME: Final = re.compile(r"(?:Bearer|Basic) ", re.IGNORECASE)
 _SIGNATURES: Final = re.compile(r"v1a?,(\S+)")
 _ESCAPE: Final = re.compile(
@@ -52,8 +53,19 @@ def concealed_bytes(body: bytes, told: Collection[str]) -> bytes:
 def _shows_decoded(text: str, told: Collection[str]) -> bool:
     if "\\" not in text and "%" not in text and "&#" not in text:
         return False
-    decoded = _ESCAPE.sub(_character, unquote(text)).replace("\\", "")
-    return any(one in decoded for value in told for one in _secrets(value))
+    decoded = _ESCAPE.sub(_character, unquote(text))
+    bare = decoded.replace("\\", "")  # of what stands before a quote or a slash
+    return any(
+        one in decoded or one in bare or _without_backslash(one) in bare
+        for value in told
+        for one in _secrets(value)
+    )
+
+
+def _without_backslash(secret: str) -> str:
+    """Or the secret itself, if too little were left to be told from other text."""
+    left = secret.replace("\\", "")
+    return left if len(left) >= CONCEALED_CHARS_MIN else secret
 
 
 def _character(found: re.Match[str]) -> str:
@@ -106,11 +118,13 @@ def _ways(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """What is the same in Base64 wherever in a longer text it begins."""
+    """The whole of it, and what is the same wherever in a longer text it begins."""
+    whole = base64.b64encode(raw).decode()
+    yield whole
+    yield whole.translate(_URL_SAFE)
     for before in range(3):
         text = base64.b64encode(b"\0" * before + raw).decode()
         first = -(-before * 8 // 6)
         last = (before + len(raw)) * 8 // 6
-        if last - first >= 2 * CONCEALED_CHARS_MIN:
-            yield text[first:last]
-            yield text[first:last].translate(str.maketrans("+/", "-_"))
+        yield text[first:last]
+        yield text[first:last].translate(_URL_SAFE)

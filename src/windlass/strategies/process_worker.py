@@ -73,8 +73,8 @@ def _perform(
         if isinstance(answer, Coroutine):
             return asyncio.run(perform_begun(task, running, answer))
         return answer
-    except (SystemExit, KeyboardInterrupt) as raised:
-        # As in a thread: it ends the task, not the process.
+    except BaseException as raised:
+        # As in a thread: whatever it is, it ends the task and not the process.
         return failed(RuntimeError(f"the task raised {type(raised).__name__}: {raised}"))
     finally:
         running.end()
