@@ -197,8 +197,8 @@ assert POLL_BUSY_SECONDS < POLL_IDLE_SECONDS <= POLL_HINTED_SECONDS
 # A peek is followed by a rest of at least this many times its own duration.
 PEEK_REST_FACTOR = 20
 
-# Whoever asks something of a job, an execution or a lock by its name waits so long for one that
-# somebody holds, and is told to come again.
+# Whoever asks something of a job, an execution, a queue or anything else by its name, or changes
+# it, waits so long for one that somebody holds, and is told to come again.
 ASKED_LOCK_SECONDS = 2.0
 
 # Deadlines of calls to the parts around us.

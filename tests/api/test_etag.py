@@ -6,16 +6,20 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import asyncpg
 import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
 from tests.engine.flow import noop
 from windlass import ids
+from windlass.clock import monotonic
 from windlass.config import Settings
+from windlass.limits import ASKED_LOCK_SECONDS, DATABASE_CALL_SECONDS
 from windlass.testing.servers import PrivateServers
 
 WRITERS: Final = 20
@@ -352,6 +356,91 @@ async def test_a_node_is_resized_by_one_of_those_who_saw_the_same_size(
         body = {"workers": 7, "dry_run": is_dry}
         assert (await say(api, "PATCH", path, body, If_Match=tag)).status == 412
     assert (await say(api, "PATCH", path, {"workers": 7}, If_Match=now.etag or "")).status == 202
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """What a user's transaction holds of a thing, and what else can be asked of it."""
+
+    rows: tuple[str, ...]  # table and column of its name
+    verbs: tuple[str, ...] = ()  # POSTs behind its path
+    can_be_deleted: bool = False
+
+
+_WORKFLOW: Final = ("workflow.name",)
+HOLDS: Final = {
+    "queue": Hold(rows=("queue.name",), verbs=("pause", "resume")),
+    "target": Hold(rows=("target.host",), verbs=("disable", "enable", "reset")),
+    "lock": Hold(rows=("lock.name",)),
+    "secret": Hold(rows=("secret.name",), can_be_deleted=True),
+    "secret's hosts": Hold(rows=("secret_binding.name",)),
+    "schedule": Hold(rows=("schedule.name",), verbs=("pause",), can_be_deleted=True),
+    "schedule's fields": Hold(rows=("schedule.name",)),
+    "workflow": Hold(rows=_WORKFLOW, can_be_deleted=True),
+    "draft": Hold(rows=_WORKFLOW, verbs=("publish", "discard")),
+}
+# Far from the half minute that a statement may take, and slack for a busy machine.
+ANSWER_SECONDS: Final = ASKED_LOCK_SECONDS + 8.0
+assert ANSWER_SECONDS < DATABASE_CALL_SECONDS / 2
+
+
+@asynccontextmanager
+async def users(api: Served, hold: Hold, path: str) -> AsyncIterator[None]:
+    """A user's transaction that holds the thing of this path."""
+    name = path.split("/")[3]
+    connection = await asyncpg.connect(api.database.url)
+    try:
+        async with connection.transaction():
+            for row in hold.rows:
+                table, column = row.split(".")
+                held = f"SELECT {column} FROM windlass.{table} WHERE {column} = $1 FOR UPDATE"
+                assert await connection.fetch(held, name), row
+            yield
+    finally:
+        await connection.close(timeout=5)
+
+
+async def refused_soon(api: Served, method: str, path: str, json: Any, **headers: str) -> None:
+    begun = monotonic()
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with api.client.request(method, api.url + path, json=json, headers=sent) as answer:
+        text = await answer.text()
+        took = monotonic() - begun
+        assert answer.status == 503, f"{method} {path} after {took:.1f} s: {text}"
+        assert int(answer.headers["Retry-After"]) >= 1
+    assert took < ANSWER_SECONDS, f"{method} {path}"
+
+
+@pytest.mark.parametrize("name", THINGS)
+async def test_who_changes_what_somebody_holds_is_told_to_come_again_after_seconds(
+    keyed: Served, name: str
+) -> None:
+    thing, hold = THINGS[name].fresh(), HOLDS[name]
+    tag = (await make(keyed, thing)).etag or ""
+    async with users(keyed, hold, thing.path):
+        calls = [
+            refused_soon(keyed, thing.method, thing.path, thing.body(1), If_Match=tag),
+            refused_soon(keyed, thing.method, thing.path, thing.body(1)),
+            *(refused_soon(keyed, "POST", f"{thing.path}/{verb}", {}) for verb in hold.verbs),
+        ]
+        if hold.can_be_deleted:
+            calls.append(refused_soon(keyed, "DELETE", thing.path, None))
+        for call in calls:
+            await call
+        assert (await say(keyed, "GET", thing.path)).etag == tag, "nothing was changed"
+    changed = await say(keyed, thing.method, thing.path, thing.body(1), If_Match=tag)
+    assert changed.status < 300
+
+
+async def test_who_resizes_a_node_that_somebody_holds_is_told_to_come_again_after_seconds(
+    api: Served, node: ActingNode
+) -> None:
+    path = f"/v1/nodes/{ids.show('node', node.node_id)}"
+    tag = (await say(api, "GET", path)).etag or ""
+    async with api.database.side() as holder, holder.transaction():
+        await holder.execute("SELECT FROM windlass.node FOR UPDATE")
+        await refused_soon(api, "PATCH", path, {"workers": 7}, If_Match=tag)
+    assert (await say(api, "PATCH", path, {"workers": 7}, If_Match=tag)).status == 202
 
 
 _APPLY: Final = ("pending", "applying", "{}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from windlass.limits import BODY_BYTES_MAX
 
 BATCH = "/v1/jobs/batch"
 LARGE = "a" * 600_000
+READER = "windlass.api.batch_worker"
 
 
 def large(**more: Any) -> list[dict[str, Any]]:
@@ -71,6 +73,18 @@ async def test_a_large_batch_in_pieces_without_a_length_is_taken(api: Served) ->
     headers = {"Content-Type": "application/json"}
     made = await api.post(BATCH, status=201, data=pieces(), headers=headers)
     assert len(made["ids"]) == 8
+
+
+async def test_who_reads_large_bodies_is_not_given_what_the_node_keeps_secret(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WINDLASS_SECRET_KEY", "WINDLASS_DATABASE_URL", "SHOP_TOKEN"):
+        monkeypatch.setenv(name, "canary-in-the-environment")
+    before = set(psutil.Process().children())
+    await post(api, BATCH, {"jobs": large()}, 201)
+    [reader] = [one for one in set(psutil.Process().children()) - before if READER in one.cmdline()]
+    assert reader.environ()["PATH"] == os.environ["PATH"]
+    assert "canary-in-the-environment" not in reader.environ().values()
 
 
 async def test_what_is_wrong_in_a_large_batch_is_told_by_its_place(api: Served) -> None:

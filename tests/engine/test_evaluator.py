@@ -19,6 +19,10 @@ from windlass.engine import evaluator
 from windlass.engine.evaluator import Evaluator
 from windlass.limits import EVALUATOR_NICENESS
 
+CANARY = "canary-in-the-environment"
+# The node's own, and what programs beside it may have there.
+SECRET = ("WINDLASS_SECRET_KEY", "WINDLASS_DATABASE_URL", "PGPASSWORD", "TOKEN", "PYTHON_TOKEN")
+
 
 @pytest.fixture
 async def own(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Evaluator]:
@@ -42,6 +46,20 @@ async def test_another_process_answers_and_stands_back(own: Evaluator) -> None:
     # A Ctrl-C goes to the node's group; and where sessions share the processor, its stands back.
     assert os.getpgid(process.pid) != os.getpgid(0)
     assert _niceness_of_session(process.pid) in (None, EVALUATOR_NICENESS)
+
+
+async def test_the_process_is_not_given_what_the_node_keeps_secret(
+    own: Evaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SECRET:
+        monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("LC_CTYPE", "C.UTF-8")
+    await own.ask(QUESTION)
+    assert own.pid is not None
+    given = psutil.Process(own.pid).environ()  # what /proc says of it
+    assert given["PATH"] == os.environ["PATH"]
+    assert given["LC_CTYPE"] == "C.UTF-8"
+    assert CANARY not in given.values()
 
 
 @pytest.mark.parametrize("is_in_the_middle", [True, False])

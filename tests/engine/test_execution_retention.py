@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from tests.engine.executions import job, put, read
 from tests.engine.flow import FAILS, Flow, noop
 from tests.engine.hands import counted, end, register, sql, state, submit, take, true_counts, value
 from tests.engine.hands import noop as draft
+from tests.engine.scheduling import put as put_schedule
 from windlass import ids
 from windlass.engine import partitions
 from windlass.engine import retain as retaining
@@ -65,6 +67,49 @@ async def test_many_go_in_bounded_batches(
     assert (await retain(database, 7)).forgotten_executions == 5
     assert await value(database, "SELECT count(*) FROM windlass.execution") == 1
     assert (await read(database, kept))["id"] == kept
+
+
+# What belongs to an execution, or to a schedule, and is forgotten: by table, how it is made.
+BELONGINGS = {
+    "execution_signal": """(id, execution_id, name)
+        SELECT gen_random_uuid(), unnest($1::uuid[]), 'n'""",
+    "approval": """(id, job_id, execution_id, step, title)
+        SELECT gen_random_uuid(), gen_random_uuid(), unnest($1::uuid[]), 's', 't'""",
+    "fan": """(execution_id, step, job_id, total)
+        SELECT unnest($1::uuid[]), 's', gen_random_uuid(), 1""",
+    "execution_tree": "(root_id, slot, born) SELECT unnest($1::uuid[]), 0, 1",
+    "idempotency": """(owner, key, body_hash, job_ids, created_at)
+        SELECT 'o', unnest($1::uuid[])::text, '', '{}', now() - interval '30 days'""",
+    "schedule_former": """(schedule_id, until, since, rule)
+        SELECT id, now() - n * interval '30 days', now() - interval '1 year', '{}'
+        FROM windlass.schedule, generate_series(1, cardinality($1::uuid[])) n""",
+}
+# Far from the half minute that a statement may wait.
+FORGET_SECONDS = 10.0
+
+
+@pytest.mark.parametrize("table", BELONGINGS)
+async def test_a_row_that_somebody_holds_keeps_no_other_from_being_forgotten(
+    database: Database, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retaining, "EXECUTIONS_BATCH", 2)
+    await put_schedule(database, "s")
+    made = [await put(database, [job("succeeded")]) for _ in range(5)]
+    await refresh(database, made)
+    for execution_id in made:
+        await sql(database, AGED, execution_id, 30)
+    await sql(database, f"INSERT INTO windlass.{table} {BELONGINGS[table]}", made)
+    left = f"SELECT count(*) FROM windlass.{table}"
+    async with database.side() as holder, holder.transaction():
+        [_] = await holder.fetch(f"SELECT 1 FROM windlass.{table} LIMIT 1 FOR UPDATE")
+        async with asyncio.timeout(FORGET_SECONDS):
+            done = await retain(database, 7)
+        assert (done.troubles, await value(database, left)) == ([], 1)
+        of_executions = table not in ("idempotency", "schedule_former")
+        assert done.forgotten_executions == 5 - of_executions
+    await retain(database, 7)
+    assert await value(database, left) == 0
+    assert await value(database, "SELECT count(*) FROM windlass.execution") == 0
 
 
 ORDER = [

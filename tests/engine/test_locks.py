@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
+
+import pytest
 
 from tests.engine.hands import (
     end,
@@ -39,7 +42,12 @@ from windlass.engine.lock_look import look
 from windlass.engine.lock_strays import forget_locks, mend_locks
 from windlass.engine.replay import promote, replay
 from windlass.engine.rescue import expire, recover, rescue
-from windlass.limits import LOCK_LINE_MAX, LOCK_PATIENCE_SECONDS
+from windlass.limits import (
+    LOCK_LINE_MAX,
+    LOCK_PATIENCE_SECONDS,
+    LOCKS_LATE_MAX,
+    SIFT_WAITS_MAX,
+)
 from windlass.model.draft import Draft
 from windlass.model.outcome import Failed
 from windlass.store.database import Database
@@ -229,6 +237,32 @@ async def test_a_lock_that_somebody_holds_keeps_neither_another_nor_the_rescue_w
         assert await holders(database, "a") == []
     await look(database)
     assert await holders(database, "a") == [held]
+
+
+@pytest.mark.parametrize(
+    ("held", "at_once"), [(SIFT_WAITS_MAX + 1, LOCKS_LATE_MAX), (9, 4)], ids=["waits", "late"]
+)
+async def test_a_late_lock_behind_many_that_are_held_has_its_look(
+    database: Database, monkeypatch: pytest.MonkeyPatch, held: int, at_once: int
+) -> None:
+    """Whether more are held than a round waits for, or more are late than a round takes."""
+    monkeypatch.setattr("windlass.engine.lock_look.LOCKS_LATE_MAX", at_once)
+    for number in range(held):
+        await submit_locking(database, (f"held {number:02}", 1), delay_seconds=3600)
+    last = await submit_locking(database, ("last", 1), delay_seconds=3600)
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
+    await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
+    await sql(database, "UPDATE windlass.lock_wait SET look_at = now() WHERE lock = 'last'")
+    async with database.side() as holder, holder.transaction():
+        await holder.execute("SELECT FROM windlass.lock WHERE name LIKE 'held %' FOR UPDATE")
+        for _ in range(math.ceil((held + 1) / min(at_once, SIFT_WAITS_MAX))):
+            passed = await look(database)
+            assert passed.look_seconds is not None, "somebody has to look again"
+        assert await holders(database, "last") == [last]
+    while waiting := await value(database, "SELECT count(*) FROM windlass.lock_wait"):
+        await look(database)
+        assert await value(database, "SELECT count(*) FROM windlass.lock_wait") < waiting
+    assert await value(database, "SELECT count(*) FROM windlass.lock_hold") == held + 1
 
 
 async def test_a_job_that_is_due_later_holds_nothing_until_then(database: Database) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from windlass import ids
@@ -57,6 +58,29 @@ async def test_signals_that_nobody_waits_for_are_forgotten_with_their_targets(
     await duty(database, "forget signals")()
     assert await count(database, "signal") == 1
     assert await count(database, "signal_target") == 1
+
+
+async def test_a_signal_that_somebody_holds_keeps_no_other_from_being_forgotten(
+    database: Database,
+) -> None:
+    async with database.side() as holder:
+        for _ in range(3):
+            await holder.execute(
+                """WITH made AS (INSERT INTO windlass.signal (id, name, until)
+                       VALUES (gen_random_uuid(), 'ping', now() - interval '1 hour') RETURNING id)
+                   INSERT INTO windlass.signal_target (node_id, signal_id)
+                   SELECT gen_random_uuid(), id FROM made"""
+            )
+        async with holder.transaction():
+            await holder.execute("SELECT FROM windlass.signal_target LIMIT 1 FOR UPDATE")
+            async with asyncio.timeout(10):  # a statement may wait for half a minute
+                await duty(database, "forget signals")()
+            assert (await count(database, "signal"), await count(database, "signal_target")) == (
+                1,
+                1,
+            )
+    await duty(database, "forget signals")()
+    assert (await count(database, "signal"), await count(database, "signal_target")) == (0, 0)
 
 
 async def test_there_is_a_sweep_only_where_there_is_redis(database: Database) -> None:

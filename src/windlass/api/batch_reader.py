@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import Mapping
 from typing import Final
@@ -18,6 +17,7 @@ import msgspec
 from windlass.api.batch_worker import DRAFTS, END, LENGTH, MALFORMED, Question
 from windlass.api.room import BodiesFull
 from windlass.api.spool import Spool
+from windlass.engine.environment import plain_environment
 from windlass.errors import FieldProblem, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import (
     BATCH_READ_SECONDS,
@@ -106,8 +106,7 @@ class BatchReaders:
             "windlass.api.batch_worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            # What it lets go goes back to the system (mallopt(3)).
-            env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
+            env=plain_environment(),
             start_new_session=True,  # a Ctrl-C at the node's terminal is the node's to handle
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final, Literal
 
+import msgspec
+
 from windlass import ids
 from windlass.engine.rules import rule_of
 from windlass.engine.schedule import Firing, Schedule
@@ -88,8 +90,8 @@ def times_view(rule: Rule, after: datetime, most: int) -> dict[str, Any]:
     }
 
 
-def _object(text: str | None) -> Any:
-    return None if text is None else strict_json.parse(text.encode())
+def _object(text: str | None) -> msgspec.Raw | None:
+    return None if text is None else msgspec.Raw(text.encode())
 
 
 def _id(noun: str, value: Any) -> str | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+import structlog
 import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
 
@@ -23,6 +24,9 @@ from windlass.api.problem import problem_reply
 from windlass.api.reply import json_reply
 from windlass.errors import WindlassError
 from windlass.limits import KEEP_ALIVE_SECONDS
+from windlass.supervise import describe
+
+log = structlog.get_logger()
 
 _LIVE: Final = "/health/live"
 
@@ -100,7 +104,12 @@ class Serving:
         self.task = asyncio.create_task(self.server.serve(sockets=[taken]), name="api")
 
     async def stop(self) -> None:
+        """However it ended: who stops a node has more to close."""
         self.server.should_exit = True
         self.server.force_exit = True
-        with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+        try:
             await asyncio.wait_for(self.task, 5)
+        except (asyncio.CancelledError, TimeoutError):
+            pass
+        except Exception as trouble:
+            log.warning("api_failed", reason=describe(trouble))

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from threading import Lock, Thread
 import structlog
 
 from windlass.clock import monotonic
+from windlass.engine.environment import plain_environment
 from windlass.engine.evaluator_worker import LENGTH
 from windlass.limits import EVALUATION_SECONDS, EVALUATOR_IDLE_SECONDS, EVALUATOR_REST_SECONDS
 from windlass.model.evaluation import answer
@@ -108,8 +108,7 @@ class _Process:
                     [sys.executable, "-m", "windlass.engine.evaluator_worker"],
                     stdin=its.fileno(),
                     stdout=subprocess.DEVNULL,  # what anything says goes to the node's log
-                    # What it lets go goes back to the system (mallopt(3)).
-                    env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
+                    env=plain_environment(),
                     start_new_session=True,  # a Ctrl-C at the node's terminal is the node's
                 )
             except OSError:

@@ -17,6 +17,7 @@ from windlass.engine.explain_awaited import awaited_by
 from windlass.engine.lock_why import lock_reasons
 from windlass.engine.read_jobs import read_job
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
+from windlass.model.strict_json import read_stored
 from windlass.store.database import Database, Record
 from windlass.strategies.checks import INPUT_CHECKS
 
@@ -120,7 +121,7 @@ def _ended(job: Record) -> Why:
     gates = [Gate(gate="ended", reason=reason, since=job["finished_at"])]
     if job["state"] == "dead" and job["error"]:
         # What went wrong at last often says what to do.
-        error = json.loads(job["error"])
+        error = read_stored(job["error"])
         said = str(error.get("message", "") if isinstance(error, dict) else "")[:_MESSAGE_CHARS_MAX]
         gates += [Gate(gate="error", reason=said)] if said else []
     return Why(state=job["state"], summary=reason, gates=gates, estimated_start=None)
@@ -188,7 +189,7 @@ def _time(facts: Record) -> Iterator[Gate]:
     if facts["state"] != "queued" or facts["run_at"] <= facts["now"]:
         return
     if facts["attempt"] > 0:
-        error = json.loads(facts["error"]) if facts["error"] else {}
+        error = read_stored(facts["error"]) if facts["error"] else {}
         said = f": {error.get('cause')}: {error.get('message')}" if error else ""
         yield Gate(
             gate="retry",

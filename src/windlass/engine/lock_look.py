@@ -3,12 +3,15 @@ due later, and whoever could not be given its turn because somebody had its row 
 
 Idempotent; any node may do it at any time. A node looks when it knows that there is something to
 see (runtime.lock_keeper), and along with its rescue (engine.rescue), which is how it comes to know.
-A lock whose row somebody holds keeps neither the others nor the rescue waiting.
+A lock whose row somebody holds keeps neither the others nor the rescue waiting: a round waits for
+SIFT_WAITS_MAX of them at most, and the next one begins behind the last that was looked at.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
+from weakref import WeakKeyDictionary
 
 import structlog
 
@@ -25,6 +28,9 @@ from windlass.store.statements import statement
 
 log = structlog.get_logger()
 
+# The lock that was looked at last, where they are looked at one by one.
+_last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
+
 
 async def look(database: Database) -> Passed:
     """One round alone."""
@@ -36,9 +42,10 @@ async def look(database: Database) -> Passed:
 
 async def _look_at_each(database: Database) -> Passed:
     """Somebody holds one of them: the others by themselves."""
-    (late,) = await database.settle("lock_late", LOCKS_LATE_MAX)
+    late = await database.settle("lock_late_names", _last.get(database, ""), LOCKS_LATE_MAX)
     passed, held = Passed(), 0
-    for name in sorted({*late["lapsed"], *late["locks"]}):
+    for name in [row["lock"] for row in late]:
+        _last[database] = name
         try:
             passed.add(await database.settle_together(partial(look_in, name=name)))
         except Held:
@@ -54,9 +61,8 @@ async def look_in(connection: Connection[Record], name: str | None = None) -> Pa
     """With a name, at this lock alone. `look_seconds` of the answer says when there is something to
     see again; None: never.
     """
-    (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX)
-    lapsed = [lock for lock in late["lapsed"] if name in (None, lock)]
-    locks = [lock for lock in late["locks"] if name in (None, lock)]
+    (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX, name)
+    lapsed, locks = late["lapsed"], late["locks"]
     passed = Passed()
     if lapsed or locks:
         change = Change(

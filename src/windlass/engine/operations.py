@@ -158,7 +158,7 @@ async def _ask(
             raise await _refusal(connection, missed)
         return sorted((operation_from(row) for row in rows), key=lambda op: op.id)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _refusal(connection: Connection[Record], missed: Sequence[Record]) -> Conflict:
@@ -235,7 +235,7 @@ async def abort(database: Database, operation_id: UUID) -> list[Operation]:
     Raises NotFound, NotAbortable.
     """
     found = await read_operations(database, operation_id)
-    asked = await database.run("operation_abort", [operation.id for operation in found])
+    asked = await database.ask_for("operation_abort", [operation.id for operation in found])
     if not asked:
         raise NotAbortable((await read_operations(database, operation_id))[0])
     return await read_operations(database, operation_id)

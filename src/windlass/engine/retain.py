@@ -1,7 +1,8 @@
 """Keep the house: partitions for the days to come, nothing past the retention, folded counters.
 
 Owns: one round of housekeeping. Promises: what one part of it cannot do keeps no other part from
-being done, and is said; whatever is to be forgotten is forgotten to the end, in bounded bites.
+being done, and is said; whatever is to be forgotten is forgotten to the end, in bounded bites, but
+what somebody holds, which is not waited for and has its turn in the next round.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ async def _forget_executions(database: Database, retention_days: int) -> int:
     while True:
         (row,) = await database.run("execution_forget", retention_days, EXECUTIONS_BATCH)
         forgotten += row["forgotten"]
-        if row["forgotten"] < EXECUTIONS_BATCH:
+        # Those of which somebody holds anything are found, and stay.
+        if row["found"] < EXECUTIONS_BATCH or not row["forgotten"]:
             return forgotten
 
 

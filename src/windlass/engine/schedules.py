@@ -186,7 +186,7 @@ async def list_schedules(
 
 async def delete_schedule(database: Database, ref: UUID | str) -> Schedule:
     """What it has made goes on, and its ledger goes with the retention. Raises NotFound."""
-    rows = await database.run("schedule_delete", *_ref(ref))
+    rows = await database.ask_for("schedule_delete", *_ref(ref))
     if not rows:
         raise missing(ref)
     return schedule_from(rows[0])
@@ -196,13 +196,13 @@ async def pause_many(
     database: Database, where: ScheduleFilter, *, note: str | None = None
 ) -> list[str]:
     """Names of those that were not paused and now are; one: names=(name,)."""
-    rows = await database.read("schedule_pause_many", note, *_filter(where))
+    rows = await database.ask_for("schedule_pause_many", note, *_filter(where))
     return sorted(row["name"] for row in rows)
 
 
 async def resume_many(database: Database, where: ScheduleFilter) -> list[str]:
     """Names of those that were paused. What fell due meanwhile is skipped."""
-    rows = await database.read("schedule_resume_many", *_filter(where))
+    rows = await database.ask_for("schedule_resume_many", *_filter(where))
     return sorted(row["name"] for row in rows)
 
 

@@ -109,7 +109,7 @@ async def put_secret(
             await _rotate(connection, sealer, name, current, value, overlap_seconds)
         return await _left(connection, sealer, name)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def bind_secret(
@@ -131,7 +131,7 @@ async def bind_secret(
         await _put_hosts(connection, name, hosts)
         return await _left(connection, sealer, name)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _known(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret | None:
@@ -182,7 +182,7 @@ async def delete_secret(database: Database, name: str) -> None:
         if not await connection.fetch(statement("secret_delete"), name):
             raise NotFound("secret", name)
 
-    await database.together(work)
+    await database.ask(work)
 
 
 async def ensure_default_secret(database: Database, sealer: Sealer | None) -> bool:

@@ -100,7 +100,7 @@ async def put_target(
             *(limits.failures, limits.rest_seconds, limits.rest_max_seconds),
         )
 
-    await database.together(work)
+    await database.ask(work)
     # As this call left it: another may have followed, and its limits are not this caller's.
     return replace(await read_target_row(database, host), limits=limits)
 
@@ -121,7 +121,7 @@ async def reset_target(database: Database, host: str) -> Target:
 
 async def _change(database: Database, name: str, host: str, *values: str | None) -> Target:
     known = (await read_target_row(database, host)).host
-    if not await database.run(name, known, *values):
+    if not await database.ask_for(name, known, *values):
         raise NotFound("target", host)
     return await read_target_row(database, known)
 

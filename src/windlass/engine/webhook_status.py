@@ -12,6 +12,7 @@ from windlass import ids
 from windlass.engine.read_attempts import Tried, read_tried_job
 from windlass.engine.targets import Target, find_target
 from windlass.errors import NotAWebhook
+from windlass.model.strict_json import read_stored
 from windlass.store.database import Database, Record
 
 WEBHOOK: Final = "http"
@@ -107,5 +108,5 @@ def _text(value: Any) -> str | None:
 
 
 def _object(text: str | None) -> dict[str, Any]:
-    value = None if text is None else json.loads(text)
+    value = None if text is None else read_stored(text)
     return value if isinstance(value, dict) else {}

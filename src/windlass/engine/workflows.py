@@ -118,7 +118,7 @@ async def publish(
         await connection.fetch(statement("workflow_publish"), *version)
         return Published(version=newest + 1, is_new=True)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def _take(connection: Connection[Record], mark: Idempotency) -> bool:
@@ -163,7 +163,7 @@ async def read_workflow(database: Database, name: str, version: int | None = Non
 
 
 async def delete_workflow(database: Database, name: str) -> None:
-    if not await database.run("workflow_delete", name):
+    if not await database.ask_for("workflow_delete", name):
         raise NotFound("workflow", name)
 
 
@@ -199,7 +199,7 @@ async def put_draft(
         [row] = await connection.fetch(statement("workflow_draft_put"), name, text)
         return _draft(name, row)
 
-    return await database.together(work)
+    return await database.ask(work)
 
 
 async def read_draft(database: Database, name: str) -> KeptDraft:
@@ -210,7 +210,7 @@ async def read_draft(database: Database, name: str) -> KeptDraft:
 
 
 async def discard_draft(database: Database, name: str) -> None:
-    if not await database.run("workflow_draft_discard", name):
+    if not await database.ask_for("workflow_draft_discard", name):
         raise NotFound("draft of the workflow", name)
 
 

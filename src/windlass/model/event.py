@@ -8,13 +8,14 @@ the same wherever the event is stored at the moment: a replay moves an end from 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
+
+from windlass.model.strict_json import read_stored
 
 # Orders events of one instant as they must have happened.
 RANKS: Final[dict[str, int]] = {
@@ -149,7 +150,7 @@ def events_of(job: Row, attempts: Iterable[Row], rows: Iterable[Row]) -> list[Ev
 
 def event_of_row(row: Row) -> Event:
     """From a row of the `event` table (also with noun, subject and queue, where asked for)."""
-    data = json.loads(row["data"])
+    data = read_stored(row["data"])
     for name in _INSTANTS:
         if isinstance(data.get(name), str):
             data[name] = datetime.fromisoformat(data[name])
@@ -173,7 +174,7 @@ def _of_attempt(job: Row, attempt: Row) -> list[Event]:
             "outcome": attempt["outcome"],
             "run_at": attempt["next_run_at"],
             "from_run_at": attempt["due_at"],
-            "error": json.loads(attempt["error"]) if attempt["error"] else None,
+            "error": read_stored(attempt["error"]) if attempt["error"] else None,
         }
         kind = {"snoozed": "snoozed", "lost": "rescued"}.get(attempt["outcome"], "retried")
         events.append(_event(job, attempt["ended_at"], kind, attempt["attempt"], data))
@@ -190,7 +191,7 @@ def _of_job(job: Row) -> list[Event]:
             "outcome": job["outcome"],
             "attempt": job["attempt"],
             "cause": job["cause"],
-            "error": json.loads(job["error"]) if job["error"] else None,
+            "error": read_stored(job["error"]) if job["error"] else None,
         }
         events.append(_event(job, job["finished_at"], "finished", job["attempt"], data))
     return events

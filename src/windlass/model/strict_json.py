@@ -49,6 +49,23 @@ DECODER: Final = json.JSONDecoder(
 )
 
 
+def read_stored(text: str) -> Any:
+    """The value in a JSON column, whichever build has put it there: one number that no door takes
+    today must not hide the rest. It is infinite then, which our answers show as null.
+    """
+    try:
+        return json.loads(text)
+    except ValueError:  # Python makes no int of more than 4,300 digits
+        return json.loads(text, parse_int=_int_or_infinity)
+
+
+def _int_or_infinity(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
 def parse(body: bytes) -> Any:
     """The value in `body`, or MalformedBody that says what is wrong with it."""
     try:

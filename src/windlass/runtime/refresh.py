@@ -5,8 +5,9 @@
     every so often -> the net (runtime.refresh_net) ----------^
 
 Promises: a mark is acknowledged only after its execution was refreshed and, if there is more to its
-end than a state, concluded; what is not comes back by itself. Whoever dies, freezes or is followed
-by another node in the middle: every write has a fence, so nothing but time is lost (G8).
+end than a state, concluded or set aside for it (runtime.conclusions); what is not comes back by
+itself. Whoever dies, freezes or is followed by another node in the middle: every write has a fence,
+so nothing but time is lost (G8).
 Idle: nothing is asked of Redis unless somebody pokes; the net asks PostgreSQL.
 """
 
@@ -20,7 +21,7 @@ import structlog
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.finished import Finished
-from windlass.engine.refresh import ORDER, Conclude, Refreshed, held_executions, refresh
+from windlass.engine.refresh import ORDER, Conclude, Refreshed, refresh
 from windlass.engine.refresh_tally import Tally
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import LaneDown
@@ -35,12 +36,13 @@ from windlass.limits import (
 )
 from windlass.model.rests import Rests
 from windlass.runtime.claims import Claims
+from windlass.runtime.conclusions import Conclusions
 from windlass.runtime.loop import Loop
 from windlass.runtime.marker import Marker, batched
 from windlass.runtime.refresh_net import Net
 from windlass.runtime.shards import Shards
 from windlass.runtime.waiting import Waiting
-from windlass.store.database import Database, Held
+from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -63,12 +65,19 @@ class Refresher:
     ) -> None:
         self._database, self._announcer, self._metrics = database, announcer, metrics
         self._marks = marks
-        self._conclude, self._follow = conclude, follow
         self.tally = Tally()
         self.shards = Shards()
         self.shards.on_change = self._shards_changed
         self._rests = Rests()
         self._waiting = Waiting(self._rests, self._overflowed)
+        self._conclusions = Conclusions(
+            database,
+            metrics,
+            conclude=conclude,
+            follow=follow,
+            on_held=self._put_off,
+            on_overflow=self._overflowed,
+        )
         self._claims = Claims(marks, self.shards, hold_seconds=REFRESH_HOLD_SHARE * lease_seconds)
         self._marker = Marker(
             marks, on_left=self._left, on_kept=self._keep, on_overflow=self._overflowed
@@ -89,7 +98,7 @@ class Refresher:
         marks.on_poke(self._poked)
 
     def start(self) -> None:
-        for loop in (self._marker.loop, self._loop, self._net.loop):
+        for loop in (self._marker.loop, self._loop, self._conclusions.loop, self._net.loop):
             loop.start()
 
     async def stop(self) -> None:
@@ -98,11 +107,14 @@ class Refresher:
         await self._marker.loop.stop()
         await self._marker.flush()
         await self._loop.stop()
+        await self._conclusions.loop.stop()
         try:
             while await self._refresh_waiting():
                 pass
+            await self._conclusions.sift()
         except Unavailable as trouble:
-            log.warning("refresh_left_to_the_net", count=len(self._waiting), reason=str(trouble))
+            count = len(self._waiting) + len(self._conclusions)
+            log.warning("refresh_left_to_the_net", count=count, reason=str(trouble))
 
     # -- what it is told -------------------------------------------------------------------------
 
@@ -129,6 +141,10 @@ class Refresher:
     def _keep(self, execution_ids: Collection[UUID], is_urgent: bool) -> None:
         self._waiting.add(execution_ids, is_urgent=is_urgent)
         self._loop.wake()
+
+    def _put_off(self, execution_ids: Collection[UUID]) -> None:
+        self._waiting.put_off(execution_ids)
+        self._loop.wake()  # it rests for longer than they do
 
     def _overflowed(self, count: int) -> None:
         self.tally.overflowed += count
@@ -198,6 +214,7 @@ class Refresher:
         """Returns those that have to be refreshed again."""
         lost: set[UUID] = set()
         held: set[UUID] = set()
+        unconcluded: set[UUID] = set()
         ended: list[UUID] = []
         start = monotonic()
         try:
@@ -209,10 +226,11 @@ class Refresher:
                 if len(ended) >= REFRESH_CLAIM_MAX:
                     self._announcer.ends(ended, is_event=False)
                     ended = []
-                held |= done.held | await self._conclude_all(done.unconcluded)
+                held |= done.held
+                unconcluded |= await self._conclusions.conclude(done.unconcluded)
         finally:
             self._announcer.ends(ended, is_event=False)
-            self._waiting.went_well(set(wanted) - held)
+            self._waiting.went_well(set(wanted) - held - unconcluded)
             self._waiting.put_off(held)
         self._learn(len(wanted), monotonic() - start)
         return lost
@@ -232,34 +250,3 @@ class Refresher:
         for execution_id, jobs in done.jobs.items():
             self._rests.refreshed(execution_id, jobs, now)
         return done
-
-    async def _conclude_all(self, unconcluded: Sequence[UUID]) -> set[UUID]:
-        """One that cannot be concluded must not keep the others: the net brings it again. Returns
-        those that somebody holds.
-        """
-        if not unconcluded:
-            return set()
-        try:
-            self._follow(await self._conclude(self._database, unconcluded))
-        except Held:
-            return await self._conclude_free(unconcluded)
-        except Unavailable:
-            raise
-        except Exception:
-            if len(unconcluded) > 1:
-                held = [await self._conclude_all([execution_id]) for execution_id in unconcluded]
-                return set().union(*held)
-            self._metrics.tending_failed("conclude")
-            log.exception("conclusion_failed", execution=unconcluded[0].hex)
-        return set()
-
-    async def _conclude_free(self, unconcluded: Sequence[UUID]) -> set[UUID]:
-        """All but those that somebody holds, which are returned."""
-        held = await held_executions(self._database, unconcluded)
-        free = [execution_id for execution_id in unconcluded if execution_id not in held]
-        if held:
-            return held | await self._conclude_all(free)
-        if len(free) == 1:
-            return set(free)  # what it needs is held elsewhere
-        half = len(free) // 2
-        return await self._conclude_all(free[:half]) | await self._conclude_all(free[half:])

@@ -333,6 +333,14 @@ class Database:
         finally:
             self._asking.release()
 
+    async def ask_for(self, name: str, *args: Any) -> list[Record]:
+        """As `ask`, of one statement by name."""
+
+        async def work(connection: Connection[Record]) -> list[Record]:
+            return await connection.fetch(statement(name), *args)
+
+        return await self.ask(work)
+
     async def settle_together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
         """The same for what ends attempts. Raises Held rather than wait for a row."""
 
