@@ -1,4 +1,5 @@
-"""Transactions that a user leaves open: of every kind, and with a row of each table of the schema.
+"""Transactions that a user leaves open: of every kind, and with a row of each table of the schema,
+of all of them at once and of each by itself.
 
 The tables are those that the catalogue names, so that a new one is among them by itself. What is
 held is a row that matters if there is one (`ROWS`), else any; beside all that the load does, there
@@ -120,6 +121,7 @@ async def openings(eye: asyncpg.Connection, only: Sequence[str] = ()) -> list[Op
     """Every kind of transaction, then every table; or those alone whose names hold one of these."""
     tables = [row["relname"] for row in await eye.fetch(TABLES)]
     found = [Opening(name=name, hold=hold) for name, hold in KINDS.items()]
+    found.append(Opening(name="a row of every table", hold=partial(_rows, tables)))
     found += [Opening(name=f"a row of {table}", hold=partial(_row, table)) for table in tables]
     return [one for one in found if not only or any(name in one.name for name in only)]
 
@@ -161,12 +163,26 @@ def _task(name: str, *args: Any) -> Mapping[str, Any]:
 async def _row(table: str, house: House, _seconds: float) -> AsyncIterator[str]:
     await _stir(house)
     async with _transaction(house.dsn) as user:
-        for condition in (ROWS.get(table, "true"), "true"):
-            hold = f"SELECT FROM windlass.{table} WHERE {condition} LIMIT 1 FOR UPDATE"
-            if await user.fetch(hold):
-                yield f"WHERE {condition}"
-                return
-        yield "it is empty"
+        condition = await _hold(user, table)
+        yield "it is empty" if condition is None else f"WHERE {condition}"
+
+
+@asynccontextmanager
+async def _rows(tables: Sequence[str], house: House, _seconds: float) -> AsyncIterator[str]:
+    """More than any user would; what no single table costs may be the cost of two."""
+    await _stir(house)
+    async with _transaction(house.dsn) as user:
+        held = [table for table in tables if await _hold(user, table) is not None]
+        yield f"of {len(held)} of {len(tables)}"
+
+
+async def _hold(user: asyncpg.Connection, table: str) -> str | None:
+    """Which row is held now; None: there is none. What the node has in hand it has soon done."""
+    for condition in (ROWS.get(table, "true"), "true"):
+        hold = f"SELECT FROM windlass.{table} WHERE {condition} LIMIT 1 FOR UPDATE"
+        if await user.fetch(hold):
+            return condition
+    return None
 
 
 @asynccontextmanager
