@@ -14,7 +14,6 @@ from windlass.api.caller import caller_of
 from windlass.api.fields import read_fields
 from windlass.api.idempotency import REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
-from windlass.api.query import INSTANT_SCHEMA
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_ref import ITS_REF, KEY, ONE, TAG, fire_rules, ref_of
@@ -28,6 +27,7 @@ from windlass.engine.trigger import trigger
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.model.fire_decision import MADE
 from windlass.model.submission import read_instant
+from windlass.model.value_schema import INSTANT_SCHEMA
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
