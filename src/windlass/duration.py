@@ -8,7 +8,7 @@ from typing import Final
 from windlass.limits import DURATION_SECONDS_MAX
 
 _SHAPE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d)")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNIT_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 ALLOWED: Final = 'seconds or text such as "30s", "5m", "2h", "7d"'
 
 
@@ -27,7 +27,7 @@ def _seconds(value: object) -> float:
     if isinstance(value, str):
         found = _SHAPE.fullmatch(value)
         if found is not None:
-            return float(found[1]) * _SECONDS[found[2]]
+            return float(found[1]) * UNIT_SECONDS[found[2]]
     # A bool is an int to Python, but nobody means `true` seconds.
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return value

@@ -23,6 +23,11 @@ from windlass.model.etag import HEADER_PATTERN, IF_MATCH, IF_NONE_MATCH, tag_of
 def before_call(_ctx: Any, case: Any, _kwargs: dict[str, Any]) -> None:
     if case.meta is not None and case.meta.generation.mode.is_negative:
         return  # it is to be refused in any case
+    freshen(case)
+
+
+def freshen(case: Any) -> None:
+    """A valid request as one of its own."""
     given = (case.headers or {}).get(HEADER)
     if isinstance(given, str) and re.fullmatch(KEY_SCHEMA["pattern"], given):
         case.headers[HEADER] = uuid4().hex

@@ -42,7 +42,12 @@ def schemas_in(found: Any) -> list[dict[str, Any]]:
         return [schema for part in found for schema in schemas_in(part)]
     if not isinstance(found, dict):
         return []
-    below = [part for name, part in found.items() if name not in ("enum", "const", "default")]
+    below = [
+        # A property may be called as a keyword is.
+        list(part.values()) if name == "properties" else part
+        for name, part in found.items()
+        if name not in ("enum", "const", "default")
+    ]
     return [found, *schemas_in(below)]
 
 

@@ -104,7 +104,7 @@ def test_a_field_around_the_steps_says_what_it_may_hold(
         ({"if": "${1 +}"}, "/if", "is not CEL"),
         ({"input": [1]}, "/input", "must be an object"),
         ({"retry": {"max_atempts": 3}}, "/retry/max_atempts", "known are max_attempts"),
-        ({"retry": {"max_attempts": 0}}, "/retry/max_attempts", "between 1 and"),
+        ({"retry": {"max_attempts": 0}}, "/retry/max_attempts", "from 1 to"),
         ({"timeout": "8d"}, "/timeout", "longer than"),
         ({"timeout": 0}, "/timeout", "a millisecond"),
         ({"queue": ""}, "/queue", "letters"),

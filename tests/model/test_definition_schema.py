@@ -12,8 +12,10 @@ from tests.model.definitions import KINDS, document, step
 from windlass.model import strict_yaml
 from windlass.model.definition_read import read_definition
 from windlass.model.definition_schema import published_schema
+from windlass.strategies.input_schema import input_schemas
 
-SCHEMA = published_schema(KINDS.checks)
+INPUTS = input_schemas(is_template=True)
+SCHEMA = published_schema({kind: INPUTS[kind] for kind in KINDS.checks})
 VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 
 

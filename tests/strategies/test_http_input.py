@@ -49,7 +49,7 @@ def test_everything_at_once_is_fine() -> None:
         ({"redirects": 6}, "/redirects"),
         ({"redirects": -1}, "/redirects"),
         ({"redirects": True}, "/redirects"),
-        ({"redirects": 1.0}, "/redirects"),
+        ({"redirects": 1.5}, "/redirects"),
         ({"expect": True}, "/expect"),
         ({"headers": []}, "/headers"),
         ({"headers": {"x": 1}}, "/headers"),

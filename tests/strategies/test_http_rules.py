@@ -137,7 +137,7 @@ async def test_the_jobs_own_rules_reach_the_outcome(http: Http, receiver: Receiv
         ({"succeed": [99]}, "/statuses/succeed/0"),
         ({"succeed": [600]}, "/statuses/succeed/0"),
         ({"succeed": [200, True]}, "/statuses/succeed/1"),
-        ({"succeed": [200.0]}, "/statuses/succeed/0"),
+        ({"succeed": [200.5]}, "/statuses/succeed/0"),
         ({"succeed": [None]}, "/statuses/succeed/0"),
         ({"succeed": [[]]}, "/statuses/succeed/0"),
         ({"retry": ["6xx"]}, "/statuses/retry/0"),

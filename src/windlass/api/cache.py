@@ -10,7 +10,6 @@ from litestar.types import ASGIApp
 from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, text_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.engine.cache import shown
@@ -24,6 +23,7 @@ from windlass.limits import (
 from windlass.model.pointer import step
 from windlass.model.signal import Signalled
 from windlass.model.submission import read_name, read_text
+from windlass.model.value_schema import NAME_SCHEMA, text_schema
 
 
 def routes(parts: ApiParts) -> list[Route]:

@@ -19,7 +19,7 @@ from windlass.api.body import read_json
 from windlass.api.caller import Caller, caller_of
 from windlass.api.jobs import job_id_of
 from windlass.api.parts import ApiParts
-from windlass.api.query import id_schema, read_wanted, text_schema
+from windlass.api.query import id_schema, read_wanted, wanted_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
@@ -172,10 +172,10 @@ def _schema() -> schemas.Schema:
         "additionalProperties": False,
         "properties": {
             "message": schemas.nullable(schemas.TEXT),
-            "cause": schemas.nullable(text_schema(CAUSE_CHARS_MAX)),
+            "cause": schemas.nullable(wanted_schema(CAUSE_CHARS_MAX)),
         },
     }
-    token = schemas.nullable(text_schema(KEY_CHARS_MAX))
+    token = schemas.nullable(wanted_schema(KEY_CHARS_MAX))
     ways: tuple[dict[str, schemas.Schema], ...] = (
         {"state": {"const": "succeeded"}, "result": {}},
         {

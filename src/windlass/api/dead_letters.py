@@ -18,15 +18,13 @@ from windlass.api.jobs import FILTERS, executions_of, jobs_page, read_ids
 from windlass.api.paging import JOBS, page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
-    INSTANT_SCHEMA,
-    NAME_SCHEMA,
     finished_params,
     id_schema,
     limit_param,
     read_wanted,
     say_instead,
     text_param,
-    text_schema,
+    wanted_schema,
 )
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
@@ -36,6 +34,7 @@ from windlass.engine.replay import SELECT_MAX, DeadFilter, delete, replay, selec
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
 from windlass.model.submission import read_instant, read_name
+from windlass.model.value_schema import INSTANT_SCHEMA, NAME_SCHEMA
 from windlass.store.database import Record
 
 CAUSE_CHARS_MAX: Final = KEY_CHARS_MAX
@@ -156,8 +155,8 @@ def _choice_schema() -> schemas.Schema:
     told = {
         "queue": NAME_SCHEMA,
         "kind": NAME_SCHEMA,
-        "cause": text_schema(CAUSE_CHARS_MAX),
-        "tag": text_schema(TAG_CHARS_MAX),
+        "cause": wanted_schema(CAUSE_CHARS_MAX),
+        "tag": wanted_schema(TAG_CHARS_MAX),
         "finished_after": INSTANT_SCHEMA,
         "finished_before": INSTANT_SCHEMA,
         "target": HOST_SCHEMA,

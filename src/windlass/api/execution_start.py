@@ -23,6 +23,7 @@ from windlass.limits import INPUT_BYTES_MAX, KEY_CHARS_MAX
 from windlass.model import strict_json
 from windlass.model.priority import NAMES, NUMBERS
 from windlass.model.submission import read_tags, read_text
+from windlass.model.whole import read_whole
 
 
 class Starts:
@@ -59,9 +60,7 @@ def _input(value: object) -> Mapping[str, Any]:
 
 
 def _version(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= VERSION_MAX:
-        return value
-    raise ValueError("must be the number of a version, 1 or more")
+    return read_whole(value, VERSION_MAX)
 
 
 def _priority(value: object) -> int:

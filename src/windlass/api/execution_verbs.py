@@ -17,7 +17,7 @@ from windlass.api.executions import ITS_ID, PATH, TAG, execution_id_of
 from windlass.api.fields import fields_of, read_fields
 from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
 from windlass.api.parts import ApiParts
-from windlass.api.query import read_wanted, text_schema
+from windlass.api.query import read_wanted, wanted_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schemas.execution_verb import RERUN, SIGNAL
@@ -173,7 +173,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Send a signal to an execution",
             description=_SIGNAL,
             tag=TAG,
-            path_schemas={**ITS_ID, "name": text_schema(NAME_CHARS_MAX)},
+            path_schemas={**ITS_ID, "name": wanted_schema(NAME_CHARS_MAX)},
             headers={HEADER: ("Makes a repetition harmless", KEY_SCHEMA)},
             body=SIGNAL,
             is_body_optional=True,

@@ -15,6 +15,7 @@ from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import LOCK_TTL_SECONDS_MAX, LOCK_TTL_SECONDS_MIN, WAIT_SECONDS_MAX
 from windlass.model.lock import read_capacity
 from windlass.model.pointer import step
+from windlass.model.whole import whole
 
 _SMALL_BYTES: Final = 64 * 1024
 _TOKEN_MAX: Final = 2**63 - 1
@@ -46,8 +47,9 @@ def read_token(value: object) -> int:
     """Raises ValueError."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _TOKEN_MAX:
-        return value
+    token = whole(value)
+    if token is not None and 0 <= token <= _TOKEN_MAX:
+        return token
     raise ValueError("must be the token of a hold, a whole number")
 
 

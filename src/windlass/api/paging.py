@@ -13,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from windlass.api.query import NAME_PATTERN, Param, limit_param
+from windlass.api.query import Param, limit_param
 from windlass.api.reply import JSON, Reply, encode
 from windlass.limits import NAME_CHARS_MAX, PAGE_MAX
 from windlass.model.event import EVENT_ID_PATTERN, Place, parse_place, show_place
 from windlass.model.lock import NAME_PATTERN as LOCK_PATTERN
 from windlass.model.target import TARGET_CHARS_MAX
+from windlass.model.value_schema import NAME_PATTERN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,29 +19,15 @@ from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
     KEY_CHARS_MAX,
-    NAME_CHARS_MAX,
     PAGE_DEFAULT,
     PAGE_MAX,
     TAG_CHARS_MAX,
     WAIT_SECONDS_MAX,
 )
 from windlass.model.submission import read_instant, read_name
+from windlass.model.value_schema import INSTANT_SCHEMA, NAME_SCHEMA
 
 FIELDS_MAX: Final = 100
-# Letters and digits of ASCII, as read_name takes them: the first character, and the others.
-NAME_PATTERN: Final = "[A-Za-z0-9_][A-Za-z0-9_.:-]"
-NAME_SCHEMA: Final[dict[str, Any]] = {
-    "type": "string",
-    "pattern": f"^{NAME_PATTERN}*$",
-    "minLength": 1,
-    "maxLength": NAME_CHARS_MAX,
-}
-# Nothing of ours is older than 1970; see read_instant.
-INSTANT_SCHEMA: Final[dict[str, Any]] = {
-    "type": "string",
-    "format": "date-time",
-    "pattern": "^(19[7-9][0-9]|[2-9][0-9]{3})-",
-}
 # Text to look for may be anything that could have been stored, and more.
 _NO_CONTROL: Final = r"[^\u0000-\u001f\u007f-\u009f]"
 _TEXT: Final = re.compile(f"{_NO_CONTROL}+")
@@ -157,7 +143,7 @@ def text_param(name: str, description: str, chars_max: int = KEY_CHARS_MAX) -> P
         name=name,
         read=lambda text: read_wanted(text, chars_max),
         description=description,
-        schema=text_schema(chars_max),
+        schema=wanted_schema(chars_max),
     )
 
 
@@ -166,6 +152,16 @@ def read_wanted(value: object, chars_max: int) -> str:
     if not isinstance(value, str) or len(value) > chars_max or not _TEXT.fullmatch(value):
         raise ValueError(f"must be 1 to {chars_max} characters, none of them control characters")
     return value
+
+
+def wanted_schema(chars_max: int) -> dict[str, Any]:
+    """Of the texts that read_wanted takes."""
+    return {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": chars_max,
+        "pattern": f"^{_NO_CONTROL}*$",
+    }
 
 
 def type_param() -> Param:
@@ -258,12 +254,3 @@ def choices_param(name: str, choices: Sequence[str], description: str) -> Param:
 
 def id_schema(noun: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^{ids.PREFIXES[noun]}[0-9a-f]{{32}}$"}
-
-
-def text_schema(chars_max: int) -> dict[str, Any]:
-    return {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": chars_max,
-        "pattern": f"^{_NO_CONTROL}*$",
-    }

@@ -12,7 +12,6 @@ from windlass.api.conditional import etag, wanted_of
 from windlass.api.noun import Noun
 from windlass.api.paging import QUEUES, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import json_reply
 from windlass.api.route import Call, Route
 from windlass.engine.queues import (
@@ -27,6 +26,8 @@ from windlass.engine.queues import (
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.submission import read_name
+from windlass.model.value_schema import NAME_SCHEMA
+from windlass.model.whole import whole
 
 # What the columns hold.
 _WHOLE_MAX: Final = {"max_jobs": 2**53 - 1, "max_bytes": 2**53 - 1, "max_running": 2**31 - 1}
@@ -101,9 +102,8 @@ def _is_number(name: str, value: object) -> bool:
         return False
     if name == "rate":
         return isinstance(value, int | float) and _RATE_MIN <= value <= _RATE_MAX
-    # To JSON 5.0 is a whole number.
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return is_whole and 0 <= value <= _WHOLE_MAX[name]  # type: ignore[operator]
+    found = whole(value)
+    return found is not None and 0 <= found <= _WHOLE_MAX[name]
 
 
 def _allowed(name: str) -> str:

@@ -15,6 +15,7 @@ from windlass.engine.operations import Wanted
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import DRAIN_SECONDS_MAX, WORKERS_MAX
 from windlass.model.pointer import step
+from windlass.model.whole import read_whole
 
 ON_TIMEOUT: Final = ("hand_back", "finish")
 _SMALL_BYTES: Final = 64 * 1024
@@ -74,11 +75,7 @@ def _read(value: object, readers: Mapping[str, Reader]) -> dict[str, Any]:
 
 
 def _workers(value: object) -> int:
-    # To JSON 5.0 is a whole number.
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not is_whole or not 0 <= value <= WORKERS_MAX:  # type: ignore[operator]
-        raise ValueError(f"must be a whole number from 0 to {WORKERS_MAX}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    return read_whole(value, WORKERS_MAX, least=0)
 
 
 def _on_timeout(value: object) -> str:

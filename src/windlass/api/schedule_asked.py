@@ -11,7 +11,6 @@ from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.fields import read_fields
 from windlass.api.parts import ApiParts
-from windlass.api.query import INSTANT_SCHEMA
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_ref import ITS_REF, ONE, TAG, fire_rules, ref_of
@@ -24,6 +23,7 @@ from windlass.engine.trigger import trigger
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.model.fire_decision import MADE
 from windlass.model.submission import read_instant
+from windlass.model.value_schema import INSTANT_SCHEMA
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 

@@ -8,13 +8,13 @@ from uuid import UUID
 from windlass import ids
 from windlass.api.idempotency import HEADER, KEY_SCHEMA
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_PATTERN
 from windlass.api.route import Call
 from windlass.api.schedule_body import read_schedule_name
 from windlass.engine.admission import Limits
 from windlass.engine.fired import FireRules
 from windlass.errors import InvalidInput
 from windlass.limits import NAME_CHARS_MAX
+from windlass.model.value_schema import NAME_PATTERN
 
 TAG: Final = "Schedules"
 MANY: Final = "/v1/schedules"

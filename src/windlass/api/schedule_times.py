@@ -15,19 +15,12 @@ from windlass.api import schemas
 from windlass.api.fields import fields_of
 from windlass.api.paging import FIRINGS, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import (
-    INSTANT_SCHEMA,
-    NAME_SCHEMA,
-    Param,
-    choices_param,
-    instant_param,
-    limit_param,
-)
+from windlass.api.query import Param, choices_param, instant_param, limit_param
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_ref import ITS_REF, MANY, ONE, TAG, ref_of
 from windlass.api.schedule_view import firing_view, times_view
-from windlass.api.schemas.schedule import FIRING_STATES, RULE
+from windlass.api.schemas.schedule import FIRING_STATES, PREVIEW_RULE
 from windlass.engine.ledger import list_firings
 from windlass.engine.rules import rule_of
 from windlass.engine.schedules import read_schedule
@@ -37,6 +30,8 @@ from windlass.model.schedule_read import RULE_FIELDS, read_rule
 from windlass.model.schedule_rule import Rule
 from windlass.model.schedule_silence import why_silent
 from windlass.model.submission import read_instant, read_name
+from windlass.model.value_schema import INSTANT_SCHEMA, NAME_SCHEMA
+from windlass.model.whole import read_whole
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -95,9 +90,7 @@ def _count_in_query(text: str) -> int:
 
 
 def _count(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= PREVIEW_MAX:
-        return value
-    raise ValueError(f"must be a whole number from 1 to {PREVIEW_MAX}")
+    return read_whole(value, PREVIEW_MAX)
 
 
 _PREVIEW: Final = {
@@ -112,10 +105,9 @@ _N_SCHEMA: Final[schemas.Schema] = {
     "default": PREVIEW_DEFAULT,
 }
 _PREVIEW_SCHEMA: Final[schemas.Schema] = {
-    "type": "object",
-    "additionalProperties": False,
+    **PREVIEW_RULE,
     "properties": {
-        **{field: schemas.nullable(schema) for field, schema in RULE.items()},
+        **PREVIEW_RULE["properties"],
         "name": schemas.nullable({**NAME_SCHEMA, "description": "From which H takes its values"}),
         "after": schemas.nullable(INSTANT_SCHEMA),
         "n": schemas.nullable(_N_SCHEMA),

@@ -10,7 +10,6 @@ from windlass.api import body as bodies
 from windlass.api import schemas
 from windlass.api.fields import fields_of, read_fields
 from windlass.api.parts import ApiParts
-from windlass.api.query import text_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.schedule_filter import read_filter
@@ -21,6 +20,7 @@ from windlass.engine.schedules import pause_many, read_schedule, resume_many
 from windlass.errors import InvalidInput
 from windlass.limits import SCHEDULE_NOTE_CHARS_MAX
 from windlass.model.submission import read_text
+from windlass.model.value_schema import text_schema
 
 
 class Verbs:

@@ -15,11 +15,12 @@ from windlass.limits import INPUT_BYTES_MAX
 from windlass.model import strict_json
 from windlass.model.schedule_instant import INSTANT, fill, strange_word
 from windlass.model.submission import Rules, read_job, read_name
+from windlass.model.whole import read_whole
 from windlass.store.database import Database
 
 VERSION_MAX: Final = 2**31 - 1
 # A job is made at each instant: what names one instant or one other job cannot be meant.
-_ONCE: Final = {
+ONCE: Final = {
     "run_at": "each firing is due at its own instant; use delay for a while after it",
     "deadline": "it would be the same for every firing; use catchup for instants long missed",
     "depends_on": "it would be the same for every firing; use overlap, or a workflow",
@@ -33,10 +34,10 @@ def check_job(value: object, rules: Rules, now: datetime) -> None:
     if isinstance(value, Mapping):
         wrong = [
             FieldProblem(pointer=f"/{field}", detail=why)
-            for field, why in _ONCE.items()
+            for field, why in ONCE.items()
             if value.get(field) is not None
         ]
-        value = {field: found for field, found in value.items() if field not in _ONCE}
+        value = {field: found for field, found in value.items() if field not in ONCE}
     try:
         read_job(value, rules, now)
         wrong += _strange_words(strict_json.write(value), "")
@@ -88,9 +89,7 @@ def _strange_words(text: str, pointer: str) -> list[FieldProblem]:
 
 
 def _version(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= VERSION_MAX:
-        return value
-    raise ValueError("must be the number of a version, 1 or more")
+    return read_whole(value, VERSION_MAX)
 
 
 def _input(value: object) -> Mapping[str, Any]:

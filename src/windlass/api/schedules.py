@@ -290,7 +290,7 @@ def routes(parts: ApiParts) -> list[Route]:
             path_schemas=ITS_REF,
             query=(_edition_param(),),
             headers=TAKES_BOTH,
-            body=schemas.ref("ScheduleChange"),
+            body=schemas.ref("SchedulePut"),
             answers=put_answers,
             problems=(400, 404, 409, 412, 413, 415),
         ),

@@ -17,7 +17,6 @@ from windlass.api.host import BOUND_SCHEMA
 from windlass.api.noun import Noun
 from windlass.api.paging import SECRETS, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA
 from windlass.api.reply import empty_reply, json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
@@ -42,6 +41,7 @@ from windlass.limits import (
 )
 from windlass.model.secret_hosts import read_hosts
 from windlass.model.submission import read_name
+from windlass.model.value_schema import NAME_SCHEMA
 
 _FIELDS: Final = ("value", "generate", "overlap", "hosts")
 _OVERLAP_RULE: Final = (

@@ -12,7 +12,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, id_schema, read_wait, wait_param
+from windlass.api.query import id_schema, read_wait, wait_param
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
@@ -26,6 +26,7 @@ from windlass.limits import (
 from windlass.model import strict_json
 from windlass.model.pointer import step
 from windlass.model.submission import read_name
+from windlass.model.value_schema import NAME_SCHEMA
 
 ALL: Final = "all"
 

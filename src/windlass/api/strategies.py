@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import ASGIApp
 
@@ -11,8 +11,10 @@ from windlass.api import schemas
 from windlass.api.parts import ApiParts
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
-from windlass.api.schemas.submission import inputs
 from windlass.strategies.described import Described
+from windlass.strategies.input_schema import input_schemas
+
+_INPUTS: Final = input_schemas(is_template=False)
 
 
 def routes(parts: ApiParts) -> list[Route]:
@@ -40,5 +42,5 @@ def routes(parts: ApiParts) -> list[Route]:
 def _view(strategy: Described) -> dict[str, Any]:
     """A builtin kind's input is described in the OpenAPI document, and here in the same words."""
     if strategy.is_builtin:
-        strategy = replace(strategy, input_schema=inputs().get(strategy.kind))
+        strategy = replace(strategy, input_schema=_INPUTS.get(strategy.kind))
     return asdict(strategy)

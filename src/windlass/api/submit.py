@@ -23,7 +23,7 @@ from windlass.api.idempotency import HEADER, KEY_SCHEMA, Promise, idempotency_of
 from windlass.api.parts import ApiParts
 from windlass.api.reply import LOCATION, created_reply, json_reply
 from windlass.api.route import Answer, Call, Route
-from windlass.api.schemas.submission import batch, submission
+from windlass.api.schemas.submission import batch
 from windlass.api.spool import Spool
 from windlass.api.view import job_view, new_job_view
 from windlass.engine.read_jobs import read_job
@@ -202,7 +202,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Submit a job",
             tag="Jobs",
             headers=_HEADERS,
-            body=submission(parts.kinds),
+            body=schemas.ref("Submission"),
             answers={
                 201: Answer(
                     description="Accepted: it will not be lost",

@@ -14,6 +14,7 @@ from windlass.duration import parse_seconds
 from windlass.engine.targets import TargetLimits
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BREAKER_REST_SECONDS, BREAKER_REST_SECONDS_MAX
+from windlass.model.whole import read_whole
 
 REASON_CHARS_MAX: Final = 500
 _RATE_MIN, _RATE_MAX = 0.001, 1_000_000.0
@@ -96,20 +97,12 @@ def _rate(value: object) -> float:
     return float(value)
 
 
-def _whole(value: object, least: int, most: int) -> int:
-    # To JSON 5.0 is a whole number.
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not is_whole or not least <= value <= most:  # type: ignore[operator]
-        raise ValueError(f"must be a whole number from {least} to {most}, or null")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
 def _max_running(value: object) -> int:
-    return _whole(value, 1, _RUNNING_MAX)
+    return read_whole(value, _RUNNING_MAX)
 
 
 def _failures(value: object) -> int:
-    return _whole(value, 0, _FAILURES_MAX)
+    return read_whole(value, _FAILURES_MAX, least=0)
 
 
 def _rest(value: object) -> float:

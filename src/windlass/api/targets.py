@@ -13,7 +13,7 @@ from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.noun import Noun
 from windlass.api.paging import TARGETS, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import name_param, text_schema
+from windlass.api.query import name_param, wanted_schema
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
@@ -123,7 +123,7 @@ def routes(parts: ApiParts) -> list[Route]:
     reason = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"reason": schemas.nullable(text_schema(REASON_CHARS_MAX))},
+        "properties": {"reason": schemas.nullable(wanted_schema(REASON_CHARS_MAX))},
     }
     secret = Route(
         method="GET",

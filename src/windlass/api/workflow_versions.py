@@ -166,7 +166,7 @@ def routes(parts: ApiParts) -> list[Route]:
             answers={
                 200: Answer(
                     description="The definition",
-                    schema=schemas.TEXT,
+                    schema=schemas.ANY_OBJECT,
                     media_type="application/yaml",
                     others={
                         "application/json": schemas.ANY_OBJECT,

@@ -13,9 +13,10 @@ from windlass.api.conditional import ETAG, TAKES_BOTH, etag, wanted_of
 from windlass.api.idempotency import HEADER, KEY_SCHEMA, REPLAYED
 from windlass.api.paging import WORKFLOWS, page_reply
 from windlass.api.parts import ApiParts
-from windlass.api.query import NAME_SCHEMA, limit_param
+from windlass.api.query import limit_param
 from windlass.api.reply import JSON, LOCATION, Reply, created_reply, empty_reply, encode, json_reply
 from windlass.api.route import Answer, Call, Route
+from windlass.api.schemas.workflow import step_inputs
 from windlass.api.workflow_body import Sent, check, checked, read_sent
 from windlass.api.workflow_view import summary_view, workflow_view
 from windlass.engine.workflows import (
@@ -30,6 +31,7 @@ from windlass.limits import PAGE_DEFAULT
 from windlass.model.definition_schema import published_schema
 from windlass.model.etag import UNCONDITIONAL, Precondition
 from windlass.model.submission import read_name
+from windlass.model.value_schema import NAME_SCHEMA
 
 TAG: Final = "Workflows"
 PATH: Final = "/v1/workflows/{name:str}"
@@ -80,7 +82,7 @@ class Workflows:
 
     async def schema(self, _request: Call, _query: dict[str, Any]) -> ASGIApp:
         # Made anew: kinds come and go while the node runs.
-        return Reply(encode(published_schema(self._parts.kinds)), 200, (JSON,))
+        return Reply(encode(published_schema(step_inputs(self._parts.kinds))), 200, (JSON,))
 
     async def _publish(
         self, request: Call, sent: Sent, wanted: Precondition = UNCONDITIONAL

@@ -22,6 +22,7 @@ from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
 from windlass.model.definition_input import filled_problems
 from windlass.model.outcome import Cancelled, Failed
+from windlass.model.whole import whole
 from windlass.store.database import Database, Record
 
 
@@ -49,7 +50,7 @@ async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) 
         return await bury(database, row["id"], Failed("too_deep", said, is_final=True))
     start = Start(
         workflow=given["workflow"],
-        version=given.get("version"),
+        version=whole(given.get("version")),
         input=given.get("input") or {},
         priority=row["priority"],
         parent_job_id=row["id"],

@@ -11,7 +11,8 @@ from datetime import date
 from functools import cache, lru_cache
 from typing import Final
 
-_SHAPE: Final = re.compile(r"([A-Z]{2})(?:-([A-Za-z0-9]{1,20}))?")
+COUNTRY_PATTERN: Final = "([A-Z]{2})(-([A-Za-z0-9]{1,20}))?"
+_SHAPE: Final = re.compile(COUNTRY_PATTERN)
 
 
 def read_country(value: object) -> str:
@@ -19,7 +20,7 @@ def read_country(value: object) -> str:
     found = _SHAPE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError('must be a country as in ISO 3166, with or without a part: "DE", "DE-BY"')
-    country, part = found[1], found[2]
+    country, part = found[1], found[3]
     parts = _countries().get(country)
     if parts is None:
         raise ValueError(f"the holidays of {country} are not known; list its days in dates")

@@ -20,7 +20,7 @@ from windlass.model.pointer import step
 
 T = TypeVar("T")
 
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SHIFTS: Final[dict[str, Shift]] = {"none": "none", "next": "next", "previous": "previous"}
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _YEARLY: Final = re.compile(r"([0-9]{2})-([0-9]{2})")
@@ -92,10 +92,10 @@ def _shift(value: object) -> Shift | None:
 def _weekday(value: object) -> int:
     # Numbers are refused: cron counts from Sunday, others from Monday.
     wanted = value.lower() if isinstance(value, str) else ""
-    for number, name in enumerate(_WEEKDAYS):
+    for number, name in enumerate(WEEKDAYS):
         if wanted in (name, name[:3]):
             return number
-    raise ValueError(f"must be one of: {' '.join(_WEEKDAYS)}")
+    raise ValueError(f"must be one of: {' '.join(WEEKDAYS)}")
 
 
 def _day(value: object) -> int | tuple[int, int]:

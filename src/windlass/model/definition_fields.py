@@ -21,10 +21,12 @@ from windlass.limits import (
 )
 from windlass.model.priority import NAMES, NUMBERS
 from windlass.model.submission import read_text
+from windlass.model.whole import read_whole, whole
 
 _STEP_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHARE: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%")
 _SHOWN_MAX: Final = 40
+PLACES_MAX: Final = 2**31 - 1
 # Looking for a likely name among thousands takes longer than reading the whole definition.
 _LIKELY_MAX: Final = 50
 
@@ -96,12 +98,6 @@ def _duration(value: object, seconds_max: float) -> float:
     return seconds
 
 
-def read_whole(value: object, most: int, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"must be a whole number from {least} to {most}")
-    return value
-
-
 def read_parallel(value: object) -> int:
     return read_whole(value, PARALLEL_MAX)
 
@@ -110,8 +106,9 @@ def read_tolerance(value: object) -> int | float:
     """How many places may fail: a number, or a share of them (a float)."""
     if isinstance(value, str) and (found := _SHARE.fullmatch(value)) and float(found[1]) <= 100:
         return float(found[1]) / 100
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-        return value
+    places = whole(value)
+    if places is not None and 0 <= places <= PLACES_MAX:
+        return places
     raise ValueError('must be a number of places, or a share of them such as "10%"')
 
 

@@ -12,17 +12,18 @@ from typing import Any, Final
 
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.definition_arguments import argument_problems
-from windlass.model.definition_fields import read_whole, unknown
+from windlass.model.definition_fields import unknown
 from windlass.model.definition_reading import Reading, is_open, open_texts
 from windlass.model.json_schema import value_problems
 from windlass.model.json_schema_check import schema_mistakes
 from windlass.model.pointer import step as pointer_to
 from windlass.model.submission import read_name, read_text
+from windlass.model.whole import read_whole
 
-_MESSAGE_CHARS_MAX: Final = 2_000
-_TITLE_CHARS_MAX: Final = 200
+MESSAGE_CHARS_MAX: Final = 2_000
+APPROVAL_TITLE_CHARS_MAX: Final = 200
 _STRANGE_MAX: Final = 100
-_VERSION_MAX: Final = 2**31 - 1
+VERSION_MAX: Final = 2**31 - 1
 
 Found = list[tuple[str, str]]
 
@@ -73,7 +74,7 @@ def _signal(given: dict[str, Any]) -> Found:
 
 
 def _approval(given: dict[str, Any]) -> Found:
-    found = _strange(given, ("title", "form")) + _text(given, "title", _TITLE_CHARS_MAX)
+    found = _strange(given, ("title", "form")) + _text(given, "title", APPROVAL_TITLE_CHARS_MAX)
     if given.get("form") is not None:
         found += [(f"/form{place}", said) for place, said in schema_mistakes(given["form"])]
     return found
@@ -88,7 +89,7 @@ def _workflow(given: dict[str, Any], *, is_filled: bool = False) -> Found:
     if given.get("version") is not None:
         found += _read(
             "version",
-            lambda value: read_whole(value, _VERSION_MAX),
+            lambda value: read_whole(value, VERSION_MAX),
             given["version"],
             is_filled=is_filled,
         )
@@ -104,7 +105,7 @@ def _transform(given: dict[str, Any]) -> Found:
 
 
 def _fail(given: dict[str, Any]) -> Found:
-    return _strange(given, ("message",)) + _text(given, "message", _MESSAGE_CHARS_MAX)
+    return _strange(given, ("message",)) + _text(given, "message", MESSAGE_CHARS_MAX)
 
 
 def _nothing(given: dict[str, Any]) -> Found:

@@ -8,6 +8,7 @@ from windlass.limits import STEPS_MAX
 from windlass.model import definition_fields as fields
 from windlass.model.definition import WHENS, Need
 from windlass.model.definition_reading import Reading
+from windlass.model.whole import read_whole
 
 
 def read_needs(value: Any, at: str, desk: Reading) -> tuple[Need, ...]:
@@ -45,6 +46,6 @@ def read_join(value: Any) -> int:
     if value == "any":
         return 1
     try:
-        return fields.read_whole(value, STEPS_MAX)
+        return read_whole(value, STEPS_MAX)
     except ValueError:
         raise ValueError("must be all, any, or how many of the needs must be met") from None

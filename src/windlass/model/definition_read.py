@@ -36,6 +36,7 @@ from windlass.model.json_schema_check import patterns_cost, schema_mistakes
 from windlass.model.known_kinds import KnownKinds
 from windlass.model.pointer import step as pointer_to
 from windlass.model.submission import read_name
+from windlass.model.whole import read_whole
 
 
 def read_definition(document: Any, kinds: KnownKinds) -> Definition | list[Problem]:
@@ -126,7 +127,7 @@ def _schema(desk: Reading, found: dict[str, Any], value: Any) -> None:
 
 def _name(desk: Reading, found: dict[str, Any], value: Any) -> None:
     found["name"] = desk.take("/name", read_name, value)
-    if found["name"] in _RESERVED:
+    if found["name"] in RESERVED:
         desk.say("/name", f"{value} has a meaning of its own in the API; choose another")
 
 
@@ -177,7 +178,7 @@ def _concurrency(desk: Reading, found: dict[str, Any], value: Any) -> None:
     desk.collect("/concurrency/key", key, sees_steps=False)
     limit = desk.take(
         "/concurrency/limit",
-        lambda given: fields.read_whole(given, CONCURRENT_MAX),
+        lambda given: read_whole(given, CONCURRENT_MAX),
         value.get("limit", 1),
     )
     if policy not in POLICIES:
@@ -215,7 +216,7 @@ _FIELDS: Final[dict[str, Callable[[Reading, dict[str, Any], Any], None]]] = {
     "layout": _layout,
 }
 # What stands beside the names of workflows in a path.
-_RESERVED: Final = frozenset(("validate",))
+RESERVED: Final = frozenset(("validate",))
 _NEEDED: Final = {
     "name": "a workflow has a name",
     "steps": "a workflow has steps: at least one",

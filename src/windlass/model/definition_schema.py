@@ -8,71 +8,62 @@ say (that a step exists, that nothing waits in a circle, that an expression comp
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 from windlass.limits import (
-    ATTEMPTS_MAX,
     CASES_MAX,
     CONCURRENT_MAX,
     DESCRIPTION_CHARS_MAX,
     DURATION_SECONDS_MAX,
+    KEY_CHARS_MAX,
     LOCKS_MAX,
     NAME_CHARS_MAX,
     PARALLEL_MAX,
-    STEP_ID_CHARS_MAX,
     STEPS_MAX,
+    TIMEOUT_SECONDS_MAX,
     TITLE_CHARS_MAX,
 )
 from windlass.model.definition import AWAITED_KINDS, DECIDED_KINDS, POLICIES, SCHEMA, WHENS
+from windlass.model.definition_fields import PLACES_MAX
+from windlass.model.definition_input import (
+    APPROVAL_TITLE_CHARS_MAX,
+    MESSAGE_CHARS_MAX,
+    VERSION_MAX,
+)
+from windlass.model.definition_read import RESERVED
 from windlass.model.definition_step import fields_of
 from windlass.model.definition_work import PLACE_KINDS
-from windlass.model.priority import NAMES
-
-Schema = dict[str, Any]
+from windlass.model.json_schema_check import schema_of_schemas
+from windlass.model.value_schema import (
+    KEPT_SCHEMA,
+    NAME_SCHEMA,
+    OPEN_SCHEMA,
+    PRIORITY_SCHEMA,
+    SECONDS_MIN,
+    STEP_ID_SCHEMA,
+    Schema,
+    duration,
+    retry_schema,
+    text_schema,
+)
 
 _OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
-_NAME: Final[Schema] = {
-    "type": "string",
-    "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$",
-    "maxLength": NAME_CHARS_MAX,
-}
-_STEP_ID: Final[Schema] = {
-    "type": "string",
-    "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
-    "maxLength": STEP_ID_CHARS_MAX,
-}
+_NAME: Final[Schema] = {**NAME_SCHEMA, "not": {"enum": sorted(RESERVED)}}
 _EXPRESSION: Final[Schema] = {
     "description": "CEL in ${ }; it sees inputs, vars, execution and the steps before",
     "type": "string",
-    "pattern": r"^\s*\$\{[\s\S]*\}\s*$",
+    "pattern": r"^[ \t\r\n]*\$\{[\s\S]*[!-~][\s\S]*\}[ \t\r\n]*$",
 }
-_DURATION: Final[Schema] = {
-    "description": 'Seconds, or text such as "30s", "5m", "2h", "7d"',
-    "anyOf": [
-        {"type": "number", "minimum": 0, "maximum": DURATION_SECONDS_MAX},
-        {"type": "string", "pattern": "^[0-9]{1,9}([.][0-9]{1,6})?(ms|s|m|h|d)$"},
-    ],
-}
-_PRIORITY: Final[Schema] = {"type": "string", "enum": list(NAMES)}
-_STEP_IDS: Final[Schema] = {"type": "array", "items": _STEP_ID}
-_RETRY: Final[Schema] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "max_attempts": {"type": "integer", "minimum": 1, "maximum": ATTEMPTS_MAX},
-        "initial": _DURATION,
-        "factor": {"type": "number", "minimum": 1, "maximum": 100},
-        "max": _DURATION,
-        "jitter": {"type": "boolean"},
-    },
-}
+_TIMEOUT: Final = duration(TIMEOUT_SECONDS_MAX, SECONDS_MIN)
+_PATIENCE: Final = duration(DURATION_SECONDS_MAX, SECONDS_MIN)
+_STEP_IDS: Final[Schema] = {"type": "array", "items": STEP_ID_SCHEMA}
 _WORK: Final[dict[str, Schema]] = {
     "input": {**_OBJECT, "description": "A template: texts may hold ${ }"},
-    "retry": _RETRY,
-    "timeout": _DURATION,
-    "queue": _NAME,
-    "priority": _PRIORITY,
-    "locks": {"type": "array", "items": {"type": "string"}, "maxItems": LOCKS_MAX},
+    "retry": retry_schema(),
+    "timeout": _TIMEOUT,
+    "queue": NAME_SCHEMA,
+    "priority": PRIORITY_SCHEMA,
+    "locks": {"type": "array", "items": text_schema(KEY_CHARS_MAX), "maxItems": LOCKS_MAX},
 }
 _CASE: Final[Schema] = {
     "type": "object",
@@ -82,18 +73,21 @@ _CASE: Final[Schema] = {
 }
 _NEED: Final[Schema] = {
     "anyOf": [
-        _STEP_ID,
+        STEP_ID_SCHEMA,
         {
             "type": "object",
             "additionalProperties": False,
             "required": ["step"],
-            "properties": {"step": _STEP_ID, "when": {"type": "string", "enum": list(WHENS)}},
+            "properties": {
+                "step": STEP_ID_SCHEMA,
+                "when": {"type": "string", "enum": list(WHENS)},
+            },
         },
     ]
 }
 _STEP: Final[dict[str, Schema]] = {
-    "id": _STEP_ID,
-    "title": {"type": "string", "minLength": 1, "maxLength": TITLE_CHARS_MAX},
+    "id": STEP_ID_SCHEMA,
+    "title": text_schema(TITLE_CHARS_MAX),
     "needs": {"type": "array", "items": _NEED},
     "join": {
         "description": "How many needs must be met",
@@ -109,13 +103,35 @@ _STEP: Final[dict[str, Schema]] = {
     "tolerance": {
         "description": "Places that may fail, or a share of them",
         "anyOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "string", "pattern": "^[0-9]{1,3}([.][0-9]{1,3})?%$"},
+            {"type": "integer", "minimum": 0, "maximum": PLACES_MAX},
+            {
+                "type": "string",
+                "pattern": "^(0{0,2}100([.]0{1,3})?|0?[0-9]{1,2}([.][0-9]{1,3})?)%$",
+            },
         ],
     },
     "collect": {"type": "boolean"},
     "cases": {"type": "array", "items": _CASE, "minItems": 1, "maxItems": CASES_MAX},
     "default": _STEP_IDS,
+}
+# Whatever else it says of them.
+_OF_OBJECTS: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": True,
+    "properties": {
+        "type": {
+            "description": "An input is an object",
+            "anyOf": [{"const": "object"}, {"type": "array", "contains": {"const": "object"}}],
+        }
+    },
+}
+# It could never start.
+_JOINS_NOTHING: Final[Schema] = {
+    "required": ["join"],
+    "properties": {
+        "join": {"anyOf": [{"type": "integer"}, {"const": "any"}]},
+        "needs": {"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]},
+    },
 }
 # What must be there beside id and kind.
 _REQUIRED: Final[Mapping[str, list[str]]] = {
@@ -123,47 +139,70 @@ _REQUIRED: Final[Mapping[str, list[str]]] = {
     "switch": ["cases", "default"],
     **{kind: ["input"] for kind in ("signal", "approval", "workflow", "transform", "fail")},
 }
-# The inputs of the kinds that the engine decides or awaits itself.
-_INPUTS: Final[Mapping[str, Schema]] = {
-    "signal": {"required": ["name"], "properties": {"name": {"type": "string"}}},
-    "approval": {
-        "required": ["title"],
-        "properties": {"title": {"type": "string"}, "form": {}},
-    },
-    "workflow": {
-        "required": ["workflow"],
-        "properties": {
-            "workflow": {"type": "string"},
-            "version": {"type": ["integer", "string", "null"]},
-            "input": {"type": ["object", "string", "null"], "additionalProperties": True},
-        },
-    },
-    "transform": {"required": ["value"], "properties": {"value": {}}},
-    "fail": {"required": ["message"], "properties": {"message": {"type": "string"}}},
-}
 
 
-def definition_schemas(performed: Collection[str], below: str) -> dict[str, Schema]:
-    """The schemas by name; each refers to the others as `below` + name."""
-    kinds = sorted({*performed, *AWAITED_KINDS, *DECIDED_KINDS})
-    inner: Schema = {
-        "description": "One place of a fan-out, or a compensation",
-        **_closed({"kind": _one_of(performed), **_or_null(_WORK)}),
-        "required": ["kind"],
+def _inputs(below: str) -> dict[str, Schema]:
+    """The inputs of the kinds that the engine decides or awaits itself."""
+
+    def later(schema: Schema) -> Schema:
+        return {"anyOf": [schema, OPEN_SCHEMA]}
+
+    form = {"$ref": f"{below}DefinitionForm"}
+    number = {"type": "integer", "minimum": 1, "maximum": VERSION_MAX}
+    given: dict[str, tuple[dict[str, Schema], dict[str, Schema]]] = {
+        "signal": ({"name": later(text_schema(NAME_CHARS_MAX))}, {}),
+        "approval": ({"title": later(text_schema(APPROVAL_TITLE_CHARS_MAX))}, {"form": form}),
+        "workflow": (
+            {"workflow": later(NAME_SCHEMA)},
+            {"version": later(number), "input": later(_OBJECT)},
+        ),
+        "transform": ({"value": {}}, {}),
+        "fail": ({"message": later(text_schema(MESSAGE_CHARS_MAX))}, {}),
     }
-    of_place = {"kind": _one_of([*performed, *PLACE_KINDS])}
-    place = inner | {"properties": inner["properties"] | of_place}
+    return {
+        kind: {**_closed({**fixed, **_or_null(free)}), "required": list(fixed)}
+        for kind, (fixed, free) in given.items()
+    }
+
+
+def definition_schemas(inputs: Mapping[str, Schema], below: str) -> dict[str, Schema]:
+    """The schemas by name; each refers to the others as `below` + name. `inputs` has the kinds that
+    are performed, and of each what its input may be as a template.
+    """
+    kinds = sorted({*inputs, *AWAITED_KINDS, *DECIDED_KINDS})
+    named = {kind: f"Definition{kind.capitalize()}Input" for kind in _with_fields(inputs)}
+    known = {
+        **{kind: schema for kind, schema in inputs.items() if kind not in named},
+        **{kind: {"$ref": below + name} for kind, name in named.items()},
+        **_inputs(below),
+    }
+
+    def work(kinds: Collection[str]) -> Schema:
+        return {"anyOf": [_work(kind, known[kind]) for kind in sorted(kinds)]}
+
     return {
         "Definition": _definition(below),
-        "DefinitionStep": {"anyOf": [_step(kind, below) for kind in kinds]},
-        "DefinitionWork": inner,
-        "DefinitionPlace": place,
+        "DefinitionStep": {"anyOf": [_step(kind, known.get(kind), below) for kind in kinds]},
+        "DefinitionWork": work(inputs),
+        "DefinitionPlace": work([*inputs, *PLACE_KINDS]),
+        **{
+            name: {"description": f"What a step of kind {kind} takes", **inputs[kind]}
+            for kind, name in named.items()
+        },
+        "DefinitionForm": {
+            "description": "JSON Schema of the answer; texts may hold ${ }",
+            **schema_of_schemas(f"{below}DefinitionForm", is_template=True),
+        },
+        "JsonSchema": {
+            "description": "JSON Schema, as far as it is understood",
+            **schema_of_schemas(f"{below}JsonSchema"),
+        },
     }
 
 
-def published_schema(performed: Collection[str]) -> Schema:
+def published_schema(inputs: Mapping[str, Schema]) -> Schema:
     """The same as one document, at /schemas/workflow.json."""
-    schemas = definition_schemas(performed, "#/$defs/")
+    schemas = definition_schemas(inputs, "#/$defs/")
     whole = schemas.pop("Definition")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -186,12 +225,15 @@ def _definition(below: str) -> Schema:
     }
     optional: dict[str, Schema] = {
         "schema": {"const": SCHEMA},
-        "description": {"type": "string", "maxLength": DESCRIPTION_CHARS_MAX},
-        "inputs": {"description": "JSON Schema of what an execution is given", **_OBJECT},
+        "description": {**KEPT_SCHEMA, "maxLength": DESCRIPTION_CHARS_MAX},
+        "inputs": {
+            "description": "JSON Schema of what an execution is given: an object",
+            "allOf": [{"$ref": f"{below}JsonSchema"}, _OF_OBJECTS],
+        },
         "vars": {"description": "Constants", **_OBJECT},
-        "queue": _NAME,
-        "priority": _PRIORITY,
-        "timeout": _DURATION,
+        "queue": NAME_SCHEMA,
+        "priority": PRIORITY_SCHEMA,
+        "timeout": _PATIENCE,
         "concurrency": concurrency,
         "output": {"description": "A template over all steps"},
         "layout": {"description": "Where the canvas draws things; no part of the hash", **_OBJECT},
@@ -208,26 +250,42 @@ def _definition(below: str) -> Schema:
     }
 
 
-def _step(kind: str, below: str) -> Schema:
+def _step(kind: str, given: Schema | None, below: str) -> Schema:
+    """`given` is what its input may be; None: it has none."""
     place, work = ({"$ref": f"{below}Definition{name}"} for name in ("Place", "Work"))
-    every = {**_STEP, "step": place, "undo": work}
-    if kind in _INPUTS:
-        every["input"] = {"type": "object", "additionalProperties": False, **_INPUTS[kind]}
-    required = ["id", "kind", *_REQUIRED.get(kind, [])]
+    every = {**_STEP, "step": place, "undo": work, "input": given or _WORK["input"]}
+    if kind in AWAITED_KINDS:
+        every["timeout"] = _PATIENCE
+    required = ["id", "kind", *_REQUIRED.get(kind, _needed(given))]
     properties: dict[str, Schema] = {
         name: {"const": kind} if name == "kind" else every[name] for name in fields_of(kind)
     }
-    fixed = {name: schema for name, schema in properties.items() if name in required}
-    free = {name: schema for name, schema in properties.items() if name not in required}
     return {
         "title": f"{kind} step",
-        **_closed({**fixed, **_or_null(free)}),
-        "required": required,
+        **_some_required(required, properties),
+        "not": _JOINS_NOTHING,
     }
 
 
-def _one_of(kinds: Collection[str]) -> Schema:
-    return {"type": "string", "enum": sorted(kinds)}
+def _work(kind: str, given: Schema) -> Schema:
+    properties = {"kind": {"const": kind}, **_WORK, "input": given}
+    return {"title": f"{kind} work", **_some_required(["kind", *_needed(given)], properties)}
+
+
+def _needed(given: Schema | None) -> list[str]:
+    """Whether an input must be there: unless nothing is known of it."""
+    return [] if given is None or given == _OBJECT else ["input"]
+
+
+def _with_fields(inputs: Mapping[str, Schema]) -> list[str]:
+    """Kinds of which it is known what fields they take: worth a name of their own."""
+    return [kind for kind, schema in inputs.items() if schema != _OBJECT]
+
+
+def _some_required(required: list[str], properties: dict[str, Schema]) -> Schema:
+    fixed = {name: schema for name, schema in properties.items() if name in required}
+    free = {name: schema for name, schema in properties.items() if name not in required}
+    return {**_closed({**fixed, **_or_null(free)}), "required": required}
 
 
 def _closed(properties: dict[str, Schema]) -> Schema:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from windlass.limits import PATTERN_CHARS_MAX
 from windlass.model.definition_fields import unknown
 from windlass.model.json_schema import PROBLEMS_MAX, is_type
 from windlass.model.pointer import step as pointer_to
 from windlass.model.text_pattern import cost_of, pattern_trouble
+from windlass.model.value_schema import OPEN_SCHEMA
 
 Found = list[tuple[str, str]]
 
@@ -179,3 +181,46 @@ _CHECKS: Final[dict[str, Callable[[Any], str | None]]] = {
     **dict.fromkeys(_NUMBERS, _number),
 }
 _KNOWN: Final = (*_CHECKS, *sorted(_NOTES))
+_SAID: Final = "As JSON Schema has it"
+
+
+def schema_of_schemas(itself: str, *, is_template: bool = False) -> dict[str, Any]:
+    """What schema_mistakes takes, as a schema; `itself` is where it is kept. In a template any text
+    may hold ${ }. That a pattern compiles and a $ref leads somewhere, no schema can say.
+    """
+    below = {"$ref": itself}
+
+    def value(schema: dict[str, Any]) -> dict[str, Any]:
+        return {"anyOf": [schema, OPEN_SCHEMA]} if is_template else schema
+
+    some = {"type": "array", "items": below, "minItems": 1}
+    by_name = {"type": "object", "additionalProperties": below}
+    count, number = {"type": "integer", "minimum": 0}, {"type": "number"}
+    one_type = {"type": "string", "enum": list(TYPES)}
+    keywords: dict[str, dict[str, Any]] = {
+        "type": {"anyOf": [one_type, {"type": "array", "items": one_type, "minItems": 1}]},
+        "enum": {"type": "array", "items": {}, "minItems": 1},
+        "required": {"type": "array", "items": {"type": "string"}},
+        "uniqueItems": {"type": "boolean"},
+        "pattern": {"type": "string", "minLength": 1, "maxLength": PATTERN_CHARS_MAX},
+        "$ref": {"type": "string", "pattern": "^#($|/)"},
+        **dict.fromkeys(_LISTS_OF_SCHEMAS, some),
+        **dict.fromkeys(_MAPS_OF_SCHEMAS, by_name),
+        **dict.fromkeys(_SCHEMAS, below),
+        **dict.fromkeys(_COUNTS, count),
+        **dict.fromkeys(_NUMBERS, number),
+    }
+    assert keywords.keys() == _CHECKS.keys()
+    kept = {name: {"description": "Changes nothing"} for name in sorted(_NOTES - {"const"})}
+    known = {
+        **{name: {**value(schema), "description": _SAID} for name, schema in keywords.items()},
+        "const": {"description": _SAID},
+        **kept,
+    }
+    whole = {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {"^x-": {}},
+        "properties": known,
+    }
+    return {"anyOf": [{"type": "boolean"}, whole, *([OPEN_SCHEMA] if is_template else [])]}

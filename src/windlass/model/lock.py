@@ -28,9 +28,11 @@ from typing import Final
 from uuid import UUID
 
 from windlass.limits import LOCK_CAPACITY_MAX, NAME_CHARS_MAX
+from windlass.model.printable import CHAR_PATTERN, is_printable
+from windlass.model.whole import read_whole
 
 # The name stands in paths: nothing in it may lead elsewhere.
-NAME_PATTERN: Final = r"[A-Za-z0-9_][^/\u0000-\u001f\u007f-\u009f]*"
+NAME_PATTERN: Final = f"[A-Za-z0-9_]{CHAR_PATTERN.replace('[^', '[^/')}*"
 _NAME: Final = re.compile(NAME_PATTERN)
 
 
@@ -95,14 +97,12 @@ def read_lock_ask(value: object) -> LockAsk:
 
 def read_capacity(value: object) -> int:
     """How many may hold a lock at once. Raises ValueError."""
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LOCK_CAPACITY_MAX:
-        return value
-    raise ValueError(f"must be a whole number from 1 to {LOCK_CAPACITY_MAX}")
+    return read_whole(value, LOCK_CAPACITY_MAX)
 
 
 def read_lock_name(value: object) -> str:
     """Raises ValueError."""
-    is_text = isinstance(value, str) and len(value) <= NAME_CHARS_MAX and value.isprintable()
+    is_text = isinstance(value, str) and len(value) <= NAME_CHARS_MAX and is_printable(value)
     if not isinstance(value, str) or not is_text or not _NAME.fullmatch(value):
         raise ValueError(
             f"must be 1 to {NAME_CHARS_MAX} printable characters other than /, and start with a "

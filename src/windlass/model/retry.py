@@ -9,6 +9,7 @@ from typing import Any, Final
 from windlass.duration import parse_seconds
 from windlass.limits import ATTEMPTS_MAX, DURATION_SECONDS_MAX, RETRY_AFTER_SECONDS_MAX
 from windlass.model.pointer import step
+from windlass.model.whole import read_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +89,7 @@ def read_retry(value: object, fallback: Retry) -> tuple[Retry, list[tuple[str, s
 def _read_field(name: str, value: object) -> dict[str, Any]:
     match name:
         case "max_attempts":
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError("must be a whole number")
-            if not 1 <= value <= ATTEMPTS_MAX:
-                raise ValueError(f"must lie between 1 and {ATTEMPTS_MAX}")
-            return {"max_attempts": value}
+            return {"max_attempts": read_whole(value, ATTEMPTS_MAX)}
         case "initial":
             return {"initial_seconds": parse_seconds(value)}
         case "max":

@@ -30,7 +30,9 @@ _LOOK_SECONDS: Final = 2 * 86_400
 # neighbours knows what repeats.
 _MARGIN_SECONDS: Final = 4 * 86_400
 _PAGES_KEPT: Final = 4_096
-_ZONE_CHARS_MAX: Final = 64
+ZONE_CHARS_MAX: Final = 64
+# What the names in the database look like; which there are, only it knows.
+ZONE_PATTERN: Final = "[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}"
 # A city that is only somewhat alike is another city.
 _CITY_CUTOFF: Final = 0.75
 # Files that stand among the zones and mean something else on every machine.
@@ -70,7 +72,7 @@ def read_zone(value: object) -> str:
     if isinstance(value, str) and value in _names():
         return value
     near = ""
-    if isinstance(value, str) and len(value) <= _ZONE_CHARS_MAX:
+    if isinstance(value, str) and len(value) <= ZONE_CHARS_MAX:
         lower = {name.lower(): name for name in _names()}
         # People know the city more often than the continent.
         cities = {name.rpartition("/")[2]: name for name in lower}

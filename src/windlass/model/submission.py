@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, get_args
 from uuid import UUID
 
 from windlass import ids
@@ -20,6 +20,7 @@ from windlass.limits import (
     BATCH_JOBS_MAX,
     DURATION_SECONDS_MAX,
     INPUT_BYTES_MAX,
+    INSTANT_CHARS_MAX,
     KEY_CHARS_MAX,
     LOCKS_MAX,
     NAME_CHARS_MAX,
@@ -30,9 +31,10 @@ from windlass.limits import (
 )
 from windlass.model import strict_json
 from windlass.model.circle import in_a_circle
-from windlass.model.draft import Draft
+from windlass.model.draft import Draft, OnParentFailure
 from windlass.model.lock import LockAsk, read_lock_ask
 from windlass.model.pointer import step
+from windlass.model.printable import is_printable
 from windlass.model.priority import NAMES, NUMBERS
 from windlass.model.retry import default_for, read_retry, to_json
 from windlass.model.target import target_of
@@ -51,7 +53,9 @@ _INSTANT: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # "#3" in a batch is its fourth job.
-_PLACE: Final = re.compile(r"#[0-9]{1,6}")
+PLACE_PATTERN: Final = "#[0-9]{1,6}"
+_PLACE: Final = re.compile(PLACE_PATTERN)
+ON_PARENT_FAILURE: Final[tuple[OnParentFailure, ...]] = get_args(OnParentFailure)
 _NAME_RULE: Final = (
     f"must be 1 to {NAME_CHARS_MAX} letters, digits and _ . : - and start with a letter or digit"
 )
@@ -263,11 +267,11 @@ def _depends_on(draft: Draft, value: object) -> None:
 
 
 def _on_parent_failure(draft: Draft, value: object) -> None:
-    match value:
-        case "skip" | "fail" | "run":
-            draft.on_parent_failure = value
-        case _:
-            raise ValueError("must be one of: skip fail run")
+    for choice in ON_PARENT_FAILURE:
+        if value == choice:
+            draft.on_parent_failure = choice
+            return
+    raise ValueError(f"must be one of: {' '.join(ON_PARENT_FAILURE)}")
 
 
 def _key(draft: Draft, value: object) -> None:
@@ -336,7 +340,7 @@ def read_name(value: object) -> str:
 
 def read_text(value: object, chars_max: int) -> str:
     """Printable text of 1 to `chars_max` characters."""
-    if not isinstance(value, str) or not 1 <= len(value) <= chars_max or not value.isprintable():
+    if not isinstance(value, str) or not 1 <= len(value) <= chars_max or not is_printable(value):
         raise ValueError(f"must be 1 to {chars_max} printable characters")
     return value
 
@@ -346,9 +350,9 @@ def read_instant(value: object) -> datetime:
 
     None before 1970: nothing of ours is older, and arithmetic near year 1 leaves the calendar.
     """
-    if isinstance(value, str) and len(value) <= 40 and _INSTANT.fullmatch(value):
+    if isinstance(value, str) and len(value) <= INSTANT_CHARS_MAX and _INSTANT.fullmatch(value):
         try:
-            instant = datetime.fromisoformat(value)
+            instant = datetime.fromisoformat(value.upper())  # a small z is one too
             if instant.tzinfo is not None and instant >= _EPOCH:
                 return instant.astimezone(UTC)
         except (ValueError, OverflowError):

@@ -16,8 +16,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from ipaddress import IPv6Address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
+
+from windlass.limits import URL_CHARS_MAX
+from windlass.model.printable import CHAR_PATTERN
 
 TARGET_CHARS_MAX = 300
 _NAME_CHARS_MAX: Final = 253
@@ -26,6 +29,42 @@ _NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMERIC: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4: Final = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
+
+# What follows is for schemas: the same rule as far as a regular expression can say it, in what
+# every engine knows.
+_GROUP: Final = "[0-9A-Fa-f]{1,4}"
+_LABEL: Final = "[A-Za-z0-9_-]{1,63}"
+_V4_PATTERN: Final = _IPV4.pattern.replace("?:", "")
+# The last label begins with a letter: what ends with a number is an address, or nothing.
+WORDS_PATTERN: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?"
+_V6_PATTERN: Final = "|".join(
+    [
+        f"({_GROUP}:){{7}}{_GROUP}",
+        f"::(({_GROUP}:){{0,5}}{_GROUP})?",
+        f"({_GROUP}:){{1,6}}:",
+        rf"::[Ff]{{4}}:{_V4_PATTERN}",
+        *(f"({_GROUP}:){{1,{n}}}(:{_GROUP}){{1,{7 - n}}}" for n in range(1, 7)),
+    ]
+)
+PORT_PATTERN: Final = (
+    "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+)
+HOST_PATTERN: Final = rf"({WORDS_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])(:{PORT_PATTERN})?"
+# In the address of a job a name may have many labels, and a last one that begins with a digit,
+# unless all of it is a number. Letters beyond ASCII are taken too, and which of them IDNA decides.
+_CHAR: Final = "[A-Za-z0-9_-]"
+_NAME_PATTERN: Final = (
+    rf"({_CHAR}+\.)*([A-Za-z_-]{_CHAR}*|[1-9][0-9]*[A-Za-z_-]{_CHAR}*"
+    rf"|0[0-9]+[A-Za-z_-]{_CHAR}*|0[A-WYZa-wyz_-]{_CHAR}*|0[Xx][0-9A-Fa-f]*[G-Zg-z_-]{_CHAR}*)\.?"
+)
+URL_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "maxLength": URL_CHARS_MAX,
+    "pattern": rf"^[Hh][Tt][Tt][Pp][Ss]?://({_NAME_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])"
+    rf"(:0*{PORT_PATTERN}|:)?([/?#]{CHAR_PATTERN}*)?$",
+    # Too long: the host, or one of its labels.
+    "not": {"pattern": r"^[^/]*//([^/?#:]{254}|[^/?#]*[^/?#.:]{64})"},
+}
 
 
 def target_of(url: str) -> str | None:

@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from windlass.limits import AUTHS_MAX
+from windlass.limits import AUTHS_MAX, URL_CHARS_MAX
 from windlass.model.pointer import step
+from windlass.model.printable import is_printable
 from windlass.model.submission import read_name
 from windlass.model.target import target_of
 
-URL_CHARS_MAX: Final = 4_096
 TEXT_CHARS_MAX: Final = 256
 SCOPE_CHARS_MAX: Final = 1_024
 
-_HEADER: Final = re.compile(r"[A-Za-z0-9_\-]+")
-_SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*")
+HEADER_PATTERN: Final = "[A-Za-z0-9_-]+"
+SCOPE_PATTERN: Final = r"[!#-\[\]-~]+( [!#-\[\]-~]+)*"
 # They frame the request, or say which delivery it is: no secret belongs there.
-_OURS: Final = re.compile(
-    r"accept-encoding|connection|content-.*|expect|host|idempotency-key|keep-alive|proxy-.*|te|"
-    r"trailer|transfer-encoding|upgrade|traceparent|tracestate|webhook-.*|windlass-.*"
+OURS_PATTERN: Final = (
+    "accept-encoding|connection|content-.*|expect|host|idempotency-key|keep-alive|proxy-.*|te|"
+    "trailer|transfer-encoding|upgrade|traceparent|tracestate|webhook-.*|windlass-.*"
 )
 
 
@@ -48,16 +48,16 @@ def _check_one(value: object) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
         return [("", 'must be an object such as {"type": "bearer", "secret": "name"}')]
     kind = value.get("type")
-    if not isinstance(kind, str) or kind not in _FIELDS:
-        return [("/type", f"must be one of: {' '.join(_FIELDS)}")]
-    fields = _FIELDS[kind]
+    if not isinstance(kind, str) or kind not in FIELDS:
+        return [("/type", f"must be one of: {' '.join(FIELDS)}")]
+    fields = FIELDS[kind]
     problems = [
         (step(name), f"unknown field; known are {' '.join(('type', *fields))}")
         for name in value
         if name != "type" and name not in fields
     ]
     for name, trouble in fields.items():
-        if name in value or name not in _OPTIONAL:
+        if name in value or name not in OPTIONAL:
             text = value.get(name)
             said = trouble(text) if isinstance(text, str) else trouble("")
             if said is not None:
@@ -98,34 +98,34 @@ def _name_trouble(text: str) -> str | None:
 
 
 def _header_trouble(text: str) -> str | None:
-    if not _HEADER.fullmatch(text) or len(text) > TEXT_CHARS_MAX:
+    if not re.fullmatch(HEADER_PATTERN, text) or len(text) > TEXT_CHARS_MAX:
         return "must be a header name such as X-API-Key"
-    if _OURS.fullmatch(text.lower()):
+    if re.fullmatch(OURS_PATTERN, text.lower()):
         return "is a header that the delivery itself sets"
     return None
 
 
 def _username_trouble(text: str) -> str | None:
     # RFC 7617: the first colon ends the name.
-    if not 1 <= len(text) <= TEXT_CHARS_MAX or ":" in text or not text.isprintable():
+    if not 1 <= len(text) <= TEXT_CHARS_MAX or ":" in text or not is_printable(text):
         return f"must be 1 to {TEXT_CHARS_MAX} printable characters without a colon"
     return None
 
 
 def _client_trouble(text: str) -> str | None:
-    if not 1 <= len(text) <= TEXT_CHARS_MAX or not text.isprintable():
+    if not 1 <= len(text) <= TEXT_CHARS_MAX or not is_printable(text):
         return f"must be 1 to {TEXT_CHARS_MAX} printable characters"
     return None
 
 
 def _scope_trouble(text: str) -> str | None:
-    if len(text) > SCOPE_CHARS_MAX or not _SCOPE.fullmatch(text):
+    if len(text) > SCOPE_CHARS_MAX or not re.fullmatch(SCOPE_PATTERN, text):
         return f"must be scopes between single spaces, at most {SCOPE_CHARS_MAX} characters"
     return None
 
 
 def _url_trouble(text: str) -> str | None:
-    if len(text) > URL_CHARS_MAX or not text.isprintable() or target_of(text) is None:
+    if len(text) > URL_CHARS_MAX or not is_printable(text) or target_of(text) is None:
         return f"must be an http or https address of at most {URL_CHARS_MAX} characters"
     if "@" in urlsplit(text).netloc:
         return "must not hold a user name or password; the secret is sent in a header"
@@ -133,7 +133,7 @@ def _url_trouble(text: str) -> str | None:
 
 
 Trouble = Callable[[str], str | None]
-_FIELDS: Final[Mapping[str, Mapping[str, Trouble]]] = {
+FIELDS: Final[Mapping[str, Mapping[str, Trouble]]] = {
     "signature": {"secret": _name_trouble},
     "bearer": {"secret": _name_trouble},
     "api_key": {"header": _header_trouble, "secret": _name_trouble},
@@ -146,4 +146,4 @@ _FIELDS: Final[Mapping[str, Mapping[str, Trouble]]] = {
     },
     "mtls": {"secret": _name_trouble},
 }
-_OPTIONAL: Final = frozenset({"scope"})
+OPTIONAL: Final = frozenset({"scope"})

@@ -15,20 +15,22 @@ from windlass import __version__
 from windlass.limits import HEADER_CHARS_MAX, HEADERS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.pointer import step
+from windlass.model.printable import is_printable
 from windlass.model.trace_context import trace_id_of
 from windlass.strategies.http_body import is_text_map
 
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
-_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+NAME_PATTERN: Final = "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}"
+_NAME: Final = re.compile(NAME_PATTERN)
 # What a caller may not say in our place: who we are, and where a message ends.
-_OURS: Final = frozenset(
+OURS: Final = frozenset(
     (
         *("accept-encoding", "connection", "content-length", "expect", "host", "idempotency-key"),
         *("keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer"),
         *("transfer-encoding", "upgrade"),
     )
 )
-_OUR_PREFIXES: Final = ("webhook-", "windlass-")
+OUR_PREFIXES: Final = ("webhook-", "windlass-")
 
 _SAME_FOR_ALL: Final = {
     "user-agent": f"windlass/{__version__}",
@@ -82,9 +84,9 @@ def header_problems(headers: Any) -> list[tuple[str, str]]:
 def _trouble(name: str, text: str) -> str | None:
     if not _NAME.fullmatch(name):
         return "must be a header name and a value without line breaks"
-    if name in _OURS or name.startswith(_OUR_PREFIXES):
+    if name in OURS or name.startswith(OUR_PREFIXES):
         return "is set by Windlass itself; leave it out"
     if len(text) > HEADER_CHARS_MAX:
         return f"is longer than {HEADER_CHARS_MAX} characters"
     # A tab or a line break is not printable; the empty text is.
-    return None if text.isprintable() else "must be a header name and a value without line breaks"
+    return None if is_printable(text) else "must be a header name and a value without line breaks"

@@ -14,11 +14,14 @@ from windlass.limits import (
     JSON_DEPTH_MAX,
     REDIRECTS_MAX,
     TIMEOUT_SECONDS_MAX,
+    URL_CHARS_MAX,
 )
 from windlass.model import strict_json
 from windlass.model.outcome import Failed
 from windlass.model.pointer import step
+from windlass.model.printable import is_printable
 from windlass.model.target import host_name
+from windlass.model.whole import read_whole
 from windlass.strategies.auth import check_auth
 from windlass.strategies.expect import expectation
 from windlass.strategies.http_body import BODIES, body_problems
@@ -27,17 +30,16 @@ from windlass.strategies.http_rules import statuses_problems
 from windlass.strategies.strategy import refused_input
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-URL_CHARS_MAX: Final = 4_096
-_DURATIONS: Final = {
+DURATIONS: Final = {
     "connect_timeout": TIMEOUT_SECONDS_MAX,
     "first_byte_timeout": TIMEOUT_SECONDS_MAX,
     "callback_timeout": CALLBACK_SECONDS_MAX,
 }
-_FIELDS: Final = (
+FIELDS: Final = (
     *("method", "url", "headers", *BODIES, "auth"),
-    *(*_DURATIONS, "expect", "statuses", "redirects"),
+    *(*DURATIONS, "expect", "statuses", "redirects"),
 )
-_KNOWN: Final = frozenset(_FIELDS)
+_KNOWN: Final = frozenset(FIELDS)
 _USUAL: Final = frozenset(("method", "url", "headers", *BODIES))
 
 
@@ -72,7 +74,7 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _rare_problems(value: dict[str, Any]) -> list[tuple[str, str]]:
-    unknown = f"unknown field; known are {' '.join(_FIELDS)}"
+    unknown = f"unknown field; known are {' '.join(FIELDS)}"
     problems = [(step(name), unknown) for name in value if name not in _KNOWN]
     return problems + [
         (f"/{name}{pointer}", detail)
@@ -110,14 +112,16 @@ def _expect(name: str, value: object) -> list[tuple[str, str]]:
 
 
 def _redirects(name: str, value: object) -> list[tuple[str, str]]:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= REDIRECTS_MAX:
-        return []
-    return [("", f"must be a whole number from 0 to {REDIRECTS_MAX}")]
+    try:
+        read_whole(value, REDIRECTS_MAX, least=0)
+    except ValueError as trouble:
+        return [("", str(trouble))]
+    return []
 
 
 def _duration(name: str, value: object) -> list[tuple[str, str]]:
     try:
-        if parse_seconds(value, _DURATIONS[name]) >= 0.001:
+        if parse_seconds(value, DURATIONS[name]) >= 0.001:
             return []
     except ValueError as trouble:
         return [("", str(trouble))]
@@ -129,7 +133,7 @@ _RARE: Final = {
     "expect": _expect,
     "statuses": _statuses,
     "redirects": _redirects,
-    **dict.fromkeys(_DURATIONS, _duration),
+    **dict.fromkeys(DURATIONS, _duration),
 }
 
 
@@ -142,7 +146,7 @@ def _url_trouble(url: object) -> str | None:
 # A receiver is called again and again: its address is looked at once.
 @lru_cache(maxsize=1_000)
 def _address_trouble(url: str) -> str | None:
-    if not url.isprintable():
+    if not is_printable(url):
         return "must not hold line breaks or other characters that cannot be printed"
     try:
         parts = urlsplit(url)

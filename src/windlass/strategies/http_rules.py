@@ -22,6 +22,7 @@ from windlass.limits import EXPECT_QUICK_WORK_MAX, EXPECT_WORK_MAX, RETRY_AFTER_
 from windlass.model.harmless import harmless_text
 from windlass.model.outcome import Failed, Outcome, Succeeded
 from windlass.model.pointer import step
+from windlass.model.whole import whole
 from windlass.strategies.expect import Spent, Unanswerable, expectation
 from windlass.strategies.http_answer import Answer
 
@@ -29,8 +30,8 @@ Verdict = Literal["succeed", "retry", "fail"]
 VERDICTS: Final[tuple[Verdict, ...]] = ("succeed", "retry", "fail")
 # Another try may help: too slow, too early, too often; and 5xx, when the far side broke.
 _TRANSIENT: Final = frozenset({408, 425, 429})
-_CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
-_STATUSES_MAX: Final = 100
+CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
+STATUSES_MAX: Final = 100
 
 
 async def judged(
@@ -167,8 +168,8 @@ def statuses_problems(value: object) -> list[tuple[str, str]]:
     problems: list[tuple[str, str]] = []
     seen: dict[int | str, str] = {}
     for verdict, names in value.items():
-        if not isinstance(names, list) or len(names) > _STATUSES_MAX:
-            problems.append((f"/{verdict}", f"must be a list of at most {_STATUSES_MAX} statuses"))
+        if not isinstance(names, list) or len(names) > STATUSES_MAX:
+            problems.append((f"/{verdict}", f"must be a list of at most {STATUSES_MAX} statuses"))
             continue
         for place, name in enumerate(names):
             pointer = f"/{verdict}" + step(str(place))
@@ -181,5 +182,6 @@ def statuses_problems(value: object) -> list[tuple[str, str]]:
 
 def _is_status(name: object) -> bool:
     if isinstance(name, str):
-        return name in _CLASSES
-    return isinstance(name, int) and not isinstance(name, bool) and 100 <= name <= 599
+        return name in CLASSES
+    found = whole(name)
+    return found is not None and 100 <= found <= 599

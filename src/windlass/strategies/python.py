@@ -16,10 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.limits import UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX
+from windlass.limits import KEY_CHARS_MAX, UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Crashed, Failed, Outcome, Snoozed
 from windlass.model.pointer import step
+from windlass.model.printable import is_printable
 from windlass.strategies.answer import failed, perform, perform_async, perform_begun
 from windlass.strategies.desk import Desk, EmptyDesk
 from windlass.strategies.ends import Stoppable
@@ -51,7 +52,7 @@ def check_input(value: dict[str, Any]) -> list[tuple[str, str]]:
         if name not in _FIELDS
     ]
     task = value.get("task")
-    if not isinstance(task, str) or not 1 <= len(task) <= 256 or not task.isprintable():
+    if not isinstance(task, str) or not 1 <= len(task) <= KEY_CHARS_MAX or not is_printable(task):
         problems.append(("/task", "must name a task"))
     if not isinstance(value.get("args", []), list):
         problems.append(("/args", "must be a list"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.query import id_schema, text_schema
+from windlass.api.query import id_schema, wanted_schema
 from windlass.api.schemas.shape import (
     ANY_OBJECT,
     INSTANT,
@@ -22,7 +22,7 @@ _ANY: Final[Schema] = {"description": "Any JSON value"}
 DECISION: Final[Schema] = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"answer": _ANY, "comment": nullable(text_schema(COMMENT_CHARS_MAX))},
+    "properties": {"answer": _ANY, "comment": nullable(wanted_schema(COMMENT_CHARS_MAX))},
 }
 
 SCHEMAS: Final[Named] = {

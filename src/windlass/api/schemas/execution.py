@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.query import id_schema, text_schema
+from windlass.api.query import id_schema
 from windlass.api.schemas.shape import (
     ANY_OBJECT,
     COUNT,
@@ -22,6 +22,7 @@ from windlass.engine.read_executions import STATES
 from windlass.limits import KEY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX
 from windlass.model.definition import WHENS
 from windlass.model.priority import NAMES
+from windlass.model.value_schema import text_schema
 
 VERSION_MAX: Final = 2**31 - 1
 _ERROR: Final = nullable(ref("Error"))

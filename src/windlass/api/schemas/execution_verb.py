@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.query import id_schema, text_schema
+from windlass.api.query import id_schema, wanted_schema
 from windlass.api.schemas.shape import TEXT, Named, Schema, nullable, record
 from windlass.limits import STEP_ID_CHARS_MAX
 
 RERUN: Final[Schema] = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"from_step": nullable(text_schema(STEP_ID_CHARS_MAX))},
+    "properties": {"from_step": nullable(wanted_schema(STEP_ID_CHARS_MAX))},
 }
 SIGNAL: Final[Schema] = {
     "type": "object",

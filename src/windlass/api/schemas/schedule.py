@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any, Final
 
-from windlass.api.query import INSTANT_SCHEMA, NAME_SCHEMA, id_schema, text_schema
-from windlass.api.schedule_body import MISFIRES, OVERLAPS
+from windlass.api.query import id_schema
+from windlass.api.schedule_body import MISFIRES, OVERLAPS, RESERVED
 from windlass.api.schedule_filter import NAMES_MAX, SOURCES
 from windlass.api.schedule_work import VERSION_MAX
 from windlass.api.schemas.shape import (
@@ -19,7 +20,9 @@ from windlass.api.schemas.shape import (
     listed,
     nullable,
     record,
+    ref,
 )
+from windlass.ids import PREFIXES
 from windlass.limits import (
     AT_INSTANTS_MAX,
     CALENDAR_COUNTRIES_MAX,
@@ -32,11 +35,21 @@ from windlass.limits import (
     TAG_CHARS_MAX,
     TAGS_MAX,
 )
-from windlass.model.priority import NAMES
+from windlass.model.calendar_holidays import COUNTRY_PATTERN
+from windlass.model.calendar_read import WEEKDAYS
+from windlass.model.cron import NICKNAMES, YEAR_MAX
+from windlass.model.schedule_read import WHEN
+from windlass.model.schedule_zone import ZONE_CHARS_MAX, ZONE_PATTERN
+from windlass.model.value_schema import (
+    DATE_PATTERN,
+    NAME_SCHEMA,
+    PRIORITY_SCHEMA,
+    instant_before,
+    text_schema,
+)
 
 FIRING_STATES: Final = ("fired", "late", "skipped", "coalesced")
 _TAGS: Final[Schema] = {**listed(text_schema(TAG_CHARS_MAX)), "maxItems": TAGS_MAX}
-_PRIORITY: Final[Schema] = {"type": "string", "enum": list(NAMES)}
 
 
 def _fields(**properties: Schema) -> Schema:
@@ -52,25 +65,43 @@ def _enum(choices: Any) -> Schema:
     return {"type": "string", "enum": list(choices)}
 
 
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-
-
 def _any_case(word: str) -> str:
     return "".join(f"[{letter}{letter.upper()}]" for letter in word)
+
+
+def _nickname(name: str) -> str:
+    return "@" + _any_case(name.removeprefix("@"))
+
+
+def _weekday(day: str) -> str:
+    return f"{_any_case(day[:3])}({_any_case(day[3:])})?"
+
+
+def _one_of(choices: Named) -> Schema:
+    """Exactly one of these is there, and not null."""
+    return {"oneOf": [{"required": [n], "properties": {n: s}} for n, s in choices.items()]}
+
+
+def _two_of(choices: Named) -> list[Schema]:
+    """Any two of them are there, and not null."""
+    return [
+        {"required": list(pair), "properties": {name: choices[name] for name in pair}}
+        for pair in combinations(choices, 2)
+    ]
 
 
 _WEEKDAY: Final[Schema] = {
     "description": "Its name, or the first three letters of it",
     "type": "string",
-    "pattern": "^("
-    + "|".join(f"{_any_case(day[:3])}({_any_case(day[3:])})?" for day in _WEEKDAYS)
-    + ")$",
+    "pattern": f"^({'|'.join(map(_weekday, WEEKDAYS))})$",
 }
 _DATE: Final[Schema] = {
     "type": "string",
     "format": "date",
-    "pattern": "^(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|9990)-[0-9]{2}-[0-9]{2}$",
+    "pattern": f"^{DATE_PATTERN}$",
+    "not": {"pattern": "^999[1-9]"},
 }
+assert YEAR_MAX == 9990, "the pattern above says so"
 _YEARLY: Final[Schema] = {
     "type": "string",
     "pattern": "^((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -86,11 +117,39 @@ _RANGE: Final[Schema] = {
     "required": ["from", "to"],
     "properties": {"from": _DATE, "to": _DATE},
 }
-RULE: Final[dict[str, Schema]] = {
+_BOUND: Final = instant_before(YEAR_MAX)
+_CALENDAR: Final[Schema] = {
+    "description": "Days off, and where what falls on them goes",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "weekdays": {
+            "type": "array",
+            "items": _WEEKDAY,
+            "maxItems": 7,
+            # Some day of the week is left.
+            "not": {"allOf": [{"contains": {"pattern": f"^{_weekday(day)}$"}} for day in WEEKDAYS]},
+        },
+        "dates": {"type": "array", "items": _DAY, "maxItems": CALENDAR_DAYS_MAX},
+        "ranges": {"type": "array", "items": _RANGE, "maxItems": CALENDAR_DAYS_MAX},
+        "countries": {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^{COUNTRY_PATTERN}$"},
+            "maxItems": CALENDAR_COUNTRIES_MAX,
+        },
+        "shift": _enum(("none", "next", "previous")),
+    },
+    "anyOf": [
+        {"required": [name], "properties": {name: {"minItems": 1}}}
+        for name in ("weekdays", "dates", "ranges", "countries")
+    ],
+}
+_FIELD: Final = "[0-9A-Za-z*,/#?()-]+"
+_WHEN: Final[Named] = {
     "cron": {
         "type": "string",
-        "minLength": 1,
         "maxLength": CRON_CHARS_MAX,
+        "pattern": f"^ *({'|'.join(map(_nickname, NICKNAMES))}|{_FIELD}( +{_FIELD}){{4,5}}) *$",
         "description": "Five fields, or six with the second first; @daily and its kin; H L W #",
     },
     "every": {
@@ -99,12 +158,18 @@ RULE: Final[dict[str, Schema]] = {
     },
     "at": {
         "description": "One instant, or several",
-        "anyOf": [
-            INSTANT_SCHEMA,
-            {**listed(INSTANT_SCHEMA), "minItems": 1, "maxItems": AT_INSTANTS_MAX},
-        ],
+        "anyOf": [_BOUND, {**listed(_BOUND), "minItems": 1, "maxItems": AT_INSTANTS_MAX}],
     },
-    "timezone": {"type": "string", "description": "Of the IANA database; UTC unless said"},
+}
+assert tuple(_WHEN) == WHEN
+_RULE: Final[Named] = {
+    **_WHEN,
+    "timezone": {
+        "type": "string",
+        "description": "Of the IANA database; UTC unless said",
+        "pattern": f"^{ZONE_PATTERN}$",
+        "maxLength": ZONE_CHARS_MAX,
+    },
     "dst": {
         "type": "object",
         "additionalProperties": False,
@@ -113,48 +178,93 @@ RULE: Final[dict[str, Schema]] = {
             "overlap": _enum(("first", "second", "both")),
         },
     },
-    "starts_at": INSTANT_SCHEMA,
-    "ends_at": INSTANT_SCHEMA,
+    "starts_at": _BOUND,
+    "ends_at": _BOUND,
     "jitter": duration(JITTER_SECONDS_MAX),
-    "calendar": {
-        "description": "Days off, and where what falls on them goes",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "weekdays": {"type": "array", "items": _WEEKDAY, "maxItems": 7},
-            "dates": {"type": "array", "items": _DAY, "maxItems": CALENDAR_DAYS_MAX},
-            "ranges": {"type": "array", "items": _RANGE, "maxItems": CALENDAR_DAYS_MAX},
-            "countries": {"type": "array", "items": TEXT, "maxItems": CALENDAR_COUNTRIES_MAX},
-            "shift": _enum(("none", "next", "previous")),
-        },
-    },
+    "calendar": ref("ScheduleCalendar"),
 }
-_SENT: Final[dict[str, Schema]] = {
-    **RULE,
-    "job": {**ANY_OBJECT, "description": "As of POST /v1/jobs, without instants of its own"},
+_WHAT: Final[Named] = {
+    "job": ref("ScheduledJob"),
     "workflow": {
         "anyOf": [
             NAME_SCHEMA,
             {
-                **_fields(
-                    name=NAME_SCHEMA,
-                    version={"type": "integer", "minimum": 1, "maximum": VERSION_MAX},
-                    input=ANY_OBJECT,
-                ),
+                "type": "object",
+                "additionalProperties": False,
                 "required": ["name"],
+                "properties": {
+                    "name": NAME_SCHEMA,
+                    "version": nullable({"type": "integer", "minimum": 1, "maximum": VERSION_MAX}),
+                    "input": nullable(ANY_OBJECT),
+                },
             },
         ]
     },
+}
+_SENT: Final[Named] = {
+    **_RULE,
+    **_WHAT,
     "overlap": _enum(OVERLAPS),
     "misfire": _enum(MISFIRES),
     "catchup": duration(DURATION_SECONDS_MAX),
-    "priority": _PRIORITY,
+    "priority": PRIORITY_SCHEMA,
     "tags": _TAGS,
     "source": _enum(SOURCES),
 }
-_NAME: Final[Schema] = {**NAME_SCHEMA, "not": {"pattern": "^(sch_.*|pause|resume|preview)$"}}
-CREATE: Final[Schema] = {**_fields(name=_NAME, **_SENT), "required": ["name"]}
-CHANGE: Final[Schema] = _fields(name=_NAME, **_SENT)
+# Which of them are there; what each may hold is said above.
+_WHEN_GIVEN: Final[Named] = {
+    "cron": {"type": "string"},
+    "every": {"type": ["number", "string"]},
+    "at": {"type": ["string", "array"], "items": {"type": "string"}},
+}
+_WHAT_GIVEN: Final[Named] = {
+    "job": ref("ScheduledJob"),
+    "workflow": {"type": ["string", "object"], "additionalProperties": True},
+}
+# Periods have no days that could be moved.
+_EVERY_SHIFTED: Final[Schema] = {
+    "required": ["every", "calendar"],
+    "properties": {
+        "every": {"type": ["number", "string"]},
+        "calendar": {
+            "type": "object",
+            "additionalProperties": True,
+            "required": ["shift"],
+            "properties": {"shift": {"enum": ["next", "previous"]}},
+        },
+    },
+}
+_NAME: Final[Schema] = {
+    **NAME_SCHEMA,
+    "not": {"pattern": f"^({PREFIXES['schedule']}.*|{'|'.join(sorted(RESERVED))})$"},
+}
+
+
+def _whole(schema: Schema) -> Schema:
+    """A schedule that says when and what."""
+    return {
+        **schema,
+        "allOf": [_one_of(_WHEN_GIVEN), _one_of(_WHAT_GIVEN)],
+        "not": _EVERY_SHIFTED,
+    }
+
+
+def _named() -> Schema:
+    made = _fields(**_SENT)
+    return {**made, "required": ["name"], "properties": {"name": _NAME, **made["properties"]}}
+
+
+PREVIEW_RULE: Final[Schema] = {
+    **_fields(**_RULE),
+    **_one_of(_WHEN_GIVEN),
+    "not": _EVERY_SHIFTED,
+}
+CREATE: Final[Schema] = _whole(_named())
+PUT: Final[Schema] = _whole(_fields(name=_NAME, **_SENT))
+CHANGE: Final[Schema] = {
+    **_fields(name=_NAME, **_SENT),
+    "not": {"anyOf": [*_two_of(_WHEN_GIVEN), *_two_of(_WHAT_GIVEN), _EVERY_SHIFTED]},
+}
 FILTER: Final[Schema] = _fields(
     names={**listed(NAME_SCHEMA), "maxItems": NAMES_MAX},
     prefix=text_schema(NAME_CHARS_MAX),
@@ -167,7 +277,9 @@ _TIME: Final = record(instant=INSTANT, local=TEXT, note=nullable(TEXT))
 
 SCHEMAS: Final[Named] = {
     "ScheduleDraft": CREATE,
+    "SchedulePut": PUT,
     "ScheduleChange": CHANGE,
+    "ScheduleCalendar": _CALENDAR,
     "ScheduleFilter": FILTER,
     "Schedule": record(
         id=id_schema("schedule"),
@@ -183,7 +295,7 @@ SCHEMAS: Final[Named] = {
             "anyOf": [TEXT, listed(TEXT), {"type": "null"}],
         },
         timezone=TEXT,
-        dst=nullable(RULE["dst"]),
+        dst=nullable(_RULE["dst"]),
         starts_at=nullable(INSTANT),
         ends_at=nullable(INSTANT),
         jitter={"description": "As it was given", "type": ["number", "string", "null"]},
@@ -194,7 +306,7 @@ SCHEMAS: Final[Named] = {
         overlap=_enum(OVERLAPS),
         misfire=_enum(MISFIRES),
         catchup=nullable({"type": "number"}),
-        priority=nullable(_PRIORITY),
+        priority=nullable(PRIORITY_SCHEMA),
         tags=listed(TEXT),
         source=_enum(SOURCES),
         owner=nullable(TEXT),

@@ -5,6 +5,24 @@ from __future__ import annotations
 from typing import Any, Final
 
 from windlass.model.states import STATES
+from windlass.model.value_schema import duration
+
+__all__ = [
+    "ANY_OBJECT",
+    "BREAKER",
+    "COUNT",
+    "INSTANT",
+    "STATE",
+    "TEXT",
+    "Named",
+    "Schema",
+    "duration",
+    "listed",
+    "nullable",
+    "page_of",
+    "record",
+    "ref",
+]
 
 Schema = dict[str, Any]
 Named = dict[str, Schema]  # by the name under which others refer to it
@@ -36,13 +54,3 @@ def listed(item: Schema) -> Schema:
 
 def page_of(name: str) -> Schema:
     return record(data=listed(ref(name)), next_cursor=nullable(TEXT))
-
-
-def duration(seconds_max: float, seconds_min: float = 0) -> Schema:
-    return {
-        "description": 'Seconds, or text such as "30s", "5m", "2h", "7d"',
-        "anyOf": [
-            {"type": "number", "minimum": seconds_min, "maximum": seconds_max},
-            {"type": "string", "pattern": "^[0-9]{1,9}([.][0-9]{1,6})?(ms|s|m|h|d)$"},
-        ],
-    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Final
 
-from windlass.api.query import INSTANT_SCHEMA, NAME_SCHEMA, id_schema, text_schema
+from windlass.api.query import id_schema
+from windlass.api.schedule_work import ONCE
 from windlass.api.schemas.lock import ASK
 from windlass.api.schemas.shape import (
     ANY_OBJECT,
-    TEXT,
     Named,
     Schema,
     duration,
@@ -18,7 +19,6 @@ from windlass.api.schemas.shape import (
     ref,
 )
 from windlass.limits import (
-    ATTEMPTS_MAX,
     BATCH_JOBS_MAX,
     DURATION_SECONDS_MAX,
     KEY_CHARS_MAX,
@@ -28,96 +28,91 @@ from windlass.limits import (
     TAGS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
-from windlass.model.priority import NAMES
+from windlass.model.submission import ON_PARENT_FAILURE, PLACE_PATTERN
+from windlass.model.value_schema import (
+    INSTANT_SCHEMA,
+    NAME_SCHEMA,
+    PRIORITY_SCHEMA,
+    SECONDS_MIN,
+    retry_schema,
+    text_schema,
+)
+from windlass.strategies.input_schema import auth_schema, input_schemas
+
+_NULL: Final[Schema] = {"type": "null"}
 
 
-def _retry() -> Schema:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "max_attempts": {"type": "integer", "minimum": 1, "maximum": ATTEMPTS_MAX},
-            "initial": duration(DURATION_SECONDS_MAX),
-            "factor": {"type": "number", "minimum": 1, "maximum": 100},
-            "max": duration(DURATION_SECONDS_MAX),
-            "jitter": {"type": "boolean"},
-        },
-    }
-
-
-def submission(kinds: Iterable[str]) -> Schema:
-    """The body of POST /v1/jobs."""
+def _fields(parent: str) -> dict[str, Schema]:
+    """What any job may have. `parent` is the pattern of those that it waits for."""
     optional: dict[str, Schema] = {
         "queue": NAME_SCHEMA,
-        "priority": {"type": "string", "enum": list(NAMES)},
+        "priority": PRIORITY_SCHEMA,
         "run_at": INSTANT_SCHEMA,
         "delay": duration(DURATION_SECONDS_MAX),
         "deadline": INSTANT_SCHEMA,
-        "timeout": duration(TIMEOUT_SECONDS_MAX, 0.001),
-        "retry": _retry(),
+        "timeout": duration(TIMEOUT_SECONDS_MAX, SECONDS_MIN),
+        "retry": retry_schema(),
         "depends_on": {
             "type": "array",
-            "items": {"type": "string", "pattern": "^(job_[0-9a-f]{32}|#[0-9]{1,6})$"},
+            "items": {"type": "string", "pattern": f"^({parent})$"},
             "maxItems": PARENTS_MAX,
         },
-        "on_parent_failure": {"type": "string", "enum": ["skip", "fail", "run"]},
+        "on_parent_failure": {"type": "string", "enum": list(ON_PARENT_FAILURE)},
         "key": text_schema(KEY_CHARS_MAX),
         "tags": {"type": "array", "items": text_schema(TAG_CHARS_MAX), "maxItems": TAGS_MAX},
         "correlation_id": text_schema(KEY_CHARS_MAX),
         "locks": {"type": "array", "items": ASK, "maxItems": LOCKS_MAX},
     }
-    shared = {name: nullable(schema) for name, schema in optional.items()}
+    return {name: nullable(schema) for name, schema in optional.items()}
+
+
+# When it is due is said once; and what its parents' failure means, where it has some.
+_CONTRARY: Final[list[Schema]] = [
+    {
+        "required": ["run_at", "delay"],
+        "properties": {
+            "run_at": {"type": "string"},
+            "delay": {"type": ["number", "string"], "not": {"const": 0}},
+        },
+    },
+    {
+        "required": ["on_parent_failure"],
+        "properties": {
+            "on_parent_failure": {"type": "string"},
+            "depends_on": {"anyOf": [_NULL, {"type": "array", "maxItems": 0}]},
+        },
+    },
+]
+
+
+def _jobs(kinds: Collection[str], shared: dict[str, Schema], contrary: list[Schema]) -> Schema:
+    known = inputs()
     return {
         "oneOf": [
             {
                 "title": f"{kind} job",
                 "type": "object",
                 "additionalProperties": False,
-                "required": ["kind", "input"] if "required" in needs else ["kind"],
-                "properties": {"kind": {"const": kind}, "input": needs, **shared},
+                "required": ["kind", "input"] if needs != ANY_OBJECT else ["kind"],
+                "properties": {
+                    "kind": {"const": kind},
+                    "input": ref(_input_name(kind)) if needs != ANY_OBJECT else needs,
+                    **shared,
+                },
+                **({"not": {"anyOf": contrary}} if contrary else {}),
             }
-            for kind, needs in ((kind, inputs().get(kind, ANY_OBJECT)) for kind in sorted(kinds))
+            for kind, needs in ((kind, known.get(kind, ANY_OBJECT)) for kind in sorted(kinds))
         ]
     }
 
 
+def _input_name(kind: str) -> str:
+    return f"{kind.capitalize()}Input"
+
+
 def inputs() -> Named:
     """What each kind of our own needs as input."""
-    texts: Schema = {"type": "object", "additionalProperties": TEXT}
-    long = duration(DURATION_SECONDS_MAX)
-    return {
-        "noop": ANY_OBJECT,
-        "wait": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"seconds": long, "duration": long, "until": INSTANT_SCHEMA},
-            "minProperties": 1,
-            "maxProperties": 1,
-            "required": [],
-        },
-        "http": {
-            "type": "object",
-            "required": ["url"],
-            "properties": {
-                "url": {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-                "method": TEXT,
-                "headers": texts,
-                "json": {},
-                "text": TEXT,
-                "form": texts,
-                "base64": TEXT,
-            },
-        },
-        "python": {
-            "type": "object",
-            "required": ["task"],
-            "properties": {
-                "task": text_schema(KEY_CHARS_MAX),
-                "args": {"type": "array"},
-                "kwargs": ANY_OBJECT,
-            },
-        },
-    }
+    return input_schemas(is_template=False, auth=ref("Auth"))
 
 
 def batch() -> Schema:
@@ -128,7 +123,7 @@ def batch() -> Schema:
         "properties": {
             "jobs": {
                 "type": "array",
-                "items": ref("Submission"),
+                "items": ref("BatchJob"),
                 "minItems": 1,
                 "maxItems": BATCH_JOBS_MAX,
             }
@@ -136,8 +131,18 @@ def batch() -> Schema:
     }
 
 
-def schemas(kinds: Iterable[str]) -> Named:
+def schemas(kinds: Collection[str]) -> Named:
+    job_id = id_schema("job")["pattern"].strip("^$")
+    alone = _fields(job_id)
     return {
-        "Submission": submission(kinds),
+        "Submission": _jobs(kinds, alone, _CONTRARY),
+        "BatchJob": _jobs(kinds, _fields(f"{job_id}|{PLACE_PATTERN}"), _CONTRARY),
+        "ScheduledJob": _jobs(kinds, {**alone, **dict.fromkeys(ONCE, _NULL)}, []),
+        "Auth": auth_schema(is_template=False),
+        **{
+            _input_name(kind): schema
+            for kind, schema in inputs().items()
+            if kind in kinds and schema != ANY_OBJECT
+        },
         "Ids": record(ids=listed(id_schema("job"))),
     }

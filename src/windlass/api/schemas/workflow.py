@@ -18,9 +18,16 @@ from windlass.api.schemas.shape import (
     ref,
 )
 from windlass.model.definition_schema import definition_schemas
+from windlass.strategies.input_schema import auth_schema, input_schemas
 
 _HASH: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _FLAG: Schema = {"type": "boolean"}
+
+
+def step_inputs(kinds: Collection[str], auth: str | None = None) -> Named:
+    """What the steps of each kind take. `auth` names the schema of one; None: it has no name."""
+    known = input_schemas(is_template=True, auth=None if auth is None else ref(auth))
+    return {kind: known.get(kind, ANY_OBJECT) for kind in kinds}
 
 
 def schemas(kinds: Collection[str]) -> Named:
@@ -45,9 +52,10 @@ def schemas(kinds: Collection[str]) -> Named:
         "created_at": INSTANT,
     }
     change = record(field=TEXT, **{"from": {}, "to": {}})
-    definitions = definition_schemas(kinds, "#/components/schemas/")
+    definitions = definition_schemas(step_inputs(kinds, "DefinitionAuth"), "#/components/schemas/")
     return {
         **definitions,
+        "DefinitionAuth": auth_schema(is_template=True),
         "DefinitionPut": {**definitions["Definition"], "required": ["steps"]},
         "WorkflowSummary": record(**summary),
         "Workflow": record(**summary, definition=nullable(ref("Definition"))),
