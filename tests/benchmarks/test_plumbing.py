@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -129,3 +131,11 @@ def deliver(receiver: RunningReceiver, path: str) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_the_command_finds_the_benchmarks_wherever_it_is_called(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("windlass")
+    asked = [str(command), "bench", "jobs", "--only", "nothing"]
+    said = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said.returncode == 2, said.stderr
+    assert "there is no figure 'nothing'; there are: " in said.stderr

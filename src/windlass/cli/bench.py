@@ -19,7 +19,8 @@ app = App(name="bench", help="Measure this installation beside the bare limits o
 
 
 _SECONDS: Final = Number(gte=1, lte=60)
-_BUNDLED: Final = Path(__file__).parents[1] / "bundled"
+# Where the benchmarks are: in an installed wheel, or beside the source of a checkout.
+_HOMES: Final = (Path(__file__).parents[1] / "bundled", Path(__file__).parents[3])
 Quick = Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")]
 Only = Annotated[
     tuple[str, ...], Parameter(metavar="NAME", help="Measure this one alone; may be repeated.")
@@ -141,10 +142,10 @@ def _bench(
     only: tuple[str, ...],
     changes: Mapping[str, Any] = MappingProxyType({}),
 ) -> int:
-    if _BUNDLED.is_dir():  # an installed wheel; a checkout has them beside its source
-        sys.path.append(str(_BUNDLED))
+    for home in [str(home) for home in _HOMES if (home / "benchmarks").is_dir()][:1]:
+        sys.path.append(home)
         known = os.environ.get("PYTHONPATH")  # for the processes that measure
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_BUNDLED), known)))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (home, known)))
     try:
         from benchmarks.__main__ import SUITES
         from benchmarks.scale import FULL
