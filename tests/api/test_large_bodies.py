@@ -6,6 +6,8 @@ import asyncio
 import io
 import json
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -259,3 +261,10 @@ async def _has_a_first(api: Served) -> None:
     async with asyncio.timeout(30):
         while door._room._first is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+def test_what_reads_large_bodies_has_nothing_in_memory_that_only_deliveries_need() -> None:
+    script = "import sys, windlass.api.batch_worker; print(*sys.modules)"
+    command = [sys.executable, "-c", script]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {"aiohttp", "cryptography", "litestar", "asyncpg"}.isdisjoint(said.stdout.split())

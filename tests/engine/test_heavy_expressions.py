@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
@@ -19,7 +20,7 @@ from tests.engine.stopped import stopped_evaluator, until_so
 from windlass.engine import turn_apart
 from windlass.engine.conclude import conclude
 from windlass.engine.finished import Finished
-from windlass.engine.start import Start, start_many
+from windlass.engine.start import Prepared, Start, start_many
 from windlass.engine.starts import Starts
 from windlass.engine.tend import needs_tending, tend
 from windlass.engine.turn_apart import WAITING, EvaluationsFull
@@ -105,6 +106,36 @@ async def test_heavy_starts_that_come_together_are_begun_one_by_one(database: Da
         )
     found = await states_of(database, [one.row["id"] for one in begun])
     assert list(found.values()) == [{"b": "dead", "c": "queued"}] * 6
+
+
+UNIQUE = {"type": "object", "properties": {"list": {"type": "array", "uniqueItems": True}}}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "condition"), [(None, HOSTILE), (UNIQUE, "true")], ids=["expression", "schema"]
+)
+async def test_no_heavy_start_waits_for_the_collector(
+    database: Database, inputs: dict[str, Any] | None, condition: str
+) -> None:
+    """Each has a megabyte in hand, and the collector of a node comes rarely."""
+    read: dict[str, Any] = {"name": "heavy", "steps": [noop("b", **{"if": "${" + condition + "}"})]}
+    read |= {"inputs": inputs} if inputs is not None else {}
+    await publish(database, trust_definition(read), by=None)
+    starts = Starts(database, lambda _: None)
+    await starts.start(Start(workflow="heavy", input=INPUT))  # it is compiled, and known
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(4):
+            await starts.start(Start(workflow="heavy", input=dict(INPUT)))
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [type(one).__name__ for one in gc.garbage if isinstance(one, Start | Prepared)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []
 
 
 async def test_places_of_a_heavy_fan_out_come_in_several_transactions(database: Database) -> None:

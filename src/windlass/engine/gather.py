@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from windlass.errors import WindlassError
 from windlass.supervise import supervisor
 
 Item = TypeVar("Item")
@@ -39,7 +40,12 @@ class Gather(Generic[Item, Answer]):
             runner = supervisor().spawn(self._run(), name="gather")
             self._runners.add(runner)
             runner.add_done_callback(self._runners.discard)  # of one that was never begun, too
-        return await future
+        try:
+            return await future
+        finally:
+            # An error leads by its trace to this frame, and from here back to itself: without a cut
+            # the item would wait for the collector, however large it is.
+            del future
 
     async def _run(self) -> None:
         try:
@@ -73,7 +79,10 @@ class Gather(Generic[Item, Answer]):
         for (_, future), answer in zip(batch, answers, strict=True):
             if future.done():
                 continue  # the caller went away; its job stands all the same
-            if isinstance(answer, Exception):
+            if isinstance(answer, WindlassError):
+                # Expected: its trace says nothing, and would keep what was asked in memory.
+                future.set_exception(answer.with_traceback(None))
+            elif isinstance(answer, Exception):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)

@@ -67,13 +67,16 @@ class _Kept(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        if key in self._values or size > self._bytes_max // 8:
+        if key in self._values or size > self._bytes_max // 2:
             return
         self._values[key] = (value, size)
         self._bytes += size
         while len(self._values) > self._count_max or self._bytes > self._bytes_max:
             self._bytes -= self._values.popitem(last=False)[1][1]
 
+
+# A value in a list or an object, beside its text: its head, its place, its share of a table.
+_VALUE_BYTES: Final = 64
 
 _facts: Final[_Kept[UUID, Facts]] = _Kept(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
 _plans: Final[_Kept[bytes, Plan]] = _Kept(PLANS_KEPT_MAX, FACTS_BYTES_MAX)
@@ -102,8 +105,15 @@ def remember(row: Record | Mapping[str, Any], plan: Plan) -> Facts:
         input=msgspec.json.decode(text),
         plan=plan,
     )
-    _facts.put(facts.execution_id, facts, 500 + len(text))
+    _facts.put(facts.execution_id, facts, 500 + _decoded_bytes(text))
     return facts
+
+
+def _decoded_bytes(text: str) -> int:
+    """About how much memory the value of a JSON text takes, rather more than less: 20,000 short
+    numbers are 100 kB of text and seven times as much in objects.
+    """
+    return len(text) + _VALUE_BYTES * (1 + sum(map(text.count, ",:[{")))
 
 
 def learn(digest: bytes, definition: str) -> Plan:

@@ -22,7 +22,7 @@ from windlass.model.pointer import step
 from windlass.model.printable import is_printable
 from windlass.model.target import host_name
 from windlass.model.whole import read_whole
-from windlass.strategies.auth import check_auth
+from windlass.strategies.check_auth import check_auth
 from windlass.strategies.expect import expectation
 from windlass.strategies.http_body import BODIES, body_problems
 from windlass.strategies.http_headers import header_problems
