@@ -32,6 +32,7 @@ from benchmarks.limits import (
     READY_SECONDS_MAX,
     STOP_SECONDS_MAX,
 )
+from windlass.telemetry.logs import configure_logs
 
 ROOT = Path(__file__).parent.parent
 READY = "ready: "
@@ -53,9 +54,18 @@ class ChildFailed(Exception):
     """A program ended badly, too late, or without an answer."""
 
 
-def python(module: str) -> list[str]:
-    """The command that runs one of our modules with this very interpreter."""
-    return [sys.executable, "-m", module]
+def python(module: str, home: Path = ROOT) -> list[str]:
+    """The command that runs one of our modules: with this very interpreter, or, of another
+    checkout, with the one that `make setup` has made there.
+    """
+    interpreter = sys.executable if home == ROOT else str(home / ".venv" / "bin" / "python")
+    return [interpreter, "-m", module]
+
+
+def path_of(home: Path) -> dict[str, str]:
+    """What another checkout's modules are found by: none of ours may be taken for its own."""
+    places = os.pathsep.join((str(home / "src"), str(home)))
+    return {} if home == ROOT else {"PYTHONPATH": places}
 
 
 async def call(
@@ -136,6 +146,7 @@ async def serving(
 
 def answer(request: type[Request], handle: Callable[[Request], Awaitable[object]]) -> None:
     """The child's side of `call`: read the request, handle it on uvloop, print the answer."""
+    configure_logs("console")  # to standard error: the answer has the other for itself
     given = msgspec.json.decode(sys.stdin.buffer.read(), type=request)
 
     async def handled() -> object:

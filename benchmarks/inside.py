@@ -25,9 +25,6 @@ from windlass.engine.enqueue import Enqueuer, OnAccepted
 from windlass.model.draft import Draft
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
-from windlass.telemetry.logs import configure_logs
-
-configure_logs("console")
 
 DEFAULTS = Settings()
 

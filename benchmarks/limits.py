@@ -25,6 +25,13 @@ RESPONSE_HEAD_BYTES_MAX = 64 * 1024
 PACE_PER_SECOND = 50
 PACE_CONNECTIONS = 8
 
+# This checkout and another one, in turns: how many, and what is done in each. Turns of a node that
+# stays are seconds; those of a process that is started for it are fewer and longer.
+VERSUS_LATENCY_TURNS, VERSUS_TURNS, VERSUS_LONG_TURNS = 21, 15, 9
+assert VERSUS_LATENCY_TURNS % 2 == VERSUS_TURNS % 2 == VERSUS_LONG_TURNS % 2 == 1
+VERSUS_JOBS, VERSUS_REQUESTS = 2 * PACE_PER_SECOND, 8_000
+assert LOAD_CONNECTIONS <= VERSUS_REQUESTS <= LOAD_REQUESTS_MAX
+
 # Claims are timed in batches of this many, beside a small backlog and beside a large one.
 CLAIM_PLACES = 50
 SMALL_BACKLOG = 1_000
@@ -66,6 +73,11 @@ SIEGE_CALM_SHARE, SIEGE_SECONDS_MAX, SIEGE_LOOK_SECONDS = 0.3, 60.0, 0.2
 # and wait so long for an end; schedules that fire each second meanwhile. The same load alone is
 # measured before and after each, for as long as that or for less.
 MIXED_CALLERS, MIXED_THINK_SECONDS, MIXED_WAIT_SECONDS = 4, 0.02, 10.0
+MIXED_BATCH = 10
+# Callers who need what is held and come again and again, beside the load; so many of each kind.
+INSISTING_CALLERS, INSISTING_THINK_SECONDS = 4, 1.0
+# Rows of one kind that a transaction holds at once.
+HELD_MANY = 40
 MIXED_SCHEDULES, MIXED_ALONE_SECONDS_MAX, MIXED_SECONDS_MAX = 4, 15.0, 60.0
 # How long whoever needed a row has, once it is free again.
 MIXED_HEAL_SECONDS_MAX = 60.0

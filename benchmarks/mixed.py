@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -18,6 +18,7 @@ import aiohttp
 
 from benchmarks import child
 from benchmarks.limits import (
+    MIXED_BATCH,
     MIXED_CALLERS,
     MIXED_SECONDS_MAX,
     MIXED_THINK_SECONDS,
@@ -26,6 +27,7 @@ from benchmarks.limits import (
 from benchmarks.receiver import RunningReceiver
 
 QUEUE: Final = "load"
+BATCHES: Final = "load-batches"  # whose row nobody holds: the other is one of those that are held
 WORKFLOW: Final = "load"
 DEFINITION: Final = {
     "name": WORKFLOW,
@@ -55,6 +57,19 @@ class Done:
     longest_seconds: dict[str, float]
     refusal: str | None  # the first of those that failed; None: none did
 
+    @classmethod
+    def of(cls, parts: Sequence[Done]) -> Done:
+        """One after the other."""
+        return cls(
+            seconds=sum(part.seconds for part in parts),
+            done={kind: sum(part.done[kind] for part in parts) for kind in KINDS},
+            failed={kind: sum(part.failed[kind] for part in parts) for kind in KINDS},
+            longest_seconds={
+                kind: max(part.longest_seconds.get(kind, 0.0) for part in parts) for kind in KINDS
+            },
+            refusal=next((part.refusal for part in parts if part.refusal), None),
+        )
+
     def per_second(self, kind: str) -> float:
         return self.done[kind] / self.seconds
 
@@ -81,6 +96,11 @@ class Callers:
 
     async def noop(self, _number: int) -> None:
         await self._job({"kind": "noop", "queue": QUEUE})
+
+    async def batch(self, _number: int) -> None:
+        jobs = [{"kind": "noop", "queue": BATCHES}] * MIXED_BATCH
+        taken = await self.ask("POST", "/v1/jobs/batch", {"jobs": jobs})
+        await self._ended(f"/v1/jobs/{taken['ids'][-1]}")
 
     async def delivery(self, number: int) -> None:
         url = self._receiver.url("mixed", host=1 + number % 4)
@@ -161,7 +181,7 @@ async def work_here(order: Work) -> Done:
     )
 
 
-KINDS: Final = ("noop", "delivery", "execution", "lock", "signal")
+KINDS: Final = ("noop", "batch", "delivery", "execution", "lock", "signal")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks import child
 
@@ -36,6 +37,7 @@ async def running(
     roles: str = ALL_ROLES,
     app: str | None = None,
     settings: Mapping[str, str] | None = None,
+    home: Path = child.ROOT,  # the checkout whose node it is
 ) -> AsyncIterator[RunningNode]:
     """A node with the settings of somebody who set nothing but `settings`."""
     flags = ["--roles", roles, "--port", str(_free_port())]
@@ -45,8 +47,9 @@ async def running(
     # Not as flags, which everybody on the machine can read: there are passwords in them.
     environment |= {"WINDLASS_DATABASE_URL": dsn, "WINDLASS_REDIS_URL": redis_url}
     environment |= settings or {}
-    command = [*child.python("benchmarks.node"), *flags]
-    async with child.serving(command, environment=environment, hush=CHATTER) as server:
+    environment |= child.path_of(home)
+    command = [*child.python("benchmarks.node", home), *flags]
+    async with child.serving(command, cwd=home, environment=environment, hush=CHATTER) as server:
         yield RunningNode(address=server.address, pid=server.pid, key=_key(server.said))
 
 

@@ -8,20 +8,28 @@ is something of everything that nobody else needs (`furnish`).
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import aiohttp
 import asyncpg
 
 from benchmarks import inside
-from benchmarks.mixed import QUEUE, WORKFLOW, Callers
+from benchmarks.limits import HELD_MANY, INSISTING_CALLERS, INSISTING_THINK_SECONDS
+from benchmarks.mixed import QUEUE, WORKFLOW, Callers, Refused
 from benchmarks.receiver import RunningReceiver
 from benchmarks.until import until
+from windlass.engine import partitions
+from windlass.engine.retain import retain
+from windlass.store.database import Database
 
+DAYS: Final = 14  # of retention
 VICTIM: Final = "victim"
 STIRRED: Final = "stirred"
 SOON: Final = {"kind": "wait", "queue": VICTIM, "input": {"seconds": 1}}  # it ends meanwhile
@@ -90,6 +98,17 @@ STIR: Final = {
     ],
     "output": {"first": "${steps.first.output}"},
 }
+MANY_JOBS: Final = "SELECT FROM windlass.job WHERE queue = $1 FOR UPDATE"
+MANY_EXECUTIONS: Final = "SELECT FROM windlass.execution WHERE workflow = $1 FOR UPDATE"
+# A day that is to be made, and days that are to be dropped.
+LACKING_DAY: Final = """
+DO $$ BEGIN EXECUTE format('DROP TABLE IF EXISTS windlass.%I',
+    '{table}_' || to_char((now() AT TIME ZONE 'UTC')::date + 14, 'YYYYMMDD')); END $$
+"""
+OLD_DAYS: Final = """
+SELECT windlass.make_partition($1, (now() AT TIME ZONE 'UTC')::date - 30 - n)
+FROM generate_series(1, 5) n
+"""
 # What nodes tell each other is written only while Redis cannot carry it.
 SIGNAL: Final = """
 WITH told AS (
@@ -222,6 +241,84 @@ async def _reader(house: House, _seconds: float) -> AsyncIterator[str]:
         yield f"{counted} rows"
 
 
+@asynccontextmanager
+async def _reader_of_days(house: House, _seconds: float) -> AsyncIterator[str]:
+    """The same while a round of housekeeping would make days to come and drop old ones."""
+    async with _housekeeping(house) as database, _reader(house, _seconds) as read:
+        keeping = asyncio.create_task(retain(database, DAYS))
+        try:
+            yield read
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _housekeeping(house: House) -> AsyncIterator[Database]:
+    """There is something to do of what a node does once an hour; afterwards it is done."""
+    for table in partitions.TABLES:
+        await house.eye.execute(LACKING_DAY.format(table=table))
+        await house.eye.execute(OLD_DAYS, table)
+    database = Database(house.dsn, application="windlass bench")
+    await database.open()
+    try:
+        yield database
+        await retain(database, DAYS)
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _many(house: House, _seconds: float) -> AsyncIterator[str]:
+    """Parents end whose children are held, and steps of held executions, among all the others."""
+    ask = house.callers.ask
+    for _ in range(HELD_MANY):
+        await ask("POST", f"/v1/workflows/{STIRRED}/executions", {})
+    made = (await ask("POST", "/v1/jobs/batch", {"jobs": [SOON] * HELD_MANY}))["ids"]
+    blocked = [{"kind": "noop", "queue": VICTIM, "depends_on": [parent]} for parent in made]
+    await ask("POST", "/v1/jobs/batch", {"jobs": blocked})
+    async with _transaction(house.dsn) as user:
+        jobs = await user.fetch(MANY_JOBS, VICTIM)
+        executions = await user.fetch(MANY_EXECUTIONS, STIRRED)
+        yield f"{len(jobs)} jobs and {len(executions)} executions"
+
+
+@asynccontextmanager
+async def insisting(house: House) -> AsyncIterator[None]:
+    """Callers who need what the transactions hold, and come again whatever they are told: nobody
+    else is to wait for it. They are there beside every load, with and without a transaction.
+    """
+    ask = house.callers.ask
+    job = {"kind": "noop", "queue": VICTIM}
+
+    async def lock() -> None:
+        path = f"/v1/locks/{VICTIM}"
+        held = await ask("POST", path, {"wait": "1s", "ttl": "10s"})
+        await ask("DELETE", f"{path}?token={held['token']}")
+
+    calls: list[Callable[[], Awaitable[object]]] = [
+        lambda: ask("POST", "/v1/jobs", job),
+        lambda: ask("POST", "/v1/jobs", {**job, "locks": [VICTIM]}),
+        lambda: ask("POST", "/v1/jobs/batch", {"jobs": [job] * 2}),
+        lock,
+        lambda: ask("PUT", f"/v1/queues/{VICTIM}", {"max_jobs": 100_000}),
+    ]
+
+    async def insist(call: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            with contextlib.suppress(Refused, aiohttp.ClientError, TimeoutError):
+                await call()
+            await asyncio.sleep(INSISTING_THINK_SECONDS)
+
+    tasks = [asyncio.create_task(insist(call)) for call in calls * INSISTING_CALLERS]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def _stir(house: House) -> None:
     """Work that nobody else needs, and that has to write rows of most tables in a moment."""
     ask = house.callers.ask
@@ -266,4 +363,6 @@ KINDS: Final[dict[str, Callable[[House, float], AbstractAsyncContextManager[str]
     "enqueue into a limited queue": _limited,
     "a task's own transaction": _own,
     "a reader of history": _reader,
+    "a reader of history while days come and go": _reader_of_days,
+    "rows of many jobs and executions": _many,
 }

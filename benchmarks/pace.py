@@ -69,18 +69,18 @@ async def pace(order: Pace) -> Latency:
 async def pace_here(order: Pace) -> Latency:
     submitters = [await connect(order.address, order.headers) for _ in range(PACE_CONNECTIONS)]
     try:
-        await _submit_all(submitters, WARM_UP_JOBS)
-        sent = await _submit_all(submitters, order.jobs)
+        await submit_all(submitters, WARM_UP_JOBS)
+        sent = await submit_all(submitters, order.jobs)
     finally:
         for submitter in submitters:
             submitter.transport.abort()
-    begun = await _begun(order.dsn)
+    begun = await begun_at(order.dsn)
     assert len(sent) == order.jobs, f"{len(sent)} of {order.jobs} jobs were submitted"
     assert sent.keys() <= begun.keys(), "not every job succeeded"
     return Latency.of([begun[job_id] - sent_at for job_id, sent_at in sent.items()])
 
 
-async def _submit_all(submitters: list[Submitter], count: int) -> dict[UUID, float]:
+async def submit_all(submitters: list[Submitter], count: int) -> dict[UUID, float]:
     """When each job was submitted."""
     sent: dict[UUID, float] = {}
 
@@ -104,7 +104,7 @@ async def steadily(
             under_way.create_task(begin(number))
 
 
-async def _begun(dsn: str) -> dict[UUID, float]:
+async def begun_at(dsn: str) -> dict[UUID, float]:
     """When each job began, once all have ended."""
     connection = await asyncpg.connect(
         dsn, timeout=READY_SECONDS_MAX, command_timeout=CHILD_SECONDS_MAX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.limits import DRAIN_JOBS, HOSTS_MAX, INSERT_STATEMENTS, LOAD_REQUESTS, ROUNDS
 
@@ -59,6 +60,9 @@ class Scale:
     # How long a transaction is left open beside load, of each kind and with a row of each table.
     open_seconds: float = 60.0
     open_names: tuple[str, ...] = ()  # of those alone; (): of all
+    # The checkout that this one is measured beside; None: no figure asks for one.
+    other: Path | None = None
+    turns_max: int = 99  # of the two
     # Transactions that enqueue a task, in each of three ways.
     commits: int = 200
     # Tasks that do nothing, beside as many noop jobs.

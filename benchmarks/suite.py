@@ -15,6 +15,7 @@ from benchmarks.measure import Figure
 from benchmarks.report import save, show
 from benchmarks.scale import FULL, QUICK, Scale
 from benchmarks.stage import Stage
+from windlass.telemetry.logs import configure_logs
 from windlass.testing.servers import PrivateServers
 
 
@@ -36,6 +37,7 @@ def bench(
 
 
 async def _bench(suite: Suite, scale: Scale, only: list[str]) -> int:
+    configure_logs("console")
     started = monotonic()
     figures, failed, machine = await measure(suite, scale, only or list(suite.plan))
     title = f"Windlass {suite.name}" + (" (a quick look)" if scale is QUICK else "")

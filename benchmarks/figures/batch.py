@@ -7,6 +7,7 @@ door without it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 import msgspec
@@ -15,7 +16,7 @@ from benchmarks import child, inside, load
 from benchmarks.bare import insert
 from benchmarks.limits import INSERT_BATCH
 from benchmarks.measure import Figure, Run, Sample, compare
-from benchmarks.node import running
+from benchmarks.node import RunningNode, running
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
 
@@ -51,18 +52,20 @@ async def measure(stage: Stage, batches: int) -> Sample:
         stage.database() as dsn,
         running(dsn, stage.redis_url, roles="api") as node,
     ):
-        report = await load.generate(
-            load.Load(
-                address=node.address,
-                path=PATH,
-                body="benchmarks.figures.batch:body",
-                headers=node.headers,
-                count=batches,
-                connections=1,
-                warm_up=1,
-            )
-        )
+        report = await load.generate(order(node, batches))
     return Sample(value=report.sample().value * INSERT_BATCH, unit="rows/s")
+
+
+def order(node: RunningNode, batches: int) -> load.Load:
+    return load.Load(
+        address=node.address,
+        path=PATH,
+        body="benchmarks.figures.batch:body",
+        headers=node.headers,
+        count=batches,
+        connections=1,
+        warm_up=1,
+    )
 
 
 def body(number: int) -> bytes:
@@ -71,10 +74,14 @@ def body(number: int) -> bytes:
     return msgspec.json.encode({"jobs": [job] * (INSERT_BATCH if number else 2)})
 
 
-async def measure_inside(stage: Stage, batches: int) -> Sample:
+async def measure_inside(stage: Stage, batches: int, home: Path = child.ROOT) -> Sample:
     async with stage.database() as dsn:
         return await child.call(
-            child.python("benchmarks.figures.batch"), Request(dsn=dsn, batches=batches), Sample
+            child.python("benchmarks.figures.batch", home),
+            Request(dsn=dsn, batches=batches),
+            Sample,
+            cwd=home,
+            environment=child.path_of(home),
         )
 
 

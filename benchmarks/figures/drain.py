@@ -7,6 +7,7 @@ that Windlass keeps is kept: the fence, the history row, the counters; Redis is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 from benchmarks import child, inside
@@ -43,12 +44,14 @@ async def figures(stage: Stage) -> list[Figure]:
     ]
 
 
-async def measure(stage: Stage, jobs: int) -> Sample:
+async def measure(stage: Stage, jobs: int, home: Path = child.ROOT) -> Sample:
     async with stage.database() as dsn:
         return await child.call(
-            child.python("benchmarks.figures.drain"),
-            Request(dsn=dsn, redis_url=stage.redis_url, jobs=jobs),
+            child.python("benchmarks.figures.drain", home),
+            Request(dsn=dsn, redis_url=stage.servers.redis_of(dsn), jobs=jobs),
             Sample,
+            cwd=home,
+            environment=child.path_of(home),
         )
 
 

@@ -1,8 +1,8 @@
 """Opened: everything unrelated beside a transaction that a user leaves open.
 
-One node under mixed load, alone and beside the transaction in turns: A B A C A …. Each transaction
-is read against the load alone right before and after it. Of what fires each second nothing may be
-lost, or made twice.
+One node under mixed load, alone and beside the transaction in turns: A B A C A …. Some callers need
+what is held and do not give up; they are there in every turn. Each transaction is read against the
+load alone right before and after it. Of what fires each second nothing may be lost, or made twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.limits import (
 from benchmarks.measure import Figure, Spread
 from benchmarks.mixed import DEFINITION, KINDS, Callers, Done, Work, work
 from benchmarks.node import RunningNode, running
-from benchmarks.open_transactions import House, Opening, furnish, openings
+from benchmarks.open_transactions import House, Opening, furnish, insisting, openings
 from benchmarks.receiver import receiving
 from benchmarks.stage import Stage
 from benchmarks.timetable import NOW, Faults, Timetable
@@ -50,7 +50,7 @@ class Beside:
 
 
 async def figures(stage: Stage) -> list[Figure]:
-    async with _house(stage) as (house, node, table):
+    async with _house(stage) as (house, node, table), insisting(house):
         order = partial(Work, address=node.address, headers=node.headers, receiver=house.receiver)
         todo = await openings(house.eye, stage.scale.open_names)
         alone_seconds = min(stage.scale.open_seconds, MIXED_ALONE_SECONDS_MAX)
@@ -72,7 +72,8 @@ async def figures(stage: Stage) -> list[Figure]:
 
 def _tell_length(stage: Stage, count: int, alone_seconds: float) -> None:
     seconds = stage.scale.open_seconds
-    minutes = count * (seconds + alone_seconds + START_SECONDS) / 60
+    starts = START_SECONDS * (1 + _slices(seconds))
+    minutes = count * (seconds + alone_seconds + starts) / 60
     stage.tell(
         f"{count} transactions, {seconds:g} s each and {alone_seconds:g} s between: "
         f"about {minutes:.0f} minutes"
@@ -107,13 +108,21 @@ async def _alone(load: Work) -> Done:
 async def _beside(
     house: House, table: Timetable, opening: Opening, order: Order, seconds: float
 ) -> Beside:
-    async with opening.hold(house, seconds) as held:
-        done = await work(order(seconds=seconds))
+    """In slices as long as those of the load alone: whatever slows down or warms up within one is
+    in both.
+    """
+    slices = _slices(seconds)
+    async with opening.hold(house, seconds + slices * START_SECONDS) as held:
+        done = Done.of([await work(order(seconds=seconds / slices)) for _ in range(slices)])
         until = await house.eye.fetchval(NOW)
     async with asyncio.timeout(MIXED_HEAL_SECONDS_MAX):
         await timetable.decided(house.eye, until)
     faults = await table.faults(house.eye, until)
     return Beside(opening=opening, held=held, done=done, faults=faults)
+
+
+def _slices(seconds: float) -> int:
+    return max(1, round(seconds / MIXED_ALONE_SECONDS_MAX))
 
 
 def _rate(beside: Beside, before: Done, after: Done) -> Figure:

@@ -6,7 +6,7 @@ from benchmarks import load
 from benchmarks.bare import echo
 from benchmarks.limits import LOAD_CONNECTIONS
 from benchmarks.measure import Figure, Run, Sample, compare
-from benchmarks.node import running
+from benchmarks.node import RunningNode, running
 from benchmarks.stage import Stage
 
 RATIO_MIN = 0.40
@@ -31,13 +31,14 @@ async def measure(stage: Stage, requests: int) -> Sample:
         stage.database() as dsn,
         running(dsn, stage.redis_url, roles="api") as node,
     ):
-        report = await load.generate(
-            load.Load(
-                address=node.address,
-                path=PATH,
-                body="benchmarks.bare.echo:body",
-                headers=node.headers,
-                count=requests,
-            )
-        )
-    return report.sample()
+        return (await load.generate(order(node, requests))).sample()
+
+
+def order(node: RunningNode, requests: int) -> load.Load:
+    return load.Load(
+        address=node.address,
+        path=PATH,
+        body="benchmarks.bare.echo:body",
+        headers=node.headers,
+        count=requests,
+    )

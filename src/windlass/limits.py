@@ -202,6 +202,14 @@ PEEK_REST_FACTOR = 20
 # Whoever asks something of a job, an execution, a queue or anything else by its name, or changes
 # it, waits so long for one that somebody holds, and is told to come again.
 ASKED_LOCK_SECONDS = 2.0
+# Each of their tries waits for the row only so long, and the next one comes after a rest; both
+# grow. All of them share few connections; but who never stands in line for long never has its turn
+# where many want the same row for a moment each.
+ASKED_ROW_SECONDS, ASKED_ROW_SECONDS_MAX = 0.02, 0.08
+ASKED_REST_SECONDS, ASKED_REST_SECONDS_MAX = 0.05, 0.4
+assert ASKED_ROW_SECONDS < HELD_REST_SECONDS < HELD_PATIENCE_SECONDS
+assert ASKED_ROW_SECONDS < ASKED_ROW_SECONDS_MAX < ASKED_REST_SECONDS_MAX
+assert ASKED_ROW_SECONDS < ASKED_REST_SECONDS < ASKED_REST_SECONDS_MAX < ASKED_LOCK_SECONDS
 
 # Deadlines of calls to the parts around us.
 DATABASE_CALL_SECONDS = 30.0
@@ -226,6 +234,9 @@ FASTLANE_CONNECT_SECONDS = 0.5
 # HTTP deliveries.
 RESPONSE_BYTES_MAX = 64 * 1024
 EXCERPT_CHARS_MAX = 2_000
+# Secrets are looked for in so much of an answer on the loop, and in more of it in a thread: to undo
+# the escapes of a hostile one takes about a millisecond for each kilobyte.
+CONCEAL_QUICK_BYTES_MAX = 4 * 1024
 # Headers a caller may add, and what is kept of those that came back.
 HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
@@ -275,8 +286,12 @@ TOKEN_LEEWAY_SECONDS = 60.0
 TOKEN_FAILURE_SECONDS = 1.0
 assert TOKEN_SECONDS_MAX < TOKEN_LEEWAY_SECONDS < TOKEN_KEPT_SECONDS < TOKEN_KEPT_SECONDS_MAX
 
-# Secrets. A value is text of so many bytes; a rotation's previous version is good so long.
+# Secrets. A value is text of so many bytes; a rotation's previous version is good so long. Fewer
+# characters would be found in texts where they are not meant, and are guessed at once: what is
+# shorter cannot be concealed in an answer, so it is not taken.
 SECRET_BYTES_MAX = 16 * 1024
+CONCEALED_CHARS_MIN = 4
+assert CONCEALED_CHARS_MIN < SECRET_BYTES_MAX
 SECRET_BODY_BYTES_MAX = 128 * 1024
 assert 6 * SECRET_BYTES_MAX < SECRET_BODY_BYTES_MAX, "each character may come as \\u00e9"
 SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
@@ -370,12 +385,17 @@ assert _NAMES_BYTES_MAX < SIGNAL_PAYLOAD_BYTES_MAX
 
 # Workflows. A definition in canonical JSON, its steps, and how many of its mistakes are told.
 DEFINITION_BYTES_MAX, STEPS_MAX, DEFINITION_PROBLEMS_MAX = 1024 * 1024, 10_000, 1_000
+# Of a definition so much is read, checked or compiled on the loop; the rest in a thread.
+DEFINITION_HERE_BYTES_MAX = 4 * 1024
 assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take their room"
 # Expressions: how long, how deep, how many parts, operations in a row; and how much work all those
 # of one step may be (see model.expression_run: a unit takes a fifth of a microsecond).
 EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
 EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
-EXPRESSION_WORK_MAX, EXPRESSION_CACHE_MAX = 400_000, 10_000
+EXPRESSION_WORK_MAX = 400_000
+# Compiled ones that a process keeps, by the characters of their sources: each takes some 80 bytes.
+EXPRESSIONS_KEPT_MAX = ((32, 10_000), (256, 1_500), (EXPRESSION_CHARS_MAX, 100))
+assert sum(chars * most for chars, most in EXPRESSIONS_KEPT_MAX) < 1_200_000
 # So much of it is done on the loop for one execution, and before others have their turn there; the
 # rest in a process (engine.evaluator). A transaction that other executions share is given up beyond
 # the second, and tried with fewer of them; what one execution decides at once may be no more than
@@ -440,6 +460,9 @@ LOCK_LEAD_SECONDS, LOCK_PATIENCE_SECONDS = 300.0, 10.0
 LOCK_LINE_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
 # Of what time has brought about (holds that ran out, jobs that are due) so much at once.
 LOCKS_LATE_MAX = 200
+# A look has the rows of other locks while it waits for one that somebody holds: so long at most.
+LOCK_LOOK_SECONDS = 0.02
+assert LOCK_LOOK_SECONDS < ROW_WAIT_SECONDS
 # A lock that nobody used for so long is forgotten, unless it has places of its own; and jobs that
 # are in no line, or holds whose job has ended, are looked for this often.
 LOCK_KEPT_SECONDS, LOCK_STRAYS_SECONDS = 3600.0, 60.0
@@ -577,6 +600,9 @@ RULES_KEPT_MAX, NEXTS_OF_RULE_MAX, POLICIES_KEPT_MAX = 20_000, 16, 1_000
 CHECKPOINT_NAME_CHARS_MAX, CHECKPOINT_BATCH_MAX = 256, 500
 CHECKPOINT_AGAIN_SECONDS, CHECKPOINT_AGAIN_SECONDS_MAX = 0.05, 2.0
 assert CHECKPOINT_AGAIN_SECONDS < CHECKPOINT_AGAIN_SECONDS_MAX
+# To wait for a signal holds the execution's row, which somebody may keep: it is waited for so long
+# at a time, and on so many connections of those that claim and accept.
+LISTEN_LOCK_SECONDS, LISTENS_AT_ONCE = 0.02, 2
 # A shorter rest keeps its slot, a longer one gives it back; and one that listens for a signal looks
 # by itself so often all the same, for a node of an earlier release may have put it to rest.
 DURABLE_REST_SECONDS, DURABLE_LISTEN_SECONDS = 5.0, 600.0
@@ -598,9 +624,13 @@ assert PARTITIONS_LOW_DAYS < PARTITIONS_AHEAD_DAYS
 DAY_LOCK_SECONDS, DAY_TRIES, DAY_TRY_AGAIN_SECONDS = 0.25, 3, 1.0
 RETAIN_SECONDS, RETAIN_AGAIN_SECONDS = 3600.0, 600.0
 assert DAY_LOCK_SECONDS < DAY_TRY_AGAIN_SECONDS < RETAIN_AGAIN_SECONDS < RETAIN_SECONDS
-# A day past the retention is thinned by so many blocks at a time. So many rows that are needed
-# still may move when it is dropped, while finishing waits; the last look may take so long.
+# A day past the retention is thinned by so many blocks at a time. So many rows and bytes that are
+# needed still may move when it is dropped, while finishing waits; the last look may take so long.
 THIN_BLOCKS, DAY_KEPT_MAX, DAY_DROP_SECONDS = 256, 5_000, 600
+DAY_KEPT_BYTES_MAX = 4 * 1024 * 1024
+# Each try to drop a day that somebody reads keeps finishing waiting. Who reads the whole history
+# reads every day: after so many days of a table the others are left for the next round.
+DAYS_BUSY_MAX = 2
 # So many ended parents of waiting jobs are kept beyond the retention.
 DAY_PARENTS_MAX = 100_000
 COUNTER_FOLD_SECONDS = 2.0

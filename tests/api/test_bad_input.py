@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+from windlass.api import paging
 from windlass.limits import BODY_BYTES_MAX, INPUT_BYTES_MAX
 
 JSON = {"Content-Type": "application/json"}
@@ -272,11 +274,22 @@ async def test_another_word_for_a_range_of_time_is_refused_with_ours(
         assert f"say {right}; " in problem["errors"][0]["detail"]
 
 
-async def test_a_cursor_of_another_list_is_refused(api: Served) -> None:
+async def test_a_cursor_of_another_list_is_refused(api: Served, node: ActingNode) -> None:
     await api.submit()
     await api.submit()
-    cursor = (await api.get("/v1/jobs?limit=1"))["next_cursor"]
-    assert pointers(await api.get(f"/v1/queues?cursor={cursor}", 422)) == ["?cursor"]
+    await node.bury()
+    jobs = (await api.get("/v1/jobs?limit=1"))["next_cursor"]
+    dead = (await api.get("/v1/dead-letters?limit=1"))["next_cursor"]
+    for path, cursor in (("jobs", jobs), ("dead-letters", dead)):
+        assert len((await api.get(f"/v1/{path}?cursor={cursor}"))["data"]) == 1
+    for path, cursor in (("queues", jobs), ("dead-letters", jobs), ("jobs", dead)):
+        assert pointers(await api.get(f"/v1/{path}?cursor={cursor}", 422)) == ["?cursor"]
+
+
+def test_no_two_lists_have_the_same_cursors() -> None:
+    marks = [one.mark for one in vars(paging).values() if isinstance(one, paging.Cursors)]
+    assert len(marks) > 10
+    assert len(set(marks)) == len(marks)
 
 
 LIMITS: list[tuple[Any, str]] = [

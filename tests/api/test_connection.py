@@ -7,6 +7,7 @@ import contextlib
 import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.api.raw import SURE_SECONDS, exchange, statuses, wire
 from tests.api.served import Served, until
 from windlass.api.connection import Patience
 from windlass.api.connections import Connections, address_of, ask_for_descriptors, places
+from windlass.api.reply import json_reply
 from windlass.api.serve import Front, Serving
 from windlass.cli import compose
 from windlass.clock import monotonic
@@ -171,6 +173,31 @@ async def test_only_http_of_our_version_is_spoken(
     assert statuses(await exchange(starting, request_)) == [status]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [b"http://[::1/", b"http:///", b"http://b", b"http://b:99999999/x", b"http://u@b@c/x", b"?x"],
+)
+async def test_an_address_that_is_none_is_refused_and_harms_no_earlier_request(
+    serve_with: Serve, address: bytes
+) -> None:
+    api = await serve_with(Settings(auth="off"))
+    unhandled: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, found: unhandled.append(found))
+    bad = b"GET " + address + b" HTTP/1.1\r\nHost: a\r\n\r\n"
+    said = await exchange(api.url, bad + GET + b"\r\n")
+    assert statuses(said) == [400], said
+    assert b"connection: close" in said
+    job = await api.submit(kind="wait", input={"seconds": 60})
+    first = f"GET /v1/jobs/{job['id']}?wait=1s HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    assert statuses(await exchange(api.url, first + bad)) == [200]
+    async with wire(api.url) as kept:
+        await kept.send(GET + b"\r\n")
+        assert statuses(await kept.answer()) == [200]
+        await kept.send(bad)
+        assert statuses(await kept.all()) == [400], "also of a connection that was kept"
+    assert not unhandled
+
+
 async def test_who_asks_before_the_body_and_is_refused_is_not_heard_any_more(
     serve_with: Serve,
 ) -> None:
@@ -260,6 +287,15 @@ async def test_a_head_is_bounded(starting: str, request_: bytes, status: int) ->
     assert statuses(await exchange(starting, request_)) == [status]
 
 
+async def test_a_head_in_pieces_is_bounded_as_a_whole(starting: str) -> None:
+    half = b"X: " + b"a" * (HEAD_BYTES_MAX - 1000) + b"\r\n"
+    async with wire(starting) as there:
+        await there.send(GET + b"\r\n" + GET + half)
+        await asyncio.sleep(0.05)  # or it may come in one piece
+        await there.send(half + b"\r\n")
+        assert statuses(await there.all()) == [200, 431]
+
+
 async def test_a_head_of_a_hundred_megabytes_takes_no_memory(starting: str) -> None:
     sent = 0
     async with wire(starting) as there:
@@ -316,10 +352,44 @@ async def test_a_connection_that_says_nothing_is_closed() -> None:
         await gone(serving.connections)
 
 
-async def test_a_head_that_drips_is_answered_that_it_took_too_long() -> None:
+async def test_a_connection_that_rests_too_long_is_closed() -> None:
+    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+        await there.send(GET + b"\r\n")
+        assert statuses(await there.all()) == [200]
+        await gone(serving.connections)
+
+
+OWING = b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"
+
+
+async def test_who_sends_its_body_after_the_answer_is_closed_when_it_rests_too_long() -> None:
+    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+        await there.send(OWING)
+        assert statuses(await there.answer()) == [503]
+        await there.send(b"{}")
+        assert await there.all() == b""
+        await gone(serving.connections)
+
+
+async def test_who_waits_for_an_answer_does_not_rest() -> None:
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] == "GET":
+            await asyncio.sleep(3)  # connections are looked at once a second
+        await json_reply({})(scope, receive, send)
+
+    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+        serving.front.app = slow
+        await there.send(OWING)
+        assert statuses(await there.answer()) == [200]
+        await there.send(b"{}" + GET + b"\r\n")
+        assert statuses(await there.all()) == [200]
+
+
+@pytest.mark.parametrize("before", [b"", GET + b"\r\n"])
+async def test_a_head_that_drips_is_answered_that_it_took_too_long(before: bytes) -> None:
     async with served(patience=Patience(head_seconds=0.2)) as (url, _), wire(url) as there:
-        await there.send(GET)
-        assert statuses(await there.all()) == [408]
+        await there.send(before + GET)
+        assert statuses(await there.all()) == [200, 408][not before :]
 
 
 async def test_a_body_that_drips_is_given_up(serve_with: Serve) -> None:
@@ -390,6 +460,18 @@ async def test_where_all_are_at_work_a_newcomer_is_told_to_come_back() -> None:
         for one in at_work:
             assert statuses(await one.answer()) == [200]
         assert await lives(url), "one that rests makes room"
+
+
+async def test_who_was_answered_and_owes_its_body_keeps_nobody_out() -> None:
+    connections = Connections(4)  # two for an address
+    async with served(connections=connections) as (url, _), AsyncExitStack() as open_:
+        for _ in range(2):
+            one = await open_.enter_async_context(wire(url))
+            await one.send(HEAD + b"Content-Length: 10\r\n\r\n")
+            assert statuses(await one.answer()) == [503]
+        assert len(connections) == 2
+        for _ in range(3):
+            assert await lives(url)
 
 
 async def test_one_address_cannot_take_every_place() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -16,11 +18,28 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
+from tests.api.flows import bring_up_to_date, by_hand, publish, read, start
 from tests.api.served import Served
+from tests.engine.flow import noop
+from windlass import ids
 from windlass.api import stream
 from windlass.config import Settings
-from windlass.engine import tail_events
+from windlass.engine import read_events, tail_events
+from windlass.engine.read_events import read_events_after
 from windlass.limits import STREAM_CLIENTS_MAX
+from windlass.model.event import Place
+from windlass.store.database import Database
+
+# In place of the stream's own seconds: far more than a pause of the machine between an instant that
+# was read and its row, or an innocent's event would be missed as well.
+MARGIN = timedelta(seconds=1)
+# Looks have left behind what came before it.
+LONG = "SELECT pg_sleep(2.5)"
+# Parameters: the process of a connection, and for how long it has been at its statement at least.
+WAITS_LONG = """
+SELECT FROM pg_stat_activity JOIN pg_locks USING (pid)
+WHERE pid = $1 AND NOT granted AND clock_timestamp() - query_start > $2
+"""
 
 
 class Following:
@@ -220,19 +239,36 @@ async def test_the_list_of_events_pages_through_everything_once(
 async def test_an_event_whose_transaction_stayed_open_for_longer_than_looks_go_back_is_told(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail_events, "_OVERLAP", timedelta(seconds=0.2))
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
     await api.submit()
     connection = await asyncpg.connect(api.database.url)
     try:
         async with follow(api) as following:
             async with connection.transaction():
                 late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
-                await asyncio.sleep(1)  # of database time: looks have left its instant behind
+                await connection.fetch(LONG)
                 early = (await api.submit())["id"]
                 assert (await following.next())["job_id"] == early
             assert (await following.next())["job_id"] == late
             await api.submit(queue="last")
             assert (await following.next())["queue"] == "last"
+    finally:
+        await connection.close()
+
+
+async def test_so_it_is_when_nobody_else_writes_meanwhile(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No snapshot names the newest transaction while none that came after it has ended."""
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
+    await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    try:
+        async with follow(api) as following:
+            async with connection.transaction():
+                late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+                await connection.fetch(LONG)
+            assert (await following.next())["job_id"] == late
     finally:
         await connection.close()
 
@@ -284,6 +320,48 @@ async def test_a_follower_that_goes_on_at_another_node_misses_nothing_that_commi
         await connection.close()
 
 
+async def test_what_commits_late_while_a_follower_is_told_what_it_missed_is_not_lost(
+    api: Served, serve_with: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off before it heard of it, it comes back, wherever to."""
+    await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    second, third = [
+        replace(await serve_with(Settings()), client=api.client, key=api.key) for _ in range(2)
+    ]
+    go_on = asyncio.Event()
+    is_past = False
+
+    async def read_slowly(database: Database, after: Place, until: datetime, most: int) -> Any:
+        nonlocal is_past
+        if is_past:
+            await go_on.wait()
+        page = await read_events_after(database, after, until, most)
+        is_past = any(event.job_id == ids.parse("job", made[1]["id"]) for event in page)
+        return page
+
+    monkeypatch.setattr(stream, "read_events_after", read_slowly)
+    monkeypatch.setattr(stream, "CATCH_UP_PAGE", 2)
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(connection.close)
+        async with connection.transaction():
+            async with follow(api) as following:
+                late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+                made = [await api.submit() for _ in range(6)]
+                seen = await following.of(made[0]["id"])
+            await connection.fetch(LONG)
+            witness = await stack.enter_async_context(follow(second))
+            back = await stack.enter_async_context(follow(second, last=seen["position"]))
+            await back.of(made[1]["id"])
+        await witness.of(late)  # so the node has told it, to whoever is there
+        go_on.set()
+        told = await back.of(made[2]["id"])
+        for node in (second, third):
+            again = await stack.enter_async_context(follow(node, last=told["position"]))
+            await again.of(late)
+
+
 async def test_an_execution_cancelled_while_it_waits_for_its_turn_ends_after_it_was_cancelled(
     api: Served,
 ) -> None:
@@ -299,3 +377,177 @@ async def test_an_execution_cancelled_while_it_waits_for_its_turn_ends_after_it_
     assert words(streamed) == [("execution", "cancel_requested"), ("execution", "finished")]
     listed = (await api.get(f"{path}/events"))["data"]
     assert [event["type"] for event in listed] == ["created", "cancel_requested", "finished"]
+
+
+async def test_however_many_begin_to_follow_at_once_each_is_told_of_each_event_once(
+    api: Served,
+) -> None:
+    async def one() -> Counter[str]:
+        told: Counter[str] = Counter()
+        async with follow(api) as following:
+            await all_follow.wait()
+            while (event := await following.next())["queue"] != "last":
+                told[event["id"]] += 1
+        return told
+
+    def tails() -> int:
+        return [task.get_name() for task in asyncio.all_tasks()].count("event tail")
+
+    all_follow, before = asyncio.Barrier(9), tails()
+    async with asyncio.TaskGroup() as group:
+        followers = [group.create_task(one()) for _ in range(8)]
+        await all_follow.wait()
+        assert tails() == before + 1, "one reads for all of them"
+        for _ in range(30):
+            await api.submit()
+        await api.submit(queue="last")
+    for follower in followers:
+        assert set(follower.result().values()) == {1}
+        assert len(follower.result()) == 30
+
+
+LONG_PROCEDURE = """
+    CREATE FUNCTION pg_temp.long_procedure(job jsonb) RETURNS text LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_advisory_lock(1); RETURN windlass.enqueue(job); END $$"""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT windlass.enqueue($1) FROM (SELECT pg_advisory_lock(1) OFFSET 0) AS long_read",
+        "SELECT pg_temp.long_procedure($1)",
+    ],
+)
+async def test_what_a_long_statement_creates_at_its_end_is_told(
+    api: Served, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    """It has no id of a transaction, by which it could be seen, before it writes."""
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
+    gate, writer = [await asyncpg.connect(api.database.url) for _ in range(2)]
+    try:
+        await writer.execute(LONG_PROCEDURE)
+        await gate.execute("SELECT pg_advisory_lock(1)")
+        async with follow(api) as following, asyncio.TaskGroup() as group:
+            writing = group.create_task(writer.fetchval(sql, '{"kind": "noop"}'))
+            await leave_behind(api, following, writer)
+            await gate.execute("SELECT pg_advisory_unlock(1)")
+            await following.of(await writing)
+    finally:
+        await gate.close()
+        await writer.close()
+
+
+async def test_what_was_created_after_a_long_wait_for_its_parent_is_told_and_listed(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for a row has no id of a transaction yet."""
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
+    monkeypatch.setattr(read_events, "_SKEW", MARGIN)
+    parent = await api.submit(delay="1h")
+    child = json.dumps({"kind": "noop", "depends_on": [parent["id"]]})
+    holder, writer = [await asyncpg.connect(api.database.url) for _ in range(2)]
+    try:
+        async with follow(api) as following, asyncio.TaskGroup() as group:
+            async with holder.transaction():
+                await holder.fetch("SELECT FROM windlass.job FOR UPDATE")
+                waiting = group.create_task(writer.fetchval("SELECT windlass.enqueue($1)", child))
+                await leave_behind(api, following, writer)
+            told = await following.of(await waiting)
+        listed = await api.get("/v1/events", params={"created_after": told["at"]})
+        assert [event["id"] for event in listed["data"]] == [told["id"]]
+    finally:
+        await holder.close()
+        await writer.close()
+
+
+async def leave_behind(
+    api: Served, following: Following, waiting: asyncpg.Connection[asyncpg.Record]
+) -> None:
+    """Somebody waits, and several looks have gone past the instant at which it began."""
+    async with asyncio.timeout(30), api.database.side() as connection:
+        while not await connection.fetch(WAITS_LONG, waiting.get_server_pid(), 2 * MARGIN):
+            await connection.fetch("SELECT pg_sleep(0.05)")
+    for _ in range(3):
+        await following.of((await api.submit())["id"])
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_what_was_open_long_before_somebody_began_to_follow_is_told_when_it_commits(
+    api: Served, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
+    before = await api.submit()
+    connection = await asyncpg.connect(api.database.url)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(connection.close)
+        if not is_first:
+            await stack.enter_async_context(follow(api))  # the node reads already
+        async with connection.transaction():
+            late = await connection.fetchval('SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+            await api.submit()
+            await connection.fetch(LONG)
+            following = await stack.enter_async_context(follow(api))
+        told = await following.next()
+        assert told["job_id"] == late
+        assert told["job_id"] != before["id"]
+
+
+async def test_what_the_stream_gives_to_go_on_with_is_valid_by_its_own_schema(api: Served) -> None:
+    document = await api.get("/openapi.json")
+    [header] = [
+        param["schema"]["pattern"]
+        for param in document["paths"]["/v1/events/stream"]["get"]["parameters"]
+        if param["name"] == "Last-Event-ID"
+    ]
+    async with follow(api) as following:
+        await api.submit()
+        told = await following.next()
+    assert re.search(header, told["position"])
+    assert re.search(header, told["id"])
+    assert not re.search(header, told["id"] + ".")
+
+
+async def test_the_end_of_an_execution_stays_where_it_was_told_when_a_job_of_it_is_deleted(
+    api: Served,
+) -> None:
+    await publish(api, [noop("a"), noop("b")])
+    execution = await start(api)
+    await (await by_hand(api, execution)).run()
+    await bring_up_to_date(api, execution)
+    told = (await read(api, execution, "events"))["data"][-1]
+    assert words([told]) == [("execution", "finished")]
+    job = (await read(api, execution, "jobs"))["data"][0]
+    await api.call("DELETE", f"/v1/jobs/{job['id']}", 204)
+    assert (await bring_up_to_date(api, execution))["counts"] == {"succeeded": 1}
+    assert (await read(api, execution, "events"))["data"][-1] == told
+
+
+@pytest.mark.parametrize("verb", ["rerun", "replay"])
+async def test_the_end_of_an_execution_that_goes_on_stays_on_record(
+    api: Served, node: ActingNode, verb: str
+) -> None:
+    await publish(api, [noop("a")])
+    execution = await start(api)
+    async with follow(api, "?noun=execution") as following:
+        await node.bury()
+        await bring_up_to_date(api, execution)
+        ended = await following.next()
+        assert (ended["type"], ended["data"]["state"]) == ("finished", "failed")
+        if verb == "rerun":
+            await api.post(f"/v1/executions/{execution['id']}/rerun", {"from_step": "a"})
+        else:
+            await api.post("/v1/dead-letters/replay", {"filter": {}})
+        await api.parts.follower.quiet()
+        again = await following.next()
+        assert again["type"] in ("rerun", "replayed")
+        await node.run()
+        assert (await bring_up_to_date(api, execution))["state"] == "succeeded"
+        last = await following.next()
+    assert (last["type"], last["data"]["state"]) == ("finished", "succeeded")
+    told = [event["id"] for event in (ended, again, last)]
+    for path in (f"/v1/executions/{execution['id']}/events?", "/v1/events?noun=execution&"):
+        listed = (await api.get(f"{path}limit=500"))["data"]
+        of_it = [event["id"] for event in listed if event["noun"] == "execution"]
+        assert of_it[1:] == told, "the same as they were told, behind its creation"
+        shown = {event["id"]: event["data"] for event in listed}
+        assert shown[ended["id"]] == ended["data"]

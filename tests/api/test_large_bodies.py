@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,11 @@ import psutil
 import pytest
 
 from tests.api.conftest import Serve
+from tests.api.raw import statuses, wire
 from tests.api.served import Served
 from windlass.api.app import build_app
 from windlass.api.batch_reader import is_heavy
+from windlass.api.door import Door
 from windlass.api.room import BodiesFull, Room
 from windlass.config import Settings
 from windlass.limits import BODY_BYTES_MAX
@@ -257,10 +260,33 @@ async def test_where_enough_large_bodies_are_in_hand_another_is_told_to_come_bac
 
 
 async def _has_a_first(api: Served) -> None:
-    door = api.serving.front.app.asgi_handler  # type: ignore[union-attr]
+    door = api.serving.front.app
+    assert isinstance(door, Door)
     async with asyncio.timeout(30):
         while door._room._first is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_who_has_no_key_takes_no_room_of_those_who_have_one(api: Served) -> None:
+    """A completion shows its token in its body, so the body of anybody is read."""
+    refused, size = 0, 2_000_000
+    head = (
+        f"POST /v1/jobs/job_{'0' * 32}/complete HTTP/1.1\r\nHost: a\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
+    ).encode()
+    async with AsyncExitStack() as open_:
+        strangers = [await open_.enter_async_context(wire(api.url)) for _ in range(12)]
+        async with asyncio.TaskGroup() as tasks:
+            for one in strangers:
+                tasks.create_task(one.send(head + b" " * (size - 1)))
+            answers = {asyncio.create_task(one.answer()) for one in strangers}
+            waiting = answers
+            while refused < 8:  # as many as find no room; the others hold theirs
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                refused += sum(statuses(one.result()) == [503] for one in done)
+            await post(api, "/v1/jobs", {"kind": "noop", "input": {"text": LARGE}}, 201)
+        for answer in answers:
+            answer.cancel()
 
 
 def test_what_reads_large_bodies_has_nothing_in_memory_that_only_deliveries_need() -> None:

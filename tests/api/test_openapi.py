@@ -53,7 +53,7 @@ expected-statuses = ["2xx", "401", "403", "404", "409", "412", "429"]
 """
 
 
-@pytest.mark.timeout(600)  # some thousand requests: by far the longest of all
+@pytest.mark.timeout(1800)  # some thousand requests: by far the longest of all
 async def test_every_answer_to_generated_requests_is_as_documented(
     serve_with: Serve, tmp_path: Path
 ) -> None:

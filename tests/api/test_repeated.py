@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from litestar import Request
 
 from tests.api.flows import bring_up_to_date, by_hand, publish, read, start
 from tests.api.served import Served
@@ -152,7 +151,7 @@ def _call() -> Call:
     async def send(_message: Any) -> None:
         raise AssertionError("nobody listens")
 
-    return Request(scope, receive, send)
+    return Call(scope, receive, send)
 
 
 async def _sql(api: Served, text: str) -> list[Any]:

@@ -53,9 +53,34 @@ async def test_a_name_is_used_once_and_a_repetition_is_answered_as_it_was(api: S
     await api.post(PATH, nightly(cron="0 4 * * *"), 422, headers=key)
     told = await api.post(PATH, nightly(), 409)
     assert told["code"] == "name_taken"
-    # The first answer was lost before it was recorded: the same request finds its schedule.
+    # Whoever deploys the same thing again means that one.
     await api.post(PATH, nightly(), 200, headers={"Idempotency-Key": "another"})
     await api.post(PATH, nightly(tags=["x"]), 409, headers={"Idempotency-Key": "third"})
+
+
+async def test_of_different_schedules_under_one_key_at_once_one_is_made(api: Served) -> None:
+    async def post(number: int) -> tuple[int, dict[str, Any]]:
+        body, key = nightly(name=f"nightly-{number}"), {"Idempotency-Key": "deploy-8"}
+        async with api.client.post(api.url + PATH, json=body, headers=key) as answer:
+            return answer.status, await answer.json()
+
+    said = await asyncio.gather(*(post(number) for number in range(10)))
+    assert sorted(status for status, _ in said) == [201, *[422] * 9]
+    assert {told.get("code") for status, told in said if status == 422} == {"idempotency_mismatch"}
+    [there] = (await api.get(PATH))["data"]
+    [made] = [number for number, (status, _) in enumerate(said) if status == 201]
+    assert there["name"] == f"nightly-{made}"
+    status, again = await post(made)
+    assert (status, again["id"]) == (200, there["id"])
+
+
+async def test_the_same_schedule_under_one_key_at_once_is_made_once(api: Served) -> None:
+    key = {"Idempotency-Key": "deploy-9"}
+    answers = await asyncio.gather(
+        *(api.client.post(api.url + PATH, json=nightly(), headers=key) for _ in range(10))
+    )
+    assert sorted(answer.status for answer in answers) == [*[200] * 9, 201]
+    assert len({(await answer.json())["id"] for answer in answers}) == 1
 
 
 async def test_every_problem_is_told_with_its_place_and_the_fix(api: Served) -> None:

@@ -56,7 +56,7 @@ class Tally:
         return "\n".join([head + str(dict(self.statuses)), *lines])
 
 
-@pytest.mark.timeout(600)  # some thousand requests
+@pytest.mark.timeout(1800)  # some thousand requests
 async def test_what_is_valid_by_schema_is_refused_only_for_what_no_schema_can_say(
     serve_with: Serve,
 ) -> None:

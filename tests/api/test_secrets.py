@@ -11,6 +11,7 @@ from standardwebhooks import Webhook
 
 from tests.api.conftest import Serve
 from tests.api.served import Served
+from windlass.api.secrets import routes
 from windlass.config import Settings
 from windlass.limits import (
     SECRET_BODY_BYTES_MAX,
@@ -18,6 +19,7 @@ from windlass.limits import (
     SECRET_HOSTS_MAX,
     SECRET_OVERLAP_SECONDS_MAX,
 )
+from windlass.model.json_schema import value_problems
 
 KEY = "0f" * 32
 CANARY = "canary-7d1f-sings"
@@ -112,19 +114,21 @@ async def test_no_answer_event_or_log_line_shows_a_value(
     [
         ({}, ""),
         ({"overlap": "1h"}, ""),
-        ({"value": "x", "generate": "hmac"}, ""),
+        ({"value": "long", "generate": "hmac"}, ""),
         ({"value": ""}, "/value"),
+        ({"value": "pin"}, "/value"),
+        ({"value": " pin\t"}, "/value"),
         ({"value": None}, "/value"),
         ({"value": "\ud800"}, "/value"),
         ({"generate": "rsa"}, "/generate"),
         ({"generate": ["hmac"]}, "/generate"),
-        ({"value": "x", "overlap": -1}, "/overlap"),
-        ({"value": "x", "overlap": SECRET_OVERLAP_SECONDS_MAX + 1}, "/overlap"),
-        ({"value": "x", "overlap": None}, "/overlap"),
-        ({"value": "x", "name": "y"}, "/name"),
+        ({"value": "long", "overlap": -1}, "/overlap"),
+        ({"value": "long", "overlap": SECRET_OVERLAP_SECONDS_MAX + 1}, "/overlap"),
+        ({"value": "long", "overlap": None}, "/overlap"),
+        ({"value": "long", "name": "y"}, "/name"),
         ({"hosts": []}, "/hosts"),
         ({"hosts": "shop.example"}, "/hosts"),
-        ({"value": "x", "hosts": ["*.127.0.0.1"]}, "/hosts"),
+        ({"value": "long", "hosts": ["*.127.0.0.1"]}, "/hosts"),
         ({"hosts": [f"{n}.example" for n in range(SECRET_HOSTS_MAX + 1)]}, "/hosts"),
         ({"hosts": ["shop.example"], "overlap": "1h"}, "/overlap"),
         ([], ""),
@@ -165,6 +169,25 @@ async def test_every_mistake_is_named_at_once(door: Served) -> None:
     assert {error["pointer"] for error in answer["errors"]} == {"/value", "/overlap", "/more"}
 
 
+async def test_a_value_too_short_to_be_concealed_is_refused_with_what_to_do(keyed: Served) -> None:
+    answer = await put(keyed, "token", 422, value="pin")
+    [error] = answer["errors"]
+    assert error["pointer"] == "/value"
+    assert error["detail"] == (
+        "has 3 characters; at least 4, or it could not be found and concealed in what a receiver "
+        "answers"
+    )
+    await put(keyed, "token", value="pins")
+
+
+async def test_the_schema_takes_as_short_a_value_as_the_server(keyed: Served) -> None:
+    [schema] = [one.body for one in routes(keyed.parts) if one.body is not None]
+    for value in ("pin", " pin", "pin\t", "   ", "pins", "p  n", "p\nns", " \n\n\n\n"):
+        async with keyed.client.put(f"{keyed.url}/v1/secrets/a", json={"value": value}) as answer:
+            is_taken = answer.status == 200
+        assert (value_problems({"value": value}, schema) == []) is is_taken, value
+
+
 async def test_the_longest_value_and_the_longest_overlap_are_taken(keyed: Served) -> None:
     await put(keyed, "long", value="é" * (SECRET_BYTES_MAX // 2), overlap="30d")
     body = b'{"value": "' + b"\\u0041" * SECRET_BYTES_MAX + b'"}'
@@ -197,7 +220,7 @@ async def test_a_secret_under_a_key_that_is_not_here_is_told_as_unreadable(
 
 async def test_secrets_are_listed_by_name_in_pages(keyed: Served) -> None:
     for name in ("c", "a", "b"):
-        await put(keyed, name, value="x")
+        await put(keyed, name, value="long")
     first = await keyed.get("/v1/secrets?limit=2")
     assert [secret["name"] for secret in first["data"]] == ["a", "b"]
     rest = await keyed.get(f"/v1/secrets?limit=2&cursor={first['next_cursor']}")

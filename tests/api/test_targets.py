@@ -130,6 +130,20 @@ async def test_who_waits_for_a_target_is_counted(api: Served, node: ActingNode) 
     assert (target["parked"], target["parked_more"], target["running"]) == (2, False, None)
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [({"reason": "they are moving"}, "is disabled (they are moving);"), ({}, "is disabled;")],
+)
+async def test_why_a_job_waits_for_a_disabled_target_is_said_as_far_as_it_is_known(
+    api: Served, node: ActingNode, reason: dict[str, str], said: str
+) -> None:
+    job = await api.submit(kind="http", input={"url": "https://shop.example/"})
+    await park(api.database, await node.claim(), ["disabled"])
+    await api.post(f"{SHOP}/disable", reason)
+    why = await api.get(f"/v1/jobs/{job['id']}/why")
+    assert said in str(why)
+
+
 async def test_targets_are_listed_by_host_in_pages(api: Served) -> None:
     for host in ("c.example", "a.example:8080", "%5B::1%5D"):
         await put(api, host)

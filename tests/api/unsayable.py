@@ -47,7 +47,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     Reason("the later of two instants", "/ends_at", "does not lie after starts_at"),
     Reason("the later of two instants", "/to", "must lie after from"),
     Reason("the later of two days", r"/calendar/ranges/\d+", "ends before it begins"),
-    Reason("whether it ever fires", "/(cron|at|ends_at|calendar)", "never: "),
+    Reason("whether it ever fires", "/(cron|at|starts_at|ends_at|calendar)", "never: "),
     Reason("the longer of two durations", "/jitter", "must be shorter than every"),
     Reason("the longer of two durations", "/breaker/rest_max", "must not be shorter than rest"),
     # Syntax: an expression is a language of its own, and so is a rule of cron.

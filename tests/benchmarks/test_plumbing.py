@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,12 +14,16 @@ from uuid import UUID
 import pytest
 
 from benchmarks import child
+from benchmarks.figures import versus
 from benchmarks.figures.sdk_import import imported
 from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
 from benchmarks.prober import Request, probe
 from benchmarks.receiver import RunningReceiver, Seen, receiving
+from benchmarks.scale import QUICK
+from benchmarks.stage import Stage
 from benchmarks.timetable import Faults, judge
+from windlass.testing.servers import PrivateServers
 
 
 def test_the_worst_of_a_series_is_the_one_that_is_judged() -> None:
@@ -133,9 +138,33 @@ def deliver(receiver: RunningReceiver, path: str) -> int:
         connection.close()
 
 
-def test_the_command_finds_the_benchmarks_wherever_it_is_called(tmp_path: Path) -> None:
-    command = Path(sys.executable).with_name("windlass")
-    asked = [str(command), "bench", "jobs", "--only", "nothing"]
-    said = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (["jobs", "--only", "nothing"], "there is no figure 'nothing'; there are: "),
+        (["versus", str(child.ROOT)], "is this checkout itself"),
+        (["versus", "."], "run `make setup` in a checkout"),
+    ],
+)
+def test_the_command_finds_the_benchmarks_wherever_it_is_called(
+    tmp_path: Path, asked: list[str], answer: str
+) -> None:
+    command = [str(Path(sys.executable).with_name("windlass")), "bench", *asked]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert said.returncode == 2, said.stderr
-    assert "there is no figure 'nothing'; there are: " in said.stderr
+    assert answer in said.stderr
+
+
+async def test_two_checkouts_are_measured_in_turns_on_the_same_servers(
+    servers: PrivateServers, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.symlink_to(child.ROOT)
+    told: list[str] = []
+    scale = replace(QUICK, other=other, turns_max=1)
+    stage = Stage(servers=servers, bare_dsn=servers.database_url, scale=scale, tell=told.append)
+    p50, p99 = await versus.latency(stage)
+    assert p50.ratio is not None
+    assert 0 < p50.ratio < 100
+    assert p50.value <= p99.value
+    assert [line.partition(":")[0] for line in told] == ["submit to start"] * 2

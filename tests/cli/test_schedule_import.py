@@ -266,6 +266,27 @@ def test_beat_entries_of_a_bridged_application_are_for_the_nodes_of_the_bridge(
     assert "'sums' is still with Celery" in found["often"]["notes"][-1]
 
 
+@pytest.mark.parametrize(
+    ("imported", "called"),
+    [
+        ("from windlass.sdk.bridges.celery import bridge as to_windlass", "to_windlass"),
+        ("from windlass.sdk.bridges.celery import *", "bridge"),
+        ("from windlass.sdk.bridges import celery", "celery.bridge"),
+        ("from windlass.sdk.bridges import celery as moving", "moving.bridge"),
+        ("from windlass.sdk import bridges as to", "to.celery.bridge"),
+        ("import windlass.sdk.bridges.celery", "windlass.sdk.bridges.celery.bridge"),
+        ("import windlass.sdk.bridges.celery as moving", "moving.bridge"),
+    ],
+)
+def test_the_bridge_is_seen_however_it_is_imported(report: Any, imported: str, called: str) -> None:
+    documented = "from windlass.sdk.bridges.celery import bridge"
+    text = BRIDGED.replace(documented, imported).replace("bridge(app,", f"{called}(app,")
+    # A function of somebody else's that has the same name says nothing of what was moved.
+    text += "\nroads.bridge(town, queues=['cars'])\n"
+    found = report(text, name="beat.py", verb="celery")
+    assert found == report(BRIDGED, name="beat.py", verb="celery")
+
+
 def test_beat_entries_can_be_said_to_be_for_the_bridge(report: Any) -> None:
     entry = {"task": "t", "schedule": 5, "options": {"queue": "mail"}}
     text = json.dumps({"a": entry, "b": {**entry, "options": {}}})
@@ -304,3 +325,42 @@ def test_of_an_imported_application_the_routes_are_known(
         assert mail["schedule"]["job"]["input"]["task"] == NAME == BRIDGE_TASK
         assert (reports["verdict"], reports["schedule"]) == ("refused", None)
         assert "'celery' is still with Celery" in reports["notes"][-1]
+
+
+@pytest.mark.filterwarnings("ignore::celery.exceptions.CDeprecationWarning")
+def test_of_an_imported_application_the_modules_that_it_names_are_known(
+    windlass: Windlass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "store_of_test.py").write_text(
+        "from celery import Celery\n"
+        "from windlass.sdk.bridges.celery import bridge\n"
+        "app = Celery('store', broker='memory://', include=['store_tasks_of_test'],\n"
+        "             set_as_current=False)\n"
+        "app.conf.beat_schedule = {'m': {'task': 'store.mail', 'schedule': 60,\n"
+        "                                 'options': {'priority': 9, 'time_limit': 5}}}\n"
+        "windlass = bridge(app, queues=['mail'])\n"
+    )
+    (tmp_path / "store_tasks_of_test.py").write_text(
+        "from store_of_test import app\n"
+        # Not shared: Celery would give it to every application that this process makes later.
+        "@app.task(name='store.mail', queue='mail', max_retries=7, time_limit=90, shared=False)\n"
+        "def mail(): pass\n"
+        "@app.on_after_finalize.connect\n"
+        "def more(sender, **_):\n"
+        "    sender.add_periodic_task(30, mail.s(), name='late')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    given = "store_of_test:app"
+    ended = windlass("schedule", "import", "celery", given, "--dry-run", "-o", "jsonl")
+    assert ended.code == Exit.OK, ended.err
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(one["place"], one["schedule"]["job"]["queue"]) for one in found] == [
+        ("m", "mail"),
+        ("late", "mail"),
+    ]
+    # As a call by the bridge would have it.
+    jobs = [one["schedule"]["job"] for one in found]
+    assert [job["retry"] for job in jobs] == [{"max_attempts": 8}] * 2
+    assert [job["timeout"] for job in jobs] == [5.0, 90.0]
+    assert [job.get("priority") for job in jobs] == ["critical", None]
+    assert [job["tags"] for job in jobs] == [["store.mail"]] * 2

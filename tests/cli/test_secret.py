@@ -81,10 +81,10 @@ def test_a_value_is_taken_from_a_file(windlass: Windlass, peer: Peer, tmp_path: 
 def test_where_a_secret_may_go_is_said_and_shown(
     windlass: Windlass, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Piped(b"s"))
+    monkeypatch.setattr(sys, "stdin", Piped(b"s3cret"))
     peer.answer(Says(json=SECRET))
     ended = windlass("secret", "set", "token", "--host", "a.example", "--host", "*.b.example")
-    assert peer.calls[-1].json == {"value": "s", "hosts": ["a.example", "*.b.example"]}
+    assert peer.calls[-1].json == {"value": "s3cret", "hosts": ["a.example", "*.b.example"]}
     assert "shop.example, bank.example:8443" in ended.out
     windlass("secret", "bind", "token", "a.example", "b.example:8080")
     assert peer.calls[-1].json == {"hosts": ["a.example", "b.example:8080"]}
@@ -98,8 +98,9 @@ def test_where_a_secret_may_go_is_said_and_shown(
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "this one 0"),
-        (b"x" * (SECRET_BYTES_MAX + 1), f"1 to {SECRET_BYTES_MAX} bytes"),
+        (b"", "has 0 characters; at least 4"),
+        (b"pin\n", "has 3 characters; at least 4"),
+        (b"x" * (SECRET_BYTES_MAX + 1), f"at most {SECRET_BYTES_MAX} bytes"),
         (b"hunter2\xff", "text in UTF-8"),
     ],
 )
@@ -142,10 +143,10 @@ def test_a_signing_key_is_rotated_to_another_of_its_kind(
 def test_another_secret_is_rotated_to_the_value_given(
     windlass: Windlass, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", Piped(b"new\n"))
+    monkeypatch.setattr(sys, "stdin", Piped(b"newer\n"))
     peer.answer(Says(json=SECRET))
     assert windlass("secret", "rotate", "token").code == 0
-    assert peer.calls[1].json == {"value": "new"}
+    assert peer.calls[1].json == {"value": "newer"}
     peer.answer(problem(404, detail="there is no secret 'gone'"))
     assert windlass("secret", "rotate", "gone").code == 3
 
@@ -172,7 +173,7 @@ async def test_reencryption_tells_how_far_it_is_and_what_it_left(
     under = f"all under key {Sealer(read_keys(NEW)).key_id}"
     assert (ended.code, ended.out) == (1, f"2 versions are encrypted anew, {under}\n")
     assert ended.err.splitlines()[0] == "2 done"
-    assert "error: lost is under a key that is not in SECRET_KEY" in ended.err
+    assert "error: lost is under a key that is not in WINDLASS_SECRET_KEY" in ended.err
     await database.run("secret_delete", "lost")
     again = await asyncio.to_thread(windlass, *run)
     assert (again.code, again.err) == (0, "")

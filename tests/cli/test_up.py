@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 from tests.cli.server import STOP_SECONDS, clean_environment
+from tests.house.repository import ROOT
 from tests.house.test_config import INJECTED, OF_THE_PROXY
 from tests.ports import free_port
 from windlass.clock import monotonic
@@ -34,19 +36,21 @@ def up(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Two nodes; its own PostgreSQL and Valkey lie in `data`."""
     command = [sys.executable, "-m", "windlass", "up", "--data", "data", "--nodes", "2"]
     mistyped = {"WINDLASS_LOG_FROMAT": "json"}
+    elsewhere = {"WINDLASS_READ_DATABASE_URL": "postgresql://bob:canary@127.0.0.1:1/elsewhere"}
     with (
         (folder / "up.log").open("w") as log,
         subprocess.Popen(
             [*command, "--port", str(free_port())],
             cwd=folder,
-            env=clean_environment(**INJECTED, **OF_THE_PROXY, **mistyped),
+            env=clean_environment(**INJECTED, **OF_THE_PROXY, **mistyped, **elsewhere),
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
         ) as process,
     ):
         try:
-            _line(process, "ready: ", folder)
+            (folder / "key").write_text(_line(process, "admin key: ", folder).split(": ")[1])
+            (folder / "address").write_text(_line(process, "ready: ", folder).split(": ")[1])
             yield process
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_SECONDS) == 0
@@ -96,6 +100,20 @@ def test_the_doctor_looks_at_the_folder_it_was_given_and_says_so(
     assert "canary" not in done.stdout + done.stderr
 
 
+def test_the_doctor_makes_no_database_where_there_is_none(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", "doctor", "--data", str(tmp_path)],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, f"there is none in {tmp_path}" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_doctor_is_not_asked_to_look_at_two(folder: Path) -> None:
     both = ["--data", "data", "--database-url", "postgresql://db/x"]
     done = subprocess.run(
@@ -136,6 +154,77 @@ def test_passwords_of_the_servers_are_seen_by_nobody_and_open_the_database(
 
     assert ask(kept["postgresql"]).stdout == "windlass\n"
     assert "no password supplied" in ask("").stderr
+
+
+def test_a_dump_is_put_into_a_new_folder_as_the_documents_say(
+    up: subprocess.Popen[str], folder: Path
+) -> None:
+    assert up.poll() is None
+    login = ["--host", str(folder / "data/postgresql"), "--username", "windlass"]
+    what = ["--schema", "windlass", "--format", "custom", "--file", "windlass.dump", "windlass"]
+    password = (folder / "data/passwords/postgresql").read_text().strip()
+    [restoring] = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.DOTALL
+    )
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=clean_environment(PGPASSWORD=password),
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(str(postgres_bin_dir() / "pg_dump"), *login, *what)
+    run(sys.executable, "-c", restoring)
+    assert "all is well" in run(sys.executable, "-m", "windlass", "doctor", "--data", "restored")
+
+
+def test_lists_are_those_of_its_own_database(up: subprocess.Popen[str], folder: Path) -> None:
+    """WINDLASS_READ_DATABASE_URL is set, and speaks of another one."""
+    address = (folder / "address").read_text()
+    key = (folder / "key").read_text()
+    listing = [sys.executable, "-m", "windlass", "job", "ls", "--url", address, "--token", key]
+    done = subprocess.run(
+        listing,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "replica_not_used" not in (folder / "up.log").read_text()
+
+
+def test_no_further_node_outlives_one_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windlass", "up", "--data", "data", "--nodes", "2"]
+    with (
+        (tmp_path / "up.log").open("w") as log,
+        subprocess.Popen(
+            [*command, "--port", str(free_port())],
+            cwd=tmp_path,
+            env=clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as process,
+    ):
+        try:
+            _line(process, "ready: ", tmp_path)
+            other = psutil.Process(_other_node(process, None))
+        finally:
+            process.kill()
+        try:
+            other.wait(PATIENCE_SECONDS)
+        finally:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                other.kill()
 
 
 def _other_node(up: subprocess.Popen[str], known: int | None) -> int:

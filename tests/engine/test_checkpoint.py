@@ -21,6 +21,7 @@ from windlass.model.attempt import Attempt
 from windlass.model.checkpoint import Checkpoint, Note
 from windlass.model.outcome import Failed, Snoozed
 from windlass.model.settle import settle
+from windlass.runtime.checkpoints import Checkpoints
 from windlass.store.database import Database, Refused
 from windlass.store.statements import statement
 
@@ -132,6 +133,24 @@ async def test_a_signal_that_was_kept_ends_a_wait_and_is_taken_with_it(database:
         assert (found.is_open, found.result_json) == (False, '{"amount":9}')
     taken = await value(database, "SELECT taken_by FROM windlass.execution_signal")
     assert taken == attempt.job_id
+
+
+async def test_however_many_wait_for_an_execution_that_somebody_holds_nobody_else_does(
+    database: Database,
+) -> None:
+    flow, attempt = await waiting(database)
+    checkpoints = Checkpoints(database)
+    hold = "SELECT FROM windlass.execution WHERE id = $1 FOR UPDATE"
+    async with database.side(readonly=False) as somebody:
+        await somebody.fetch(hold, flow.execution_id)
+        asked = [checkpoints.of(attempt).listen(PAID) for _ in range(30)]
+        async with asyncio.timeout(20):
+            for _ in range(10):
+                await submit_one(database)
+        assert not any(answer.done() for answer in asked if isinstance(answer, asyncio.Future))
+    async with asyncio.timeout(20):
+        found = await asyncio.gather(*asked)
+    assert all(one.is_open for one in found)
 
 
 async def test_a_signal_makes_a_function_due_that_rests_for_it(database: Database) -> None:

@@ -198,6 +198,21 @@ async def test_a_rate_below_one_a_second_lets_one_start_in_its_time(database: Da
     assert len(await take(database, node)) == 1
 
 
+async def test_another_rate_holds_from_its_change_on(database: Database) -> None:
+    """What a start owes by a low rate, up to a quarter of an hour, is not owed by the next one."""
+    await submit(database, *[noop(queue="narrow")] * 3)
+    node = await register(database)
+    await put_queue(database, "narrow", QueueLimits(rate=0.001))
+    assert len(await take(database, node)) == 1
+    owed = "SELECT rate_free_at > now() + interval '9 minutes' FROM windlass.queue WHERE name = $1"
+    await put_queue(database, "narrow", QueueLimits(rate=0.001, max_jobs=100))
+    assert await value(database, owed, "narrow"), "the rate is the same"
+    assert await take(database, node) == []
+    await put_queue(database, "narrow", QueueLimits(rate=100))
+    await sql(database, "SELECT pg_sleep(0.1)")
+    assert len(await take(database, node)) == 2
+
+
 async def test_a_rate_holds_for_all_nodes_together(database: Database, database_url: str) -> None:
     await put_queue(database, "narrow", QueueLimits(rate=50))
     await submit(database, *[noop(queue="narrow")] * 200)

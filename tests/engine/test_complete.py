@@ -123,6 +123,17 @@ async def test_the_same_completion_said_twice_is_no_error_and_another_one_is(
     assert await row(database, job_id) == before
 
 
+async def test_a_failure_said_again_after_the_job_went_on_is_refused_and_changes_nothing(
+    database: Database,
+) -> None:
+    job_id, _, _ = await hand_over(database, retry=AT_ONCE, max_attempts=3)
+    await complete(database, job_id, TOKEN, Failed("x", "not yet"))
+    before = await row(database, job_id)
+    with pytest.raises(NotAwaiting, match="is queued"):
+        await complete(database, job_id, TOKEN, Failed("x", "not yet"))
+    assert await row(database, job_id) == before
+
+
 class Watched(Database):
     """Tells when somebody has read from it."""
 

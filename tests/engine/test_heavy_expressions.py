@@ -17,7 +17,7 @@ from asyncpg import Record
 from tests.engine.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
 from tests.engine.stopped import stopped_evaluator, until_so
-from windlass.engine import turn_apart
+from windlass.engine import plans, turn_apart
 from windlass.engine.conclude import conclude
 from windlass.engine.finished import Finished
 from windlass.engine.start import Prepared, Start, start_many
@@ -26,6 +26,7 @@ from windlass.engine.tend import needs_tending, tend
 from windlass.engine.turn_apart import WAITING, EvaluationsFull
 from windlass.engine.workflows import publish
 from windlass.model.definition_read import trust_definition
+from windlass.model.expression import KEPT
 from windlass.store.database import Database
 
 # Each alone was more than ten seconds of a frozen loop.
@@ -69,6 +70,51 @@ async def test_hostile_expressions_do_not_freeze_the_loop(database: Database) ->
     assert {states[f"b{n}"] for n in range(4)} == {"dead"}
     assert "too much work" in (await flow.error("b0"))["message"]
     assert states["c"] == "succeeded"
+
+
+async def test_a_large_definition_that_is_new_to_a_node_does_not_freeze_the_loop(
+    database: Database,
+) -> None:
+    """Its thousands of expressions are compiled beside the loop, which ticks meanwhile."""
+    values = [[f"${{inputs.n + {1_000 * k + n}}}" for n in range(1_000)] for k in range(12)]
+    steps = [
+        noop(f"s{k}", kind="transform", input={"value": value}) for k, value in enumerate(values)
+    ]
+    await publish(database, trust_definition({"name": "large", "steps": steps}), by=None)
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.005)
+            ticks += 1
+
+    plans._plans._values.clear()  # as on another node
+    for _, compiled in KEPT:
+        compiled.cache_clear()
+    [row] = await database.run("workflow_version_find", ["large"], [0])
+    [found] = await database.run("definition_get_many", ["large"], [row["version"]])
+    ticking = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    plan = await plans.learn(row["hash"], found["definition"])
+    ticking.cancel()
+    assert len(plan.vertices) == 12
+    assert ticks > 10
+
+
+async def test_a_form_of_many_patterns_does_not_freeze_the_loop(database: Database) -> None:
+    """It comes with the input, so nobody has seen it before it is asked with."""
+    steps = [{"id": "ask", "kind": "approval", "input": {"title": "?", "form": "${inputs.form}"}}]
+
+    def form(count: int) -> dict[str, Any]:
+        return {"properties": {f"p{n}": {"pattern": rf"(?:\w|{n}){{45}}"} for n in range(count)}}
+
+    async with watched_loop():
+        many = await Flow.start(database, steps, {"form": form(1_500)})
+        few = await Flow.start(database, steps, {"form": form(5)})
+    assert await many.states() == {"ask": "dead"}
+    assert "patterns are too much" in (await many.error("ask"))["message"]
+    assert await few.states() == {"ask": "running"}
 
 
 async def test_what_is_heavy_and_within_the_allowance_has_its_answer(database: Database) -> None:

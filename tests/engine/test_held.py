@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -21,9 +21,9 @@ from tests.engine.hands import (
     door,
     ids_in,
     noop,
+    run_all,
     several,
     sql,
-    states,
     submit_one,
     true_counts,
     until,
@@ -33,11 +33,12 @@ from tests.engine.scheduling import fire, ledger, put, rewind
 from tests.faults.proxy import Proxy
 from windlass import ids
 from windlass.clock import monotonic
+from windlass.engine import enqueue
 from windlass.engine.conclude import conclude
 from windlass.engine.ledger import count_silent
 from windlass.engine.queues import QueueLimits, put_queue
 from windlass.engine.refresh import refresh
-from windlass.engine.request import Idempotency
+from windlass.engine.request import Accepted, Idempotency
 from windlass.engine.schedules import read_schedule
 from windlass.engine.trigger import trigger
 from windlass.errors import QueueFull, Unavailable
@@ -248,6 +249,23 @@ async def test_a_queue_that_an_open_transaction_is_making_does_not_stop_a_group_
     }
 
 
+async def test_batches_for_a_queue_that_somebody_holds_are_taken_and_stop_nobody(
+    database: Database,
+) -> None:
+    enqueuer = door(database)
+    await enqueuer.submit_batch([noop(queue="narrow"), noop(queue="other")])
+    async with users(database) as user:
+        await user.execute(HOLD_QUEUE)
+        async with asyncio.timeout(SLACK_SECONDS):
+            taken = await asyncio.gather(
+                *(enqueuer.submit_batch([noop(queue="narrow")] * 3) for _ in range(6)),
+                enqueuer.submit_batch([noop(queue="other")] * 3),
+                enqueuer.submit(noop(queue="other")),
+            )
+    assert len(ids_in(taken)) == 22
+    assert await counted(database) == await true_counts(database)
+
+
 async def test_nodes_that_share_a_limited_queue_all_get_their_turn(
     database: Database, database_url: str
 ) -> None:
@@ -351,35 +369,42 @@ async def test_a_schedule_that_is_asked_for_by_hand_says_that_its_queue_is_held(
     assert await value(database, "SELECT count(*) FROM windlass.job") == 1
 
 
-async def test_an_insert_that_comes_through_after_its_connection_was_cut_is_a_success(
-    database: Database,
+@pytest.mark.parametrize("count", [1, 3], ids=["one", "batch"])
+async def test_an_insert_whose_connection_was_cut_while_it_waits_is_not_repeated_and_runs_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
+    """It may come through at any time after, also when a second one would have run and ended: a
+    second one under the same ids would be a second life.
+    """
+    monkeypatch.setattr(enqueue, "ENQUEUE_LOCK_SECONDS", SLACK_SECONDS)  # a batch waits as long
     await submit_one(database)  # the queue is there
-    waiting = """SELECT count(*) = $1 FROM pg_locks
+    waiting = """SELECT count(*) FROM pg_locks
                  WHERE relation = 'windlass.job'::regclass AND NOT granted"""
-    lock = "LOCK TABLE windlass.job IN SHARE MODE"
-    async with (
-        Proxy(database.url, random.Random(0)) as proxy,
-        users(database) as first,
-        users(database) as second,
-    ):
+
+    def submit(cut: Database) -> Awaitable[Accepted]:
+        enqueuer = door(cut)
+        return enqueuer.submit(noop()) if count == 1 else enqueuer.submit_batch([noop()] * count)
+
+    async with Proxy(database.url, random.Random(0)) as proxy, users(database) as user:
         cut = Database(proxy.url)
         await cut.open()
-        await door(cut).submit(noop())  # the statement is prepared
-        await first.execute(lock)
-        submit = asyncio.create_task(door(cut).submit(noop()))
-        await until(database, waiting, 1, seconds=SLACK_SECONDS)
-        between = asyncio.create_task(second.execute(lock))
-        await until(database, waiting, 2, seconds=SLACK_SECONDS)
+        await submit(cut)  # the statements are prepared
+        await run_all(database)
+        await user.execute("LOCK TABLE windlass.job IN SHARE MODE")
+        submitting = asyncio.ensure_future(submit(cut))
+        await until(database, waiting, seconds=SLACK_SECONDS)
         proxy.heal()  # what is under way goes on, and nobody hears of its end
-        await until(database, waiting, 3, seconds=SLACK_SECONDS)
-        await first.execute("COMMIT")
-        await between
-        await second.execute("COMMIT")
-        [job_id] = (await submit).job_ids
+        with pytest.raises(Unavailable, match="repeat it with an Idempotency-Key"):
+            await submitting
+        before = await value(database, "SELECT count(*) FROM windlass.job_history")
+        await user.execute("COMMIT")
         await cut.close()
-    assert await states(database, [job_id]) == ["queued"]
-    assert await value(database, "SELECT count(*) FROM windlass.job") == 3
+    if count == 1:  # a batch has more to say before it is committed, and nobody says it
+        await until(database, "SELECT count(*) FROM windlass.job", seconds=SLACK_SECONDS)
+    await run_all(database)
+    ended = "SELECT count(*), count(DISTINCT id) FROM windlass.job_history"
+    [(rows, jobs)] = await sql(database, ended)
+    assert (rows, jobs) == (before + (count == 1), before + (count == 1))
 
 
 async def test_an_execution_whose_row_is_held_keeps_no_other_from_its_end(

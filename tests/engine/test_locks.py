@@ -35,13 +35,17 @@ from tests.engine.locking import (
 )
 from tests.store.sql_call import CALL
 from windlass import ids
+from windlass.engine.announce import Announcer
 from windlass.engine.cancel import cancel
 from windlass.engine.doctor import doctor
 from windlass.engine.let_go import let_go
+from windlass.engine.lock_acquire import LockCall, give_back
 from windlass.engine.lock_look import look
 from windlass.engine.lock_strays import forget_locks, mend_locks
+from windlass.engine.lock_waiters import LockWaiters
 from windlass.engine.replay import promote, replay
 from windlass.engine.rescue import expire, recover, rescue
+from windlass.fastlane.lane import FastLane
 from windlass.limits import (
     LOCK_LINE_MAX,
     LOCK_PATIENCE_SECONDS,
@@ -237,6 +241,40 @@ async def test_a_lock_that_somebody_holds_keeps_neither_another_nor_the_rescue_w
         assert await holders(database, "a") == []
     await look(database)
     assert await holders(database, "a") == [held]
+
+
+# Somebody looks at what is late, and waits for what is held.
+LOOKS = """
+SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+AND query LIKE '-- lock_hold_many%' AND datname = current_database()
+"""
+
+
+async def test_callers_hand_a_lock_on_while_others_that_are_late_are_held(
+    database: Database,
+) -> None:
+    for number in range(SIFT_WAITS_MAX):
+        await submit_locking(database, (f"held {number:02}", 1), delay_seconds=3600)
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
+    await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
+    callers = LockWaiters(database, Announcer(FastLane(None)))
+
+    def call() -> LockCall:
+        return LockCall(name="free", ticket=uuid4(), ttl_seconds=60.0, wait_seconds=60.0)
+
+    async with database.side() as holder, holder.transaction():
+        await holder.execute("SELECT FROM windlass.lock WHERE name LIKE 'held %' FOR UPDATE")
+        held = await callers.take(call())
+        async with asyncio.timeout(10):  # each look at all that are held takes four seconds
+            for _ in range(5):
+                following = asyncio.create_task(callers.take(call()))
+                in_line = "SELECT count(*) FROM windlass.lock_wait WHERE lock = 'free'"
+                await until(database, in_line)
+                await until(database, LOOKS)
+                assert held is not None
+                await give_back(database, "free", held.token)
+                held = await following
+    assert held is not None
 
 
 @pytest.mark.parametrize(

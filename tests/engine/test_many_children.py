@@ -202,6 +202,48 @@ async def test_a_child_that_somebody_holds_is_told_later_and_the_others_now(
     assert await sql(database, "SELECT FROM windlass.parent_end") == []
 
 
+async def test_a_child_of_one_that_falls_later_is_told_although_somebody_held_it_then(
+    database: Database,
+) -> None:
+    parent = await submit_one(database)
+    node = await register(database)
+    attempts = await take_all(database, node)
+    await bear(database, parent, CHILDREN_TOLD_MAX + 40)
+    await end(database, node, attempts[parent], DIE)
+    fallen = await value(database, "SELECT id FROM windlass.job WHERE state = 'blocked' LIMIT 1")
+    runs = await submit_one(database, depends_on=(fallen,), on_parent_failure="run")
+    async with held(database, runs):
+        await notify(database)
+        assert await states(database, [fallen, runs]) == ["skipped", "blocked"]
+        assert await check_links(database, repair=False) == []
+    told = await notify(database)
+    assert [one["child_id"] for one in told.ready] == [runs]
+    assert await no_links(database)
+    assert await sql(database, "SELECT FROM windlass.parent_end") == []
+
+
+async def test_children_that_somebody_holds_keep_no_others_from_being_told(
+    database: Database,
+) -> None:
+    theirs, ours = await submit(database, noop(), noop())
+    node = await register(database)
+    attempts = await take_all(database, node)
+    for parent in (theirs, ours):
+        await bear(database, parent, 2 * CHILDREN_TOLD_MAX + 100)
+        await end(database, node, attempts[parent])
+    links = "SELECT child_id FROM windlass.dependency WHERE parent_id = $1 ORDER BY 1 LIMIT $2"
+    some = await sql(database, links, theirs, CHILDREN_TOLD_MAX + 50)
+    async with held(database, *(link["child_id"] for link in some)):
+        while (await notify(database)).ready:
+            pass
+        left = await sql(database, "SELECT child_id FROM windlass.dependency")
+        assert {link["child_id"] for link in left} == {link["child_id"] for link in some}
+    await notify(database)
+    await notify(database)
+    assert await value(database, BLOCKED) == 0
+    assert await sql(database, "SELECT FROM windlass.parent_end") == []
+
+
 async def test_telling_a_child_and_dropping_it_never_wait_for_each_other(
     database: Database,
 ) -> None:

@@ -6,6 +6,9 @@ import asyncio
 
 from tests.engine.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
+from windlass.engine.conclude import conclude
+from windlass.engine.workflows import publish
+from windlass.model.definition_read import trust_definition
 from windlass.model.outcome import Succeeded
 from windlass.store.database import Database
 
@@ -207,3 +210,38 @@ async def test_a_join_of_a_case_and_another_step_knows_which_way_the_switch_went
     flow = await Flow.start(database, steps, {"n": 2})
     states = await flow.run()
     assert (states["left"], states["right"]) == ("succeeded", "skipped")
+
+
+async def test_a_result_too_deep_to_read_concerns_only_who_reads_it(database: Database) -> None:
+    deep = Succeeded(b"[" * 3_000 + b"]" * 3_000)
+    undo = {"kind": "noop", "input": {"of": "${steps.a.output}"}}
+    flow = await Flow.start(
+        database,
+        [
+            noop("a", undo=undo),
+            noop("b", "a"),
+            noop("c", "b", input={"of": "${steps.a.output}"}),
+            noop("d", "b", input={"has": "${has(steps.a.output)}"}),
+        ],
+    )
+    states = {"a": "succeeded", "b": "succeeded", "c": "dead", "d": "succeeded"}
+    assert await flow.run(a=deep) == states
+    assert (await flow.error("c"))["cause"] == "expression"
+    assert (await flow.conclude())["state"] == "failed"
+    assert await flow.states() == states | {"a~undo": "dead"}
+
+
+async def test_an_execution_whose_output_cannot_be_read_ends_with_who_waits_for_it(
+    database: Database,
+) -> None:
+    child = {"name": "child", "steps": [noop("a")], "output": {"of": "${steps.a.output}"}}
+    await publish(database, trust_definition(child), by=None)
+    call = {"id": "call", "kind": "workflow", "input": {"workflow": "child"}}
+    for unreadable in (b"[" * 3_000 + b"]" * 3_000, b"1e999"):
+        flow = await Flow.start(database, [call])
+        await flow.run(a=Succeeded(unreadable))
+        below = "SELECT id FROM windlass.execution WHERE finished_at IS NULL AND depth = 1"
+        finished = await conclude(database, [row["id"] for row in await sql(database, below)])
+        assert sorted(finished.ended.values()) == ["dead", "failed"]
+        assert (await flow.error("call"))["cause"] == "child_failed"
+        assert (await flow.conclude())["state"] == "failed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from uuid import UUID
 
@@ -27,10 +28,12 @@ from tests.engine.hands import (
     value,
 )
 from windlass.engine.cancel import cancel
+from windlass.engine.read_events import database_now
 from windlass.engine.replay import DeadFilter, delete, promote, replay, select_dead
+from windlass.engine.replay_steps import Seen
 from windlass.engine.rescue import expire
 from windlass.model.outcome import Cancelled, Failed, Succeeded
-from windlass.store.database import Database
+from windlass.store.database import Database, Record
 
 DIE = Failed("x", "no", is_final=True)
 
@@ -134,6 +137,23 @@ async def test_a_replay_by_many_at_once_happens_once(database: Database, databas
     assert await value(database, "SELECT array_agg(DISTINCT replays) FROM windlass.job") == [1]
     assert await states(database, made) == ["queued"] * 20
     assert await counted(database) == await true_counts(database)
+
+
+@pytest.mark.parametrize("verb", [replay, delete])
+async def test_who_comes_for_a_death_leaves_the_next_one_alone(
+    database: Database, verb: Callable[..., Awaitable[list[Record]]]
+) -> None:
+    """Two replay at once, and what the first brought back dies again before the second comes."""
+    job_id = await submit_one(database)
+    node = await register(database)
+    await end(database, node, await take(database, node), DIE)
+    seen = Seen(state="dead", by=await database_now(database))
+    assert len(await replay(database, [job_id], seen=seen)) == 1
+    await end(database, node, await take(database, node), DIE)
+    assert await verb(database, [job_id], seen=seen) == []
+    assert await state(database, job_id) == "dead"
+    seen = Seen(state="dead", by=await database_now(database))
+    assert len(await verb(database, [job_id], seen=seen)) == 1
 
 
 async def test_replay_cancel_and_delete_at_once_leave_each_job_in_one_place(

@@ -78,9 +78,10 @@ async def test_what_it_was_is_kept_as_an_event(database: Database) -> None:
     await flow.run(b=FAILS)
     await ended_as(flow)
     await again(flow, "b")
-    [event] = await sql(
-        database, "SELECT type, data::text FROM windlass.event WHERE noun = 'execution'"
+    ended, event = await sql(
+        database, "SELECT type, data::text FROM windlass.event WHERE noun = 'execution' ORDER BY at"
     )
+    assert (ended["type"], msgspec.json.decode(ended["data"])["state"]) == ("finished", "failed")
     assert event["type"] == "rerun"
     told = msgspec.json.decode(event["data"])
     assert told == {"from_step": "b", "steps": 2, "forgotten": {"dead": 1, "skipped": 1}}

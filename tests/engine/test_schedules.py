@@ -22,7 +22,9 @@ from tests.engine.scheduling import (
     rewind,
 )
 from windlass import ids
+from windlass.engine.check_ledger import check_ledger
 from windlass.engine.doctor import doctor
+from windlass.engine.ledger import forget_firings
 from windlass.engine.schedule import ScheduleFilter
 from windlass.engine.schedules import (
     EditionConflict,
@@ -228,6 +230,41 @@ async def test_a_paused_schedule_that_is_edited_leaves_no_gap_in_its_ledger(
     await sql(database, "DELETE FROM windlass.firing WHERE instant = $1", first + 3 * MINUTE)
     [finding] = (await doctor(database)).findings
     assert (first + 3 * MINUTE).isoformat() in finding.detail, "it looks before the edit, too"
+
+
+async def test_what_the_retention_took_from_a_ledger_is_no_gap(database: Database) -> None:
+    await put(database, "kept", misfire="fire_all")
+    await put(database, "rare", misfire="fire_all")
+    for name in ("kept", "rare"):
+        await rewind(database, name, instants=5)
+    await fire(database)
+    # Long ago; and of one of them the oldest has made a job that has not ended.
+    for table, column in (("schedule", "last_at"), ("firing", "instant"), ("firing", "fired_at")):
+        await sql(database, f"UPDATE windlass.{table} SET {column} = {column} - interval '20 days'")
+    oldest = (await ledger(database, "kept"))[0]
+    await sql(database, "DELETE FROM windlass.job WHERE id <> $1", oldest.job_id)
+    assert (await forget_firings(database, 14)) == 9
+    assert await check_ledger(database, 14) == []
+    assert len(await check_ledger(database, 30)) == 2
+
+
+async def test_a_rule_that_cannot_be_followed_any_more_is_told_and_hides_no_other(
+    database: Database,
+) -> None:
+    for name in ("a", "b"):
+        await put(database, name, misfire="fire_all")
+        await rewind(database, name, instants=5)
+    await fire(database)
+    gone = (await ledger(database, "b"))[2].instant
+    await sql(database, "DELETE FROM windlass.firing WHERE instant = $1", gone)
+    rule = '{"cron": "* * * * *", "timezone": "Gone/Away"}'
+    await sql(database, "UPDATE windlass.schedule SET rule = $1::text::json WHERE name = 'a'", rule)
+    found = (await doctor(database)).findings
+    assert [(one.check, one.subject) for one in found] == [
+        ("rule_unknown", "schedule a"),
+        ("ledger_gap", "schedule b"),
+    ]
+    assert "IANA" in found[0].detail
 
 
 async def paused_since(database: Database, name: str, since: datetime) -> None:

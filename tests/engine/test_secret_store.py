@@ -116,15 +116,15 @@ async def reading(database: Counting, count: int) -> None:
 
 
 async def test_the_values_come_newest_first(store: SecretStore, put: Any) -> None:
-    await put("token", "one")
-    await put("token", "two")
-    assert list(await store.open("token")) == ["two", "one"]
+    await put("token", "first")
+    await put("token", "second")
+    assert list(await store.open("token")) == ["second", "first"]
 
 
 async def test_however_many_ask_one_reads(store: SecretStore, database: Counting, put: Any) -> None:
-    await put("token", "one")
+    await put("token", "first")
     found = await asyncio.gather(*(store.open("token") for _ in range(50)))
-    assert {tuple(values) for values in found} == {("one",)}
+    assert {tuple(values) for values in found} == {("first",)}
     assert database.reads == 1
 
 
@@ -139,12 +139,12 @@ async def test_that_there_is_none_is_remembered_too(store: SecretStore, database
 async def test_a_change_that_nobody_told_of_is_seen_within_seconds(
     store: SecretStore, put: Any, later: Later
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token")
-    await put("token", "two", 0)
-    assert list(await store.open("token")) == ["one"]
+    await put("token", "second", 0)
+    assert list(await store.open("token")) == ["first"]
     later.seconds = SECRET_KEPT_SECONDS
-    assert list(await store.open("token")) == ["two"]
+    assert list(await store.open("token")) == ["second"]
 
 
 async def test_a_change_that_is_told_is_seen_at_once(
@@ -152,9 +152,9 @@ async def test_a_change_that_is_told_is_seen_at_once(
 ) -> None:
     with pytest.raises(SecretUnavailable):
         await store.open("token")
-    await put("token", "one")
+    await put("token", "first")
     announcer.secrets(["other", "token"])
-    assert list(await store.open("token")) == ["one"]
+    assert list(await store.open("token")) == ["first"]
 
 
 async def test_a_change_is_told_to_other_nodes(
@@ -171,12 +171,12 @@ async def test_a_change_is_told_to_other_nodes(
     try:
         async with asyncio.timeout(10):
             await is_up.wait()
-            await put("token", "one")
+            await put("token", "first")
             await store.open("token")
-            await put("token", "two", 0)
+            await put("token", "second", 0)
             speaker.secrets(["token"])
             await is_heard.wait()
-        assert list(await store.open("token")) == ["two"]
+        assert list(await store.open("token")) == ["second"]
     finally:
         await ours.close()
         await theirs.close()
@@ -185,14 +185,14 @@ async def test_a_change_is_told_to_other_nodes(
 async def test_what_was_being_read_when_it_changed_is_not_kept(
     store: SecretStore, announcer: Announcer, database: Counting, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     async with locked(database):
         before = asyncio.create_task(store.open("token"))
         await reading(database, 1)
         announcer.secrets(["token"])
         after = asyncio.create_task(store.open("token"))
         await reading(database, 2)
-    assert list(await before) == list(await after) == ["one"]
+    assert list(await before) == list(await after) == ["first"]
     await store.open("token")
     assert database.reads == 2
 
@@ -200,25 +200,25 @@ async def test_what_was_being_read_when_it_changed_is_not_kept(
 async def test_after_a_change_the_next_one_to_ask_reads_anew_whatever_was_under_way(
     store: SecretStore, announcer: Announcer, database: Counting, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     async with locked(database):
         before = asyncio.create_task(store.open("token"))
         await reading(database, 1)
         announcer.secrets(["token"])
     await before
-    await put("token", "two", 0)
-    assert list(await store.open("token")) == ["two"]
+    await put("token", "second", 0)
+    assert list(await store.open("token")) == ["second"]
 
 
 async def test_while_postgresql_is_away_what_was_known_is_good_for_a_minute(
     store: SecretStore, database: Counting, put: Any, later: Later
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token")
     await database.close()
     later.seconds = SECRET_KEPT_SECONDS
     for _ in range(3):
-        assert list(await store.open("token")) == ["one"]
+        assert list(await store.open("token")) == ["first"]
     assert database.reads == 2, "it is not asked again and again"
     later.seconds = SECRET_KEPT_AWAY_SECONDS + 1
     with pytest.raises(SecretUnavailable, match="PostgreSQL") as caught:
@@ -229,22 +229,22 @@ async def test_while_postgresql_is_away_what_was_known_is_good_for_a_minute(
 async def test_a_postgresql_that_does_not_answer_holds_up_nobody_for_long(
     store: SecretStore, database: Counting, put: Any, later: Later
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token")
     later.seconds = SECRET_KEPT_SECONDS
     async with locked(database):
         begun = monotonic()
-        assert list(await store.open("token")) == ["one"]
+        assert list(await store.open("token")) == ["first"]
         assert SECRET_ASK_SECONDS <= monotonic() - begun < 10
         begun = monotonic()
-        assert list(await store.open("token")) == ["one"]
+        assert list(await store.open("token")) == ["first"]
         assert monotonic() - begun < SECRET_ASK_SECONDS
 
 
 async def test_a_secret_that_changed_is_not_served_from_memory_while_postgresql_is_away(
     store: SecretStore, announcer: Announcer, database: Counting, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token")
     await database.close()
     announcer.secrets(["token"])
@@ -255,14 +255,14 @@ async def test_a_secret_that_changed_is_not_served_from_memory_while_postgresql_
 async def test_a_caller_that_goes_away_takes_nothing_from_the_others(
     store: SecretStore, database: Counting, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     async with locked(database):
         first, second = (asyncio.create_task(store.open("token")) for _ in range(2))
         await reading(database, 1)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-    assert list(await second) == ["one"]
+    assert list(await second) == ["first"]
     assert database.reads == 1
 
 
@@ -284,9 +284,9 @@ async def test_a_previous_version_that_cannot_be_opened_does_not_hide_the_newest
     database: Counting, announcer: Announcer
 ) -> None:
     old, new = Sealer([bytes(32)]), Sealer([bytes(range(32))])
-    await put_secret(database, old, "token", read_value("one"), DAY)
-    await put_secret(database, new, "token", read_value("two"), DAY)
-    assert list(await SecretStore(database, new, announcer).open("token")) == ["two"]
+    await put_secret(database, old, "token", read_value("first"), DAY)
+    await put_secret(database, new, "token", read_value("second"), DAY)
+    assert list(await SecretStore(database, new, announcer).open("token")) == ["second"]
     with pytest.raises(SecretUnavailable):
         await SecretStore(database, old, announcer).open("token")
 
@@ -335,7 +335,7 @@ async def test_the_first_target_that_a_secret_is_sent_to_is_the_only_one(
 async def test_of_many_nodes_that_use_a_secret_first_one_decides(
     database: Counting, database_url: str, announcer: Announcer, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
 
     async def use(elsewhere: Database, target: str) -> str | None:
         try:
@@ -361,7 +361,7 @@ async def test_hosts_that_are_stated_are_obeyed_by_what_is_signed_too(
 ) -> None:
     hosts = Hosts(names=(SHOP, "*.bank.example"))
     await put_secret(database, SEALER, "key", generate("hmac"), DAY, hosts)
-    await put_secret(database, SEALER, "token", read_value("one"), DAY, hosts)
+    await put_secret(database, SEALER, "token", read_value("first"), DAY, hosts)
     for target in (SHOP, "eu.bank.example"):
         await store.open("key", [target])
         await store.open("token", [target], is_sent=True)
@@ -390,7 +390,7 @@ async def test_a_signing_key_signs_for_many_and_is_sent_to_nobody(
 async def test_a_rotation_keeps_the_hosts_and_a_secret_made_anew_has_none(
     store: SecretStore, database: Counting, announcer: Announcer, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token", [SHOP], is_sent=True)
     for overlap_seconds in (DAY, 0):
         await put("token", f"two {overlap_seconds}", overlap_seconds)
@@ -400,7 +400,7 @@ async def test_a_rotation_keeps_the_hosts_and_a_secret_made_anew_has_none(
     announcer.secrets(["token"])
     await store.open("token", [BANK], is_sent=True)
     await delete_secret(database, "token")
-    await put("token", "three")
+    await put("token", "third")
     assert await hosts_of(database) is None
     announcer.secrets(["token"])
     await store.open("token", [STRANGER], is_sent=True)
@@ -409,24 +409,24 @@ async def test_a_rotation_keeps_the_hosts_and_a_secret_made_anew_has_none(
 async def test_a_secret_that_is_not_bound_is_not_had_while_postgresql_is_away(
     store: SecretStore, database: Counting, announcer: Announcer, put: Any
 ) -> None:
-    await put("token", "one")
-    await put("bound", "two")
+    await put("token", "first")
+    await put("bound", "second")
     await store.open("token")
     await store.open("bound", [SHOP], is_sent=True)
     await database.close()
     with pytest.raises(SecretUnavailable, match="PostgreSQL") as caught:
         await store.open("token", [SHOP], is_sent=True)
     assert not caught.value.is_missing
-    assert list(await store.open("bound", [SHOP], is_sent=True)) == ["two"]
+    assert list(await store.open("bound", [SHOP], is_sent=True)) == ["second"]
 
 
 async def test_a_secret_that_was_deleted_meanwhile_is_not_bound(
     store: SecretStore, database: Counting, put: Any
 ) -> None:
-    await put("token", "one")
+    await put("token", "first")
     await store.open("token")
     await delete_secret(database, "token")
     with pytest.raises(SecretUnavailable, match="deleted"):
         await store.open("token", [SHOP], is_sent=True)
-    await put("token", "two")
+    await put("token", "second")
     assert await hosts_of(database) is None

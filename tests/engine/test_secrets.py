@@ -10,7 +10,7 @@ import pytest
 from tests.engine.hands import several, value
 from windlass.engine.reencrypt import reencrypt_secrets
 from windlass.engine.seal import CannotOpen, Sealer
-from windlass.engine.secret_value import GENERATED, generate, read_value
+from windlass.engine.secret_value import GENERATED, Value, generate, read_value
 from windlass.engine.secrets import (
     NoSecretKey,
     delete_secret,
@@ -22,7 +22,7 @@ from windlass.engine.secrets import (
     unseal,
 )
 from windlass.errors import NotFound
-from windlass.limits import SECRET_BYTES_MAX
+from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
 from windlass.store.database import Database
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
@@ -82,40 +82,40 @@ async def test_what_may_be_known_of_a_secret_is_all_but_its_value(database: Data
 
 
 async def test_a_rotation_keeps_the_version_before_for_its_overlap(database: Database) -> None:
-    await put(database, "token", "one")
+    await put(database, "token", "first")
     first = await read_secret(database, SEALER, "token")
-    await put(database, "token", "two", 60)
+    await put(database, "token", "second", 60)
     rotated = await read_secret(database, SEALER, "token")
     assert (rotated.version, rotated.versions) == (2, 2)
     assert rotated.created_at == first.created_at
     assert rotated.rotated_at is not None
     assert rotated.overlap_until is not None
     assert 59 < (rotated.overlap_until - rotated.rotated_at).total_seconds() < 61
-    assert await live(database, "token") == ["two", "one"]
+    assert await live(database, "token") == ["second", "first"]
     await end_overlaps(database)
-    assert await live(database, "token") == ["two"]
+    assert await live(database, "token") == ["second"]
     over = await read_secret(database, SEALER, "token")
     assert (over.versions, over.overlap_until) == (1, None)
 
 
 async def test_at_most_two_versions_are_live(database: Database) -> None:
-    for text in ("one", "two", "three"):
+    for text in ("first", "second", "third"):
         await put(database, "token", text)
-    assert await live(database, "token") == ["three", "two"]
+    assert await live(database, "token") == ["third", "second"]
     assert await stored(database) == 2
 
 
 async def test_without_an_overlap_the_version_before_ends_at_once(database: Database) -> None:
-    await put(database, "token", "one")
-    await put(database, "token", "two", 0)
-    assert await live(database, "token") == ["two"]
+    await put(database, "token", "first")
+    await put(database, "token", "second", 0)
+    assert await live(database, "token") == ["second"]
     assert await stored(database) == 1
 
 
 async def test_putting_the_value_that_it_has_changes_nothing(database: Database) -> None:
-    for text in ("one", "two", "two"):
+    for text in ("first", "second", "second"):
         await put(database, "token", text)
-    assert await live(database, "token") == ["two", "one"]
+    assert await live(database, "token") == ["second", "first"]
 
 
 async def test_writers_at_once_come_one_after_the_other(
@@ -129,20 +129,20 @@ async def test_writers_at_once_come_one_after_the_other(
 
 async def test_expired_versions_are_forgotten_in_bounded_batches(database: Database) -> None:
     for name in ("a", "b", "c"):
-        await put(database, name, "one")
-        await put(database, name, "two")
+        await put(database, name, "first")
+        await put(database, name, "second")
     assert await forget_expired_secrets(database) == 0
     await end_overlaps(database)
     assert [await forget_expired_secrets(database, 2) for _ in range(3)] == [2, 1, 0]
-    assert [await live(database, name) for name in ("a", "b", "c")] == [["two"]] * 3
+    assert [await live(database, name) for name in ("a", "b", "c")] == [["second"]] * 3
 
 
 async def test_the_next_put_removes_an_expired_version(database: Database) -> None:
-    await put(database, "token", "one")
-    await put(database, "token", "two")
+    await put(database, "token", "first")
+    await put(database, "token", "second")
     await end_overlaps(database)
-    await put(database, "token", "three")
-    assert await live(database, "token") == ["three", "two"]
+    await put(database, "token", "third")
+    assert await live(database, "token") == ["third", "second"]
     assert await stored(database) == 2
 
 
@@ -167,8 +167,8 @@ async def test_a_public_key_that_was_exchanged_is_noticed(database: Database) ->
 
 
 async def test_a_deleted_secret_is_gone_with_all_its_versions(database: Database) -> None:
-    await put(database, "token", "one")
-    await put(database, "token", "two")
+    await put(database, "token", "first")
+    await put(database, "token", "second")
     await delete_secret(database, "token")
     assert await stored(database) == 0
     with pytest.raises(NotFound):
@@ -181,9 +181,9 @@ async def test_without_a_key_nothing_is_stored_and_what_is_there_is_not_readable
     database: Database,
 ) -> None:
     with pytest.raises(NoSecretKey, match="set WINDLASS_SECRET_KEY"):
-        await put_secret(database, None, "token", read_value("x"), DAY)
+        await put_secret(database, None, "token", read_value("value"), DAY)
     assert not await ensure_default_secret(database, None)
-    await put(database, "token", "x")
+    await put(database, "token", "value")
     for sealer in (None, Sealer([NEW])):
         [secret] = await list_secrets(database, sealer, 10)
         assert not secret.is_readable
@@ -225,12 +225,12 @@ async def test_reencryption_puts_everything_under_the_first_key(database: Databa
 
 async def test_reencryption_tells_what_it_cannot_open_and_does_the_rest(database: Database) -> None:
     lost = Sealer([bytes(32)])
-    await put_secret(database, lost, "lost", read_value("one"), DAY)
-    await put_secret(database, lost, "lost", read_value("two"), DAY)
-    await put(database, "kept", "x")
+    await put_secret(database, lost, "lost", read_value("first"), DAY)
+    await put_secret(database, lost, "lost", read_value("second"), DAY)
+    await put(database, "kept", "value")
     done = await reencrypt_secrets(database, Sealer([NEW, OLD]), batch=1)
     assert (done.count, done.unreadable) == (1, ["lost"])
-    assert await live(database, "lost", lost) == ["two", "one"]
+    assert await live(database, "lost", lost) == ["second", "first"]
 
 
 async def test_a_version_that_is_written_anew_meanwhile_keeps_its_value(database: Database) -> None:
@@ -247,7 +247,8 @@ async def test_a_version_that_is_written_anew_meanwhile_keeps_its_value(database
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("x", "other"),
+        ("x" * CONCEALED_CHARS_MIN, "other"),
+        (" ä b c\t", "other"),
         ("p" * SECRET_BYTES_MAX, "other"),
         ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "other"),
         ("whsec_" + base64.b64encode(bytes(24)).decode(), "hmac"),
@@ -272,6 +273,23 @@ def test_what_is_no_value_is_refused_without_showing_it(given: object) -> None:
     with pytest.raises(ValueError, match=r"must (be|hold)") as caught:
         read_value(given)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "chars"),
+    [("x", "1 character"), ("pin", "3 characters"), ("äöü", "3 characters"), ("pin ", "3 char")],
+)
+def test_a_value_that_could_not_be_concealed_is_refused(given: str, chars: str) -> None:
+    with pytest.raises(ValueError, match=f"has {chars}.*; at least {CONCEALED_CHARS_MIN}, or"):
+        read_value(given)
+
+
+async def test_a_short_value_of_an_earlier_release_goes_on_working(database: Database) -> None:
+    short = Value(text="pin", kind="other", public_key=None)
+    await put_secret(database, SEALER, "token", short, DAY)
+    assert await live(database, "token") == ["pin"]
+    await put(database, "token", "long enough")
+    assert await live(database, "token") == ["long enough", "pin"]
 
 
 def test_what_is_generated_is_never_the_same() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import asyncpg
 import pytest
 
 from tests.engine.hands import sql
+from tests.faults.proxy import Proxy
 from tests.model.definitions import document, step
 from windlass.engine.finished import Finished
 from windlass.engine.request import Idempotency
@@ -58,6 +60,26 @@ async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> 
     assert sum(len(finished.ready) for finished in told) == 300
 
 
+async def test_starts_whose_commit_nobody_heard_of_are_found_and_not_begun_again(
+    database: Database, starts: Starts
+) -> None:
+    """Begun again, the one would give way to itself and the other be refused for itself."""
+    rule = {"key": "x", "policy": "cancel_running"}
+    newest = document(step("a", "noop"), name="newest", concurrency=rule)
+    await publish(database, trust_definition(newest), by=None)
+    async with Proxy(database.url, random.Random(0)) as proxy:
+        cut = Database(proxy.url)
+        await cut.open()
+        proxy.lose_answer_to(b"COMMIT")
+        asked = [Start(workflow=name) for name in ("newest", "alone")]
+        found = await together(Starts(cut, lambda _: None), *asked)
+        await cut.close()
+    assert proxy.cuts["after"] == 1
+    assert [one.row["workflow"] for one in found if isinstance(one, Begun)] == ["newest", "alone"]
+    rows = await sql(database, "SELECT state, cancel_requested_at FROM windlass.execution")
+    assert [tuple(row) for row in rows] == [("pending", None)] * 2
+
+
 async def test_a_queue_that_an_open_transaction_is_making_stops_no_other_start(
     database: Database,
 ) -> None:
@@ -77,6 +99,38 @@ async def test_a_queue_that_an_open_transaction_is_making_stops_no_other_start(
         await user.close()
     [again] = await together(starts, Start(workflow="new"))
     assert isinstance(again, Begun)
+
+
+SUPERSEDES = {"key": "x", "policy": "cancel_running"}
+
+
+@pytest.mark.parametrize(
+    ("table", "needs"),
+    [("lock", {"steps": [step("a", "noop", locks=["l"])]}), ("execution", {})],
+)
+async def test_what_somebody_holds_stops_only_the_starts_that_need_it(
+    database: Database, table: str, needs: dict[str, Any]
+) -> None:
+    held = {**document(step("a", "noop"), name="held"), "concurrency": SUPERSEDES} | needs
+    if table == "lock":
+        del held["concurrency"]
+    for one in (held, document(step("a", "noop"), name="free")):
+        await publish(database, trust_definition(one), by=None)
+    starts = Starts(database, lambda _: None)
+    await starts.start(Start(workflow="held"))
+    user = await asyncpg.connect(database.url)
+    try:
+        async with user.transaction():
+            await user.execute(f"SELECT FROM windlass.{table} FOR UPDATE")
+            asked = [asyncio.create_task(starts.start(Start(workflow="held"))) for _ in range(8)]
+            for _ in range(20):
+                async with asyncio.timeout(10):
+                    assert isinstance(await starts.start(Start(workflow="free")), Begun)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            assert all(isinstance(one, Held) for one in found)
+    finally:
+        await user.close()
+    assert isinstance(await starts.start(Start(workflow="held")), Begun)
 
 
 async def test_one_that_is_refused_fails_alone(database: Database, starts: Starts) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from tests.engine.executions import put
 from tests.engine.flow import Flow, noop
 from tests.engine.hands import sql, value
+from windlass.engine import apart
 from windlass.engine.announce import Announcer
 from windlass.engine.apart import Troubled
 from windlass.engine.follow import Follower
@@ -136,7 +139,11 @@ async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
     assert await states(database, good) == {"decide": "running", "hear": "running"}
 
 
-async def test_what_fails_unforeseen_rests_alone_and_is_counted(database: Database) -> None:
+async def test_what_fails_unforeseen_rests_alone_and_is_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "TROUBLED_REST_SECONDS", 300.0)  # longer than this test
+    monkeypatch.setattr(apart, "TROUBLED_REST_SECONDS_MAX", 300.0)
     started = await begin(database, GOOD * 8)
     bad = {
         await spoil(database, started.execution_ids[4], "call"),

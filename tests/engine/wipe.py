@@ -11,7 +11,8 @@ TABLES = (
     "job job_history attempt event dependency parent_end idempotency job_key api_key queue node"
     " counter counter_delta secret secret_binding secret_default target lock lock_hold lock_wait"
     " execution_tree execution execution_signal approval fan fan_delta workflow_version workflow"
-    " schedule firing checkpoint job_log job_progress installation enqueue_note"
+    " schedule schedule_former firing operation signal signal_target checkpoint job_log"
+    " job_progress installation enqueue_note"
 )
 
 

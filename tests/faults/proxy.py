@@ -41,6 +41,7 @@ class Proxy:
         self.held = 0  # requests that wait for `release`
         self._wanted: tuple[bytes, ...] = ()
         self._may_pass = asyncio.Event()
+        self._unheard: bytes | None = None
 
     @property
     def url(self) -> str:
@@ -64,6 +65,11 @@ class Proxy:
     def hold(self, *wanted: bytes) -> None:
         """Keep requests that contain any of these; they arrive when they are released."""
         self._wanted = wanted
+        self._may_pass.clear()
+
+    def lose_answer_to(self, wanted: bytes) -> None:
+        """The next request that contains this is done, and its caller is cut off instead."""
+        self._unheard = wanted
 
     async def release(self) -> None:
         """Let pass what was held, and wait until the server has answered it."""
@@ -81,8 +87,12 @@ class Proxy:
             await self._may_pass.wait()
         return True
 
-    def decide(self) -> str | None:
+    def decide(self, request: bytes) -> str | None:
         """What becomes of a request: None lets it pass."""
+        if self._unheard is not None and self._unheard in request:
+            self._unheard = None
+            self.cuts["after"] += 1
+            return "after"
         if self._chance.random() >= self.cut_chance:
             return None
         how = next(self._turns)
@@ -156,7 +166,7 @@ class _Link:
             if not await self._proxy.admit(data):
                 continue
             ends = data.endswith(_SYNC) or data.startswith(_QUERY)
-            match self._proxy.decide() if ends else None:
+            match self._proxy.decide(data) if ends else None:
                 case "before":
                     return
                 case "during":

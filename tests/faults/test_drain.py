@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
 from tests.faults.check import faults_found
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import noop, task
 from tests.faults.nodes import NodeProcess
+from tests.faults.proxy import Proxy
 from tests.faults.until import until
 from windlass.clock import monotonic
+from windlass.testing.servers import PrivateServers
 
 WORKERS = 4
 
@@ -98,3 +103,39 @@ async def until_it_says(cluster: Cluster, node: NodeProcess, state: str) -> None
         return bool(row["state"] == state)
 
     await until(said, what=f"the node is {state}")
+
+
+async def test_a_node_without_a_lease_that_is_told_to_leave_is_not_born_again(
+    servers: PrivateServers, database_url: str, tmp_path: Path
+) -> None:
+    async with (
+        Proxy(database_url, random.Random(0)) as proxy,
+        open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
+    ):
+        node = await cluster.nodes.start(proxy.url, cluster.redis_url)
+        proxy.silence()
+
+        async def has_lost_its_lease() -> bool:
+            return "node_lost_its_lease" in node.log
+
+        await until(has_lost_its_lease, what="the node knows that it is none any more")
+        # Both its first word as another node and the one that it leaves are under way.
+        proxy.hold(b"-- node_register", b"-- node_set_state")
+        proxy.heal()
+
+        async def registers() -> bool:
+            return proxy.held == 1
+
+        await until(registers, what="it registers again")
+        node.terminate()
+
+        async def leaves() -> bool:
+            return proxy.held == 2
+
+        await until(leaves, what="it says that it leaves")
+        await cluster.submit([task("note", f"n{n}", 60.0) for n in range(WORKERS)])
+        await proxy.release()
+        assert await node.ends() == 0
+        assert cluster.witness.lines("start") == []
+        for row in (await cluster.rows(cluster.accepted)).values():
+            assert (row["state"], row["attempt"], row["crashes"]) == ("queued", 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,9 @@ import asyncpg
 
 from tests.faults.cluster import Cluster
 from tests.faults.door import Door, open_door
+from tests.faults.jobs import noop, wait
 from tests.faults.until import until
+from windlass import ids
 from windlass.clock import monotonic
 
 QUEUE = {"max_jobs": 1_000}
@@ -148,6 +151,32 @@ async def test_whatever_is_asked_of_an_execution_that_somebody_holds_the_door_is
             await user.close(timeout=5)
         await door.call("POST", f"{path}/signals/go", 201, {})
         await until(partial(has_succeeded, door, path), what="it hears the signal")
+
+
+async def test_a_job_claimed_ahead_that_somebody_holds_does_not_stop_its_node(
+    cluster: Cluster,
+) -> None:
+    await cluster.start_node(workers=1)
+    await cluster.submit([wait("long", 7.0), wait("ahead", 0.0)])
+
+    async def are_claimed() -> bool:
+        return await cluster.count("FROM windlass.job WHERE state = 'running'") == 2
+
+    await until(are_claimed, what="one runs, and one is claimed ahead")
+    user: Any = await asyncpg.connect(cluster.database.url)
+    try:
+        await user.execute("BEGIN")
+        child = {"kind": "noop", "depends_on": [ids.show("job", cluster.accepted["ahead"])]}
+        await user.fetchval(ENQUEUE, json.dumps(child))
+        # No slot takes it in time, so it is to go back; and then there is a slot.
+        await cluster.until_ended(["long"])
+        await cluster.submit([noop("other")])
+        await cluster.until_ended(["other"], within_seconds=ANSWER_SECONDS_MAX)
+        await user.execute("COMMIT")
+    finally:
+        await user.close(timeout=5)
+    await cluster.until_ended(["ahead"])
+    assert await cluster.states(["long", "ahead", "other"]) == {"succeeded": 3}
 
 
 async def has_succeeded(door: Door, path: str) -> bool:

@@ -6,6 +6,7 @@ from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import noop, task, wait
 from tests.faults.until import until
+from windlass.api.view import job_view
 from windlass.limits import CRASHES_MAX
 
 QUICK_RETRY = {"max_attempts": 10, "initial": 0.05, "factor": 1, "jitter": False}
@@ -35,6 +36,7 @@ async def test_a_job_that_kills_its_node_is_buried_after_exactly_so_many_crashes
     assert len(cluster.witness.lines("start", "poison")) == CRASHES_MAX
     row = (await cluster.rows(["poison"]))["poison"]
     assert (row["cause"], row["outcome"], row["attempt"]) == ("worker_died", "lost", CRASHES_MAX)
+    assert job_view(row).crashes == CRASHES_MAX, "the one that ended it counts too"
     neighbours = [marker for marker in cluster.accepted if marker != "poison"]
     assert await cluster.states(neighbours) == {"succeeded": len(neighbours)}
     assert node.is_alive

@@ -21,6 +21,7 @@ BATCH = 15
 QUIET_SECONDS = 0.1
 
 
+@pytest.mark.timeout(300)  # three nodes end and start, one after the other
 @pytest.mark.parametrize("how", ["signal", "operation"])
 async def test_a_rolling_restart_of_three_nodes_under_load_loses_and_doubles_nothing(
     cluster: Cluster, how: str

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from windlass.model.attempt import Attempt
+from windlass.model.target import target_of
 
 NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
@@ -30,4 +32,15 @@ def attempt(**given: Any) -> Attempt:
         "trace_id": None,
         "input": "{}",
     }
-    return Attempt(**(usual | given))
+    made = usual | given
+    if made["kind"] == "http" and "target" not in made:
+        made["target"] = _target_of(made["input"])
+    return Attempt(**made)
+
+
+def _target_of(text: str) -> str | None:
+    """As whoever enqueued it found it."""
+    try:
+        return target_of(json.loads(text)["url"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from windlass.limits import EXPRESSION_WORK_MAX
+from windlass.limits import EXPRESSION_CHARS_MAX, EXPRESSION_WORK_MAX
 from windlass.model.definition_read import trust_definition
-from windlass.model.expression import Run, Spent, Unanswerable, compile_expression
+from windlass.model.expression import KEPT, Run, Spent, Unanswerable, compile_expression
 from windlass.model.plan import plan_of
 from windlass.model.turn import take_turn
 
@@ -35,9 +35,17 @@ SCOPE: dict[str, Any] = {
     "words": ["x" * 100] * 1_000,
     "long": "1h2m3s" * 16,
     "digits": "1" * 400,
+    "no_number": "1" * 800 + "x",
+    "no_number_too": "1" * 400 + "." + "1" * 400 + "x",
     "stray": "x" * 100,
     "nothing": None,
     "large": 1.5e300,
+    "big": int("7" * 4_000),
+    "half": int("3" * 2_000),
+    "hay": "a" * 2_499,
+    "needle": "a" * 624 + "b" + "a" * 624,
+    "hay_too": "a" * 400_000,
+    "needle_too": "a" * 999 + "b" + "a" * 999,
 }
 TIME = "timestamp('2031-05-01T12:00:00Z')"
 EACH = [
@@ -71,6 +79,8 @@ EACH = [
     "has(text.x) || true",
     "has(wide.k1)",
     "double(digits) > 0.0",
+    "double(no_number) == 1.0 || true",
+    "double(no_number_too) == 1.0 || true",
     "string(large) != ''",
     "string(a) != ''",
     "int('123') > 0",
@@ -97,6 +107,14 @@ EACH = [
     "{string(a): a} != {}",
     "wide.all(k, true)",
     "(a > 0 ? -a : a) <= 0",
+    "big % half == 1 || true",
+    "big / half == 1 || true",
+    "big * big == 1 || true",
+    "hay.contains(needle) || true",
+    "hay.indexOf(needle) < 0",
+    "hay.split(needle) != []",
+    "hay.replace(needle, '') != ''",
+    "hay_too.split(needle_too) != []",
 ]
 
 
@@ -117,6 +135,23 @@ def seconds_a_unit(source: str) -> float:
 def test_a_unit_of_work_takes_about_as_long_whatever_is_done(body: str) -> None:
     usual = seconds_a_unit("list.all(a, a >= 0)")
     assert seconds_a_unit(f"list.all(a, {body})") < TIMES_MAX * usual
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "list.map(a, text)",
+        "list.map(a, {'a': text})",
+        "list.map(a, {text: 1})",
+        "[bytes(text.substring(0, 300000))].map(b, list.map(a, b))",
+        "list.map(a, big)",
+    ],
+)
+def test_what_is_made_once_and_written_often_is_charged_as_often(source: str) -> None:
+    """Written out, it was gigabytes, on the loop."""
+    scope = {**SCOPE, "list": list(range(1_000))}
+    with pytest.raises(Spent):
+        compile_expression(source).evaluate(scope, Run(scope, 20_000))
 
 
 def test_the_expressions_of_a_step_share_one_allowance() -> None:
@@ -143,3 +178,12 @@ def test_what_a_part_without_an_answer_says_is_made_when_it_is_read() -> None:
         compile_expression("objects.all(o, o.nope == 1)").evaluate(
             {"objects": [{"id": 1, "name": 2}]}
         )
+
+
+def test_long_expressions_that_are_kept_are_few() -> None:
+    """Each takes a hundred kilobytes and more; ten thousand of them were gigabytes."""
+    for number in range(300):
+        compile_expression(f"{number} > 0 || " + " || ".join(["true"] * 100))
+    *_, (chars, kept) = KEPT
+    assert chars == EXPRESSION_CHARS_MAX
+    assert kept.cache_info().currsize <= 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import Any
@@ -290,3 +291,74 @@ def test_what_is_allowed_for_a_moment_is_no_judgement_when_it_is_too_little() ->
     assert allowance.left < 100
     with pytest.raises(TooMuchToCheck):
         value_problems([1] * 1_000, {"items": {"type": "integer"}}, allowance=allowance)
+
+
+BIG = int("7" * 4_000)
+# Beside a visit of a value, which the allowance is made for.
+TIMES_MAX = 25
+
+
+def seconds_a_unit(value: Any, schema: Any) -> float:
+    """The best of three."""
+    found = []
+    for _ in range(3):
+        allowance, began = Allowance(2_000), time.process_time()
+        with contextlib.suppress(TooMuchToCheck):
+            value_problems(value, schema, allowance=allowance)
+        found.append((time.process_time() - began) / (2_000 - allowance.left))
+    return min(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ([0] * 300_000, {"allOf": [{"minItems": 1}] * 2_000}),
+        ([0] * 300_000, {"allOf": [{"items": True}] * 2_000}),
+        ([0] * 300_000, {"allOf": [{"prefixItems": [True]}] * 2_000}),
+        ([0] * 300_000, {"allOf": [{"prefixItems": [True], "items": {}}] * 2_000}),
+        ({f"k{n}": 0 for n in range(60_000)}, {"allOf": [{"minProperties": 1}] * 2_000}),
+        ({f"k{n}": 0 for n in range(60_000)}, {"allOf": [{"properties": {"a": {}}}] * 2_000}),
+        (BIG, {"allOf": [{"multipleOf": 0.1}] * 2_000}),
+        (BIG, {"allOf": [{"multipleOf": BIG // 10**2_000}] * 2_000}),
+        (1.7e308, {"allOf": [{"multipleOf": 5e-324}] * 2_000}),
+        (1, {"anyOf": [{"minimum": BIG, "multipleOf": BIG}] * 2_000}),
+        ({}, {"anyOf": [{"required": ["n" * 500_000]}] * 2_000}),
+        (
+            {f"k{n}": 0 for n in range(100)},
+            {"properties": {f"n{n}": {} for n in range(75_000)}, "additionalProperties": False},
+        ),
+        ([0] * 100, {"items": {"enum": [["x" * 1_000_000]]}}),
+        ([0] * 100, {"items": {"const": {"x" * 1_000_000: 1}}}),
+        ([1.0] * 200_000, {"allOf": [{"const": [1]}] * 2_000}),
+        ([[1.0] * 200_000], {"uniqueItems": True}),
+        ("\U0001f600" * 4_000, {"allOf": [{"pattern": ".?" * 240 + "x"}] * 2_000}),
+        ("\U0001f600" * 4_000, {"pattern": "(?:" + ".?" * 20 + "){45}x"}),
+        ("\U0001f600" * 4_000, {"pattern": "(?P<n>(?:.?){30}){3}x"}),
+        ("\U0001f600" * 4_000, {"pattern": "(?x)(?:.?){ 900 }x"}),
+    ],
+)
+def test_a_unit_of_work_takes_about_as_long_whatever_is_checked(value: Any, schema: Any) -> None:
+    usual = seconds_a_unit([1] * 3_000, {"items": {"type": "integer", "minimum": 0}})
+    assert seconds_a_unit(value, schema) < TIMES_MAX * usual
+
+
+def test_references_in_a_row_are_each_followed_once() -> None:
+    """20,000 of them took minutes, one after the other from each."""
+    row: dict[str, Any] = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)}
+    began = time.process_time()
+    assert schema_mistakes({"$defs": {**row, "a20000": {"type": "string"}}}) == []
+    assert len(schema_mistakes({"$defs": {**row, "a20000": {"$ref": "#/$defs/a7"}}})) == 20_001
+    assert time.process_time() - began < SECONDS_MAX
+
+
+@pytest.mark.parametrize("strange", [5, None, ["#"], {"$ref": "#"}])
+def test_a_reference_to_what_only_looks_like_one_leads_nowhere(strange: Any) -> None:
+    schema = {"$ref": "#/default", "default": {"$ref": strange}}
+    assert [at for at, _ in schema_mistakes(schema)] == ["/$ref"]
+
+
+def test_a_pattern_is_taken_as_it_looks() -> None:
+    [(pointer, detail)] = schema_mistakes({"pattern": r"(?ix: \w{ 900 } )"})
+    assert pointer == "/pattern"
+    assert "flag x" in detail
+    assert schema_mistakes({"pattern": "(?i:x)(?P<x>y)"}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ def test_what_is_written_is_read_back(value: Any) -> None:
 @given(values)
 def test_what_others_write_is_read(value: Any) -> None:
     assert strict_json.parse(json.dumps(value).encode()) == value
+    assert strict_json.parse_in_bites(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -64,11 +66,16 @@ def test_what_others_write_is_read(value: Any) -> None:
         (b'"\xed\xa0\x80"', "not UTF-8"),  # half of a surrogate pair, smuggled in as bytes
         (b'"\xc0\x80"', "not UTF-8"),  # NUL, written longer than it is
         ("\ufeff{}".encode(), "not JSON"),
+        ("[1\u0662]".encode(), "not JSON"),
+        ("[1.\u0662]".encode(), "not JSON"),
     ],
 )
-def test_a_malformed_body_is_refused_with_its_reason(body: bytes, why: str) -> None:
+@pytest.mark.parametrize("parse", [strict_json.parse, strict_json.parse_in_bites])
+def test_a_malformed_body_is_refused_with_its_reason(
+    parse: Callable[[bytes], Any], body: bytes, why: str
+) -> None:
     with pytest.raises(MalformedBody, match=why) as refused:
-        strict_json.parse(body)
+        parse(body)
     assert refused.value.status == 400
     assert [problem.pointer for problem in refused.value.problems] == [""]
     assert len(str(refused.value)) < 300
@@ -87,6 +94,8 @@ def test_a_twin_among_a_hundred_thousand_keys_is_found_at_once() -> None:
 def test_a_deep_body_is_refused_and_harms_nobody(depth: int, left: bytes, right: bytes) -> None:
     with pytest.raises((MalformedBody, ValueError), match="nested deeper than 64 levels"):
         strict_json.write(strict_json.parse(left * depth + b"1" + right * depth))
+    with pytest.raises(MalformedBody, match="nested deeper than 64 levels"):
+        strict_json.parse_in_bites(left * depth + b"1" + right * depth)
 
 
 def test_the_deepest_value_that_is_taken_has_as_many_levels_as_the_limit_says() -> None:

@@ -44,6 +44,20 @@ raise ValueError("the last word\\nof two lines")
 """
 
 
+def test_a_server_that_is_away_is_told_on_a_console_in_a_line_and_not_in_thirty() -> None:
+    program = (
+        SPEAKERS.partition("warnings.warn")[0]
+        .replace('"json"', '"console"')
+        .replace('    structlog.get_logger().exception("ours_failed")\n', "")
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it fails: division by zero\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_every_line_of_a_json_log_is_one_object_whoever_speaks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SPEAKERS], capture_output=True, text=True, timeout=60, check=False

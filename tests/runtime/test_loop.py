@@ -115,8 +115,9 @@ async def test_a_cancellation_that_nobody_asked_for_does_not_end_a_loop(
     await until(lambda: _is_up("cancelled"), what="nobody waits for a loop that was ended")
 
 
+@pytest.mark.parametrize("is_vital", [False, True])
 async def test_a_loop_that_fails_again_and_again_is_named_until_it_does_not(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, is_vital: bool
 ) -> None:
     monkeypatch.setattr(loops, "LOOP_REST_SECONDS", 0.01)
     monkeypatch.setattr(loops, "LOOP_FLOOR_SECONDS", 0.01)
@@ -128,12 +129,13 @@ async def test_a_loop_that_fails_again_and_again_is_named_until_it_does_not(
         return 3600.0
 
     ticks = Ticks(fail)
-    loop = Loop("mistaken", ticks)
+    loop = Loop("mistaken", ticks, is_vital=is_vital)
     loop.start()
     try:
         await ticks.reached(4)
         assert "mistaken" in supervisor().down
-        assert "mistaken" not in supervisor().vital_down, "it is alive, and the API works"
+        # Without one that is vital the node runs nothing, however alive it is.
+        assert ("mistaken" in supervisor().vital_down) == is_vital
         is_mended.set()
         await until(lambda: _is_up("mistaken"), what="it is well again")
     finally:

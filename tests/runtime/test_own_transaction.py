@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +13,13 @@ import pytest
 
 from tests.engine.hands import end, lapse, register, sql, state, submit_one, take_one, until, value
 from tests.engine.wipe import wipe
+from tests.faults.proxy import Proxy
+from tests.faults.until import until as until_so
 from windlass.engine.cancel import cancel
 from windlass.engine.finished import Finished
 from windlass.engine.queues import QueueLimits, put_queue
 from windlass.engine.rescue import rescue
-from windlass.errors import Cancelled
+from windlass.errors import Cancelled, Unavailable
 from windlass.limits import OWN_CONNECTIONS_MAX
 from windlass.model import outcome as ends
 from windlass.model.outcome import Failed, Succeeded
@@ -255,3 +258,46 @@ async def test_who_finds_all_connections_taken_waits_for_one(story: Story) -> No
     await taken[0].roll_back()
     assert await waiting == 7
     await asyncio.gather(*(own.roll_back() for own in taken))
+
+
+async def lose(own: OwnTransaction, proxy: Proxy) -> None:
+    """The connection is cut as it begins."""
+    proxy.lose_answer_to(b"SAVEPOINT")
+    with pytest.raises((Unavailable, asyncpg.PostgresConnectionError)):
+        await own.execute("SELECT 1")
+
+
+async def abort(own: OwnTransaction, proxy: Proxy) -> None:
+    """Its job is cancelled as it begins."""
+    before = proxy.held
+
+    async def is_under_way() -> bool:
+        return proxy.held > before
+
+    proxy.hold(b"SAVEPOINT")
+    asked = asyncio.ensure_future(own.execute("SELECT 1"))
+    await until_so(is_under_way, what="it begins")
+    own.abort()
+    await proxy.release()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+
+@pytest.mark.parametrize("befall", [lose, abort], ids=lambda f: f.__name__)
+async def test_whatever_befalls_it_as_it_begins_its_connection_is_for_others(
+    database: Database, befall: Callable[[OwnTransaction, Proxy], Awaitable[None]]
+) -> None:
+    begun: list[OwnTransaction] = []  # nobody else is to clear them away
+    loop = asyncio.get_running_loop()
+    async with Proxy(database.url, random.Random(0)) as proxy:
+        cut = Database(proxy.url)
+        await cut.open()
+        for _ in range(OWN_CONNECTIONS_MAX):
+            begun.append(OwnTransaction(cut, loop))
+            await befall(begun[-1], proxy)
+            await begun[-1].roll_back()
+        last = OwnTransaction(cut, loop)
+        async with asyncio.timeout(30):
+            assert await last.fetchval("SELECT 1") == 1
+        await last.roll_back()
+        await cut.close()

@@ -31,10 +31,10 @@ async def cluster(
         yield opened
 
 
-async def run(door: Door, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+async def run(door: Door, kind: str, given: dict[str, Any], *, tries: int = 1) -> dict[str, Any]:
     """The job as it ended."""
-    once = {"kind": kind, "input": given, "retry": {"max_attempts": 1}}
-    made = await door.call("POST", "/v1/jobs", 201, once)
+    job = {"kind": kind, "input": given, "retry": {"max_attempts": tries}}
+    made = await door.call("POST", "/v1/jobs", 201, job)
     ended: dict[str, Any] = await door.call("GET", f"/v1/jobs/{made['id']}?wait=30s", 200)
     return ended
 
@@ -202,3 +202,42 @@ async def test_why_says_which_living_nodes_perform_a_kind(
         gate = next(gate for gate in why["gates"] if gate["gate"] == "unknown_kind")
         node = ids.show("node", able.node_id)
         assert gate["reason"] == f"of 2 living nodes that take jobs 1 performs kind 'sms': {node}"
+
+
+async def test_an_outcome_that_nobody_can_read_ends_its_job_with_the_reason(
+    cluster: Cluster, installed: Installed
+) -> None:
+    odd = """
+        import json
+        from windlass.model.outcome import Failed, Succeeded
+
+        def nested():
+            deep = []
+            for _ in range(100_000):
+                deep = [deep]
+            return deep
+
+        class Odd:
+            async def perform(self, attempt):
+                match json.loads(attempt.input)["gives"]:
+                    case "text":
+                        return Succeeded("text")
+                    case "object":
+                        return Succeeded({"sent": True})
+                    case "nothing":
+                        return Failed(None, None)
+                    case "wish":
+                        return Failed("busy", "later", retry_after_seconds="soon")
+                    case "detail":
+                        attempt.detail = {"deep": nested()}
+                        return Succeeded(b"1")
+    """
+    installed.distribution("acme_odd", "1", {"odd": "acme_odd:Odd"})
+    installed.module("acme_odd.py", odd)
+    async with open_door(cluster, roles="api,worker", PYTHONPATH=str(installed.folder)) as door:
+        for gives in ("text", "object", "nothing", "wish"):
+            ended = await run(door, "odd", {"gives": gives}, tries=2)
+            assert (ended["state"], ended["attempt"]) == ("dead", 1), gives
+            assert ended["error"]["cause"] == "unsettled", gives
+        assert (await run(door, "odd", {"gives": "detail"}))["state"] == "succeeded"
+        assert await cluster.count("FROM windlass.event WHERE type = 'released'") == 0

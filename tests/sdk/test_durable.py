@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +16,7 @@ import windlass
 from tests.faults.until import until
 from tests.sdk.durable_node import DurableNode, durable_node
 from windlass import App, DurableMisuse, JobFailed, Retry
+from windlass.limits import RESULT_BYTES_MAX
 from windlass.testing.servers import PrivateServers
 
 QUICK = Retry(3, initial=0.01, jitter=False)
@@ -289,10 +292,94 @@ async def test_what_a_durable_function_cannot_do_is_said(app: App, node: Durable
         await nested.aresult(20)
     with pytest.raises(JobFailed, match="DurableMisuse: current"):
         await db.aresult(20)
-    with pytest.raises(JobFailed, match="invalid_arguments: task 'unusable', parameter 'return'"):
+    with pytest.raises(JobFailed, match="result_unusable: step 'unusable': its result is not"):
         await result.aresult(20)
     ended = await app.client.jobs.wait(alone["id"], 20)
     assert "is no execution's" in ended["error"]["message"]
+
+
+async def test_a_step_that_gives_something_else_than_it_says_fails_as_a_task_does(
+    app: App, node: DurableNode
+) -> None:
+    async def forgetful() -> str:
+        return cast("str", None)
+
+    def forgetful_thread() -> list[str]:
+        return cast("list[str]", None)
+
+    @app.task
+    def mistaken_task() -> str:
+        return cast("str", 7)
+
+    steps: dict[str, Callable[[], Any]] = {
+        "forgetful": forgetful,
+        "forgetful_thread": forgetful_thread,
+        "mistaken_task": mistaken_task,
+    }
+
+    @app.durable(retry=QUICK)
+    async def promised(which: str) -> None:
+        await windlass.step(steps[which])
+
+    await node.deploy()
+    for which, said in [
+        ("forgetful", "Expected `str`, got `null`"),
+        ("forgetful_thread", "Expected `array`, got `null`"),
+        ("mistaken_task", "Expected `str`, got `int`"),
+    ]:
+        handle = await promised.astart(which)
+        with pytest.raises(JobFailed) as failed:
+            await handle.aresult(20)
+        assert failed.value.cause == "result_unusable"
+        assert failed.value.message == (
+            f"step {which!r}: its result is not what it says that it returns: {said}"
+        )
+        # Doing it again would not give it a better result, and nothing of it is kept.
+        assert (await node.job_of(handle))["attempt"] == 1
+        assert await node.checkpoints(handle) == []
+
+
+async def test_a_step_that_does_not_promise_a_result_may_give_none() -> None:
+    def nothing() -> None: ...
+
+    def perhaps() -> str | None:
+        return None
+
+    def unsaid():  # type: ignore[no-untyped-def]
+        return None
+
+    assert [await windlass.step(one) for one in (nothing, perhaps, unsaid)] == [None] * 3
+
+
+async def test_steps_that_one_decorator_wraps_keep_their_own_hints() -> None:
+    def logged(function: Callable[[], Any]) -> Callable[[], Any]:
+        @functools.wraps(function)
+        def call() -> Any:
+            return function()
+
+        return call
+
+    @logged
+    def text() -> str:
+        return "here"
+
+    @logged
+    def number() -> int:
+        return 7
+
+    @logged
+    def nothing() -> None: ...
+
+    assert [await windlass.step(one) for one in (text, number, nothing)] == ["here", 7, None]
+
+
+async def test_a_result_that_is_too_large_for_a_step_is_told_as_that_of_a_task() -> None:
+    def endless() -> str:
+        return "x" * RESULT_BYTES_MAX
+
+    with pytest.raises(windlass.InvalidArguments, match="step 'endless': its result has") as told:
+        await windlass.step(endless)
+    assert told.value.code == "result_too_large"
 
 
 async def test_called_plainly_it_is_a_function_like_any_other() -> None:

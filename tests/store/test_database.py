@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 import pytest
 
 from tests.engine.hands import noop, register, sql, submit, submit_one, until, value
 from windlass.errors import Unavailable
+from windlass.limits import ASKED_LOCK_SECONDS, ASKED_REST_SECONDS
 from windlass.store import database as database_module
-from windlass.store.database import Connection, Database, Record, Refused, TooSlow, Unknown
+from windlass.store.database import Connection, Database, Held, Record, Refused, TooSlow, Unknown
 from windlass.testing.servers import PrivateServers
 
 
@@ -252,6 +255,62 @@ async def test_reads_for_people_do_not_wait_behind_the_hot_path(database: Databa
         assert await database.read("job_get_many", [uuid4()]) == []
     done.set()
     await asyncio.gather(*holders)
+
+
+async def test_however_many_ask_for_what_is_held_who_asks_for_something_else_has_its_turn(
+    database: Database,
+) -> None:
+    await submit(database, noop(queue="held"), noop(queue="free"))
+
+    def of(queue: str) -> Callable[[Connection[Record]], Awaitable[list[Record]]]:
+        hold = "SELECT 1 FROM windlass.queue WHERE name = $1 FOR UPDATE"
+        return lambda connection: connection.fetch(hold, queue)
+
+    async def ask_for_ever() -> None:
+        while True:
+            with contextlib.suppress(Held):
+                await database.ask(of("held"))
+
+    async with database.side() as somebody, somebody.transaction():
+        await of("held")(somebody)
+        asking = [asyncio.create_task(ask_for_ever()) for _ in range(50)]
+        try:
+            for _ in range(10):
+                assert len(await database.ask(of("free"))) == 1
+            with pytest.raises(Held):
+                await database.ask(of("held"))
+        finally:
+            for task in asking:
+                task.cancel()
+            ended = await asyncio.gather(*asking, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError) for one in ended), "none was turned away"
+
+
+async def test_of_many_who_ask_for_the_same_held_row_one_tries_for_all(database: Database) -> None:
+    await submit(database, noop(queue="held"))
+    tries = 0
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        nonlocal tries
+        tries += 1
+        hold = "SELECT 1 FROM windlass.queue WHERE name = 'held' FOR UPDATE"
+        return await connection.fetch(hold)
+
+    def ask() -> Awaitable[list[Record]]:
+        return database.ask(work, about=("queue", "held"))
+
+    async with database.side() as somebody, somebody.transaction():
+        await work(somebody)
+        ended = await asyncio.gather(*(ask() for _ in range(50)), return_exceptions=True)
+        assert all(isinstance(one, Held) for one in ended), "each is told after its own time"
+        # One after the other, and never sooner than the shortest rest; by themselves they are 300.
+        assert tries <= 1 + ASKED_LOCK_SECONDS / ASKED_REST_SECONDS
+        asking = [asyncio.ensure_future(ask()) for _ in range(50)]
+        gone = asking.pop(0)
+        await asyncio.sleep(0)
+        gone.cancel()
+    turns = await asyncio.gather(*asking)
+    assert all(len(turn) == 1 for turn in turns), "it was let go, and everybody has its turn"
 
 
 async def test_many_callers_share_few_connections(database: Database) -> None:

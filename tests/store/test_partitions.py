@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from structlog.testing import capture_logs
 
-from tests.engine.aging import age
+from tests.engine.aging import age, age_execution
+from tests.engine.flow import Flow
+from tests.engine.flow import noop as step
 from tests.engine.hands import (
     counted,
     door,
@@ -28,11 +32,13 @@ from windlass.engine.cancel import cancel
 from windlass.engine.partitions import are_low
 from windlass.engine.replay import replay
 from windlass.engine.retain import fold_counters, retain
-from windlass.limits import PARTITIONS_AHEAD_DAYS
-from windlass.model.outcome import Failed
+from windlass.limits import DAY_TRIES, DAYS_BUSY_MAX, PARTITIONS_AHEAD_DAYS
+from windlass.model.outcome import Failed, Succeeded
 from windlass.store.database import Database
 
 TABLES = ("job_history", "attempt", "event")
+# Far from the half minute that a statement may wait.
+FORGET_SECONDS = 20.0
 
 
 def day(ago: int) -> datetime:
@@ -179,6 +185,66 @@ async def test_a_large_day_goes_in_bites_and_an_interrupted_one_is_gone_on_with(
     assert f"job_history_{old}" in (await retain(database, 14)).dropped
     assert await counted(database) == await true_counts(database) == {}
     assert await value(database, "SELECT count(*) FROM windlass.job_key") == 0
+
+
+@pytest.mark.parametrize("row", ["job_history_{day}", "event_{day}", "job_key WHERE key = 'held'"])
+async def test_a_row_that_somebody_holds_keeps_its_own_day_and_no_other(
+    database: Database, row: str
+) -> None:
+    held, free = await make_day(database, 21), await make_day(database, 20)
+    await ended_long_ago(database, 21, "held")
+    await ended_long_ago(database, 20, "free")
+    await sql(
+        database,
+        "INSERT INTO windlass.event (at, noun, subject, type) VALUES ($1, 'queue', 'q', 'paused')",
+        day(21) + timedelta(hours=12),
+    )
+    async with database.side() as somebody, somebody.transaction():
+        row = row.format(day=held)
+        assert len(await somebody.fetch(f"SELECT 1 FROM windlass.{row} FOR SHARE")) == 1
+        async with asyncio.timeout(FORGET_SECONDS):
+            done = await retain(database, 14)
+        assert done.troubles == []
+        assert {f"{table}_{free}" for table in TABLES} <= set(done.dropped)
+        assert await value(database, f"SELECT count(*) FROM windlass.{row}") == 1
+        assert await counted(database) == await true_counts(database)
+    await retain(database, 14)
+    assert await counted(database) == await true_counts(database) == {}
+    assert await value(database, "SELECT count(*) FROM windlass.job_key") == 0
+
+
+async def test_beside_a_reader_of_the_history_few_days_are_tried(database: Database) -> None:
+    """Each try keeps finishing waiting for a moment."""
+    days = [await make_day(database, ago) for ago in range(20, 26)]
+    async with database.side() as reader, reader.transaction():
+        await reader.fetch("SELECT count(*) FROM windlass.job_history")
+        with capture_logs() as said:
+            done = await retain(database, 14)
+    tries = [line for line in said if line["event"] == "day_busy"]
+    assert 0 < len(tries) <= DAYS_BUSY_MAX * DAY_TRIES
+    assert set(done.overdue) == {f"job_history_{name}" for name in days}
+    assert {f"event_{name}" for name in days} <= set(done.dropped), "nobody reads those"
+    assert set((await retain(database, 14)).dropped) == set(done.overdue)
+
+
+async def test_a_day_that_keeps_few_large_results_stays_until_it_keeps_less(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To move them while finishing waits would take long, however few they are."""
+    monkeypatch.setattr(partitions, "DAY_KEPT_BYTES_MAX", 50_000)
+    flow = await Flow.start(database, [step("a"), step("b", "a")])
+    large = b'"' + secrets.token_hex(50_000).encode() + b'"'
+    await end(database, flow.node_id, await take(database, flow.node_id), Succeeded(large))
+    old = await age_execution(database, flow.execution_id, 20)
+    assert f"job_history_{old}" not in (await retain(database, 14)).dropped
+    [kept] = await sql(
+        database, f"SELECT octet_length(result::text) FROM windlass.job_history_{old}"
+    )
+    assert kept[0] == len(large)
+    monkeypatch.setattr(partitions, "DAY_KEPT_BYTES_MAX", 500_000)
+    await sql(database, f"COMMENT ON TABLE windlass.job_history_{old} IS 'thinned yesterday'")
+    assert f"job_history_{old}" in (await retain(database, 14)).dropped
+    assert await flow.run() == {"a": "succeeded", "b": "succeeded"}
 
 
 async def test_missing_partitions_are_made_by_many_nodes_at_once(database: Database) -> None:

@@ -22,9 +22,8 @@ from windlass.store.statements import statement
 
 FOLDER: Final = Path(__file__).parents[2] / "src" / "windlass" / "store" / "sql"
 LARGE: Final = ("job", "dependency", "execution", "job_key", "idempotency")
-# Whose look at a whole index is meant.
-WHOLE: Final = {
-    # The doctor looks at everything.
+# Who looks at everything.
+DOCTOR: Final = {
     "counter_check",
     "job_scan",
     "job_unowned",
@@ -33,6 +32,9 @@ WHOLE: Final = {
     "link_drop",
     "link_recount",
     "lock_strays",
+}
+# Whose look at a whole index is meant.
+WHOLE: Final = DOCTOR | {
     # A page of a list, from its start.
     "execution_list",
     "job_list",
@@ -121,6 +123,48 @@ async def test_no_statement_reads_a_large_table_whole_because_it_was_empty_once(
     assert set(names) >= WHOLE, "no statement of this name any more"
     assert "job_held" in rescued
     assert "job_pkey" not in rescued
+
+
+def in_loops(plan: dict[str, Any], *, is_repeated: bool = False) -> Iterator[dict[str, Any]]:
+    """What is done again for each row of something else."""
+    if is_repeated:
+        yield plan
+    for below in plan.get("Plans", []):
+        role = below["Parent Relationship"]
+        again = role == "SubPlan" or (role == "Inner" and plan["Node Type"] == "Nested Loop")
+        # A hash is filled once, and so is what has a name of its own.
+        once = role == "InitPlan" or plan["Node Type"] in ("Hash", "Materialize")
+        yield from in_loops(below, is_repeated=not once and (again or is_repeated))
+
+
+async def test_no_statement_reads_a_large_table_whole_for_each_row_of_another(
+    database: Database,
+) -> None:
+    """Autovacuum may look while thousands of rows are not committed: many pages, none alive."""
+    async with database.side() as writer:
+        inserting = writer.transaction()
+        await inserting.start()
+        await writer.execute(QUEUED)
+        await writer.execute(
+            "INSERT INTO windlass.dependency SELECT gen_random_uuid(), id FROM windlass.job"
+        )
+        for table in LARGE:
+            await sql(database, f"ANALYZE windlass.{table}")
+        await inserting.commit()
+    every = {path.stem for path in FOLDER.glob("*.sql")}
+    wrong: dict[str, list[str]] = {}
+    # The doctor asks beside the hot path, without its pins.
+    for lend, names in ((database.hot, every), (database.side, DOCTOR)):
+        async with lend() as connection:
+            for name in sorted(names):
+                scans = [
+                    f"{node['Node Type']} of {node['Relation Name']} by {node.get('Index Name')}"
+                    for node in in_loops(await plan_of(connection, name))
+                    if is_whole(node)
+                ]
+                if scans:
+                    wrong[name] = scans
+    assert not wrong, json.dumps(wrong, indent=1)
 
 
 RUNNING = """

@@ -8,13 +8,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.engine.hands import (
-    counted,
-    value,
-)
+from tests.engine.hands import counted, sql, value
 from tests.store.sql_call import CALL, enqueue
 from windlass.errors import MalformedBody
 from windlass.model import strict_json
+from windlass.model.printable import is_printable
 from windlass.store.database import Database, Refused
 
 LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)
@@ -49,7 +47,7 @@ BAD: dict[str, list[Any]] = {
     "depends_on": ["job_1", 5, {}, ["job_1"], ["#0"], ["job_" + "A" * 32], ["job_" + "0" * 32]],
     "depends_on/0": [[5], [None], [""]],
     "on_parent_failure": ["", "ignore", 5, "run"],
-    "key": ["", 5, [], "a\nb", "x" * 257, "a\u200bb", "\u00a0", "\ue000", "\u2028"],
+    "key": ["", 5, [], "a\nb", "x" * 257, "a\u200bb", "\u00ad", "\u202e", "\u2028"],
     "tags": ["a", 5, {}, ["a"] * 33],
     "tags/1": [["a", ""], ["a", 5], ["a", None], ["a", "x" * 129]],
     "correlation_id": ["", 5, "a\tb", "x" * 257],
@@ -61,6 +59,7 @@ BAD: dict[str, list[Any]] = {
         ["a/b"],
         ["-a"],
         ["x" * 129],
+        ["a\u200bb"],
         [{}],
         [{"name": 5}],
         [{"name": "a", "x": 1}],
@@ -129,4 +128,20 @@ async def test_what_http_takes_is_taken_in_sql(database: Database) -> None:
     for given in inputs:
         strict_json.write(given)
         assert (await enqueue(database, input=given))["state"] == "queued"
-    assert (await enqueue(database, key="Größe 42, 東京 😀"))["key"] == "Größe 42, 東京 😀"
+    for text in ("Größe 42, 東京 😀", "👩\u200d🚀", "12\u00a0km", "東\u3000京", "\ue000"):
+        assert is_printable(text)
+        made = await enqueue(
+            database, key=text, correlation_id=text, tags=[text], locks=["a" + text]
+        )
+        assert (made["key"], made["correlation_id"]) == (text, text)
+
+
+async def test_the_same_characters_are_hidden_for_http_and_sql(database: Database) -> None:
+    rows = await sql(
+        database,
+        "SELECT c FROM generate_series(1, 1114111) AS c"
+        " WHERE c NOT BETWEEN 55296 AND 57343 AND windlass.is_hidden(chr(c))",
+    )
+    halves = range(55296, 57344)
+    hidden = {code for code in range(1, 1114112) if not is_printable(chr(code))}
+    assert {row["c"] for row in rows} == hidden.difference(halves)

@@ -200,12 +200,13 @@ async def test_connections_are_kept_and_used_again(http: Http, receiver: Receive
     assert len(peers) == 1
 
 
+@pytest.mark.parametrize("target", ["shop.example", None])
 async def test_a_job_that_was_accepted_for_another_target_is_not_delivered(
-    http: Http, receiver: Receiver
+    http: Http, receiver: Receiver, target: str | None
 ) -> None:
-    job = attempt(kind="http", input=json.dumps({"url": receiver.url}), target="shop.example")
+    job = attempt(kind="http", input=json.dumps({"url": receiver.url}), target=target)
     outcome = await http.perform(job)
     assert isinstance(outcome, Failed)
     assert (outcome.cause, outcome.is_final) == ("target", True)
-    assert "accepted for shop.example" in outcome.message
+    assert f"accepted for {target or 'no target'}" in outcome.message
     assert not receiver.seen

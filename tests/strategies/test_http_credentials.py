@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from windlass.model.breaker import verdict
 from windlass.model.outcome import Failed, Succeeded
 from windlass.model.settle import settle
 from windlass.model.target import target_of
+from windlass.strategies.conceal import REDACTED
 from windlass.strategies.egress import Egress
 from windlass.strategies.http import Http
 from windlass.strategies.sign import derived_secret
@@ -65,14 +66,11 @@ async def test_the_official_library_verifies_a_delivery(receiver: Receiver) -> N
         Webhook(key).verify(body, dict(seen.headers))
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-async def test_a_delivery_is_signed_with_the_key_of_its_target(
-    receiver: Receiver, is_known: bool
-) -> None:
+async def test_a_delivery_is_signed_with_the_key_of_its_target(receiver: Receiver) -> None:
     target = target_of(receiver.url)
     assert target is not None
     job = json.dumps({"url": receiver.url, "json": {"a": 1}})
-    one = attempt(kind="http", input=job, target=target if is_known else None)
+    one = attempt(kind="http", input=job, target=target)
     async with with_secrets(Drawer(webhook=[master_key(2), master_key(1)])) as http:
         assert isinstance(await http.perform(one), Succeeded)
     [(seen, body)] = receiver.seen
@@ -129,6 +127,65 @@ async def test_a_secret_is_neither_recorded_nor_taken_back_from_an_echo(
     assert json.loads(settlement.detail or "")["request_headers"]["webhook-signature"] == (
         "v1,[redacted]"
     )
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda head: base64.encodebytes(b"." * 46 + head),
+        lambda head: base64.b64encode(base64.b64encode(head)),
+        lambda head: head.decode().encode("utf-16"),
+        lambda head: b"".join(b"=%02X" % byte for byte in head),
+        lambda head: head.hex(":").encode(),
+    ],
+    ids=["base64 in lines", "base64 of base64", "utf-16", "quoted-printable", "hex with colons"],
+)
+async def test_an_echo_that_shows_a_secret_when_it_is_undone_is_not_kept(
+    receiver: Receiver, write: Callable[[bytes], bytes]
+) -> None:
+    async def echo(request: web.Request) -> web.StreamResponse:
+        head = b"".join(name + b": " + text + b"\r\n" for name, text in request.raw_headers)
+        return web.Response(body=write(head))
+
+    receiver.answer = echo
+    auth = {"type": "api_key", "header": "X-K", "secret": "shop"}
+    one = attempt(kind="http", input=json.dumps({"url": receiver.url, "auth": auth}))
+    async with with_secrets(Drawer(shop="s3cret-value", webhook=shared_key())) as http:
+        settlement = settle(one, await http.perform(one), 0.5)
+    assert json.loads(settlement.result or "")["body"] == REDACTED
+    assert json.loads(settlement.detail or "")["response_excerpt"] == REDACTED
+
+
+@pytest.mark.parametrize(
+    ("location", "fields"),
+    [
+        ("/at/{}", {"redirects": 1}),
+        ("/at/{}", {}),
+        ("https://{}.elsewhere.example/", {}),
+        ("/", {"expect": "int(headers['x-got']) > 0"}),
+    ],
+    ids=["followed", "not followed", "as a host", "in an expectation"],
+)
+async def test_a_redirect_that_leads_to_the_secret_is_not_recorded_with_it(
+    receiver: Receiver, location: str, fields: dict[str, Any]
+) -> None:
+    async def astray(request: web.Request) -> web.StreamResponse:
+        if request.path.startswith("/at/"):
+            return web.Response(text="arrived")
+        led = location.format(request.headers["x-k"])
+        return web.Response(status=302, headers={"location": led, "x-got": request.headers["x-k"]})
+
+    receiver.answer = astray
+    auth = {"type": "api_key", "header": "X-K", "secret": "shop"}
+    given = {"url": receiver.url, "auth": auth, **fields}
+    one = attempt(kind="http", input=json.dumps(given))
+    async with with_secrets(Drawer(shop="s3cret-value", webhook=shared_key())) as http:
+        settlement = settle(one, await http.perform(one), 0.5)
+    stored = f"{settlement.result}{settlement.detail}{settlement.error}"
+    assert "s3cret" not in stored
+    if "redirects" in fields:
+        assert receiver.seen[1][0].path == "/at/s3cret-value"
+        assert json.loads(settlement.detail or "")["redirects"] == ["302 /at/[redacted]"]
 
 
 async def test_without_the_secret_nothing_is_sent_and_a_later_try_may_pass(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -161,10 +164,25 @@ BASIC = "Basic " + base64.b64encode(b"shop:open sesame/+").decode()
         ("do\\main", "".join(f"\\u{byte:04x}" for byte in b"do\\main")),
         ("s3cret-value", b"s3cret-value".hex()),
         ("s3cret-value", b"s3cret-value".hex().upper()),
+        # As Go, PHP, JavaScript and Java write them.
+        ("k&y'2\"", "got k&amp;y&#39;2&#34;"),
+        ("k&y'2\"", "got k&amp;y&#039;2&quot;"),
+        ("k&y'2\"", "got k&amp;y&apos;2&quot;"),
+        ("two*words", "x=two*words"),
+        ("two! words*", "x=two%21+words*"),
+        ("two words/", "x=two%2520words%252F"),
+        ("k&y's", json.dumps(json.dumps("k\\u0026y&#39;s"))),
+        ("two wordsÿ?", base64.b64encode("two wordsÿ?".encode()).decode().replace("/", "\\/")),
+        ("Basic " + base64.b64encode("shop:two\xa0words".encode()).decode(), "two\xa0words"),
         (BASIC, "password is open sesame/+"),
         (BASIC, "you are shop:open sesame/+"),
         (BASIC, BASIC),
         ("v1,c2lnbmF0dXJl v1a,b3RoZXI=", "no such signature c2lnbmF0dXJl"),
+        ("Bearer abc", "you sent Bearer abc"),
+        ("two words ", "you sent two words."),
+        ("Bearer  two words\t", "you sent two words."),
+        # As PHP escapes the bytes of Latin-1.
+        ("geheimé", "x=geheim%E9"),
     ],
 )
 def test_a_secret_is_found_however_it_is_echoed(told: str, echoed: str) -> None:
@@ -174,6 +192,150 @@ def test_a_secret_is_found_however_it_is_echoed(told: str, echoed: str) -> None:
     assert "words" not in kept
     assert concealed_bytes(echoed.encode(), [told]) == kept.encode()
     assert REDACTED in shown({"x-echo": echoed}, told=[told])["x-echo"]
+
+
+LONG = "Zq9-" * 30
+WITH_LONG = f"Host: shop.example\r\nX-Key: {LONG}\r\nAccept: */*\r\n"
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def in_lines(text: str, size: int, end: str = "\r\n") -> str:
+    return "".join(text[at : at + size] + end for at in range(0, len(text), size))
+
+
+def each(text: str, written: str) -> str:
+    return "".join(written.format(byte) for byte in text.encode())
+
+
+@pytest.mark.parametrize(
+    ("told", "echoed"),
+    [
+        # Base64 in lines: MIME, PEM, indented, inside JSON and inside JSON within JSON.
+        (LONG, in_lines(b64(LONG), 76)),
+        (LONG, in_lines(b64(WITH_LONG), 76)),
+        (LONG, in_lines(b64(WITH_LONG), 64, "\n")),
+        (LONG, "raw: |\n  " + in_lines(b64(WITH_LONG), 64, "\n  ")),
+        (LONG, json.dumps({"raw": in_lines(b64(WITH_LONG), 76)})),
+        (LONG, json.dumps(json.dumps({"raw": in_lines(b64(WITH_LONG), 76)}))),
+        (LONG + "ÿ?", json.dumps(in_lines(b64(LONG + "ÿ?"), 60)).replace("/", "\\/")),
+        (LONG, in_lines(b64(WITH_LONG), 76, "&#13;&#10;")),
+        ("s3cret-value", in_lines(b64("X-Key: " + "x" * 46 + "s3cret-value"), 76)),
+        # Base64 of Base64, wherever it begins, and of what is escaped inside it.
+        ("k7Qz", b64(b64("k7Qz"))),
+        ("s3cret-value", b64(b64("s3cret-value"))),
+        ("s3cret-value", json.dumps({"a": b64(b64("X-Key: s3cret-value\r\n"))})),
+        ("s3cret-value", "got-" + b64(b64("a s3cret-value"))),
+        ("s3cret-value", "got" + b64("{" + b64("a s3cret-value") + "}").rstrip("=")),
+        (LONG, b64(in_lines(b64(WITH_LONG), 76))),
+        (LONG, in_lines(b64(b64(WITH_LONG)), 76)),
+        ("ÿÿ?>ÿÿ", b64(b64("ÿÿ?>ÿÿ")).replace("+", "-").replace("/", "_")),
+        ('a"b\\c/d', b64(json.dumps({"got": 'a"b\\c/d'}))),
+        ("s3cret-value", base64.b64encode("s3cret-value".encode("utf-16-le")).decode()),
+        # Escapes of Python, JavaScript, C and mail, and what prints certificates.
+        ("s3cret-value", each("s3cret-value", "\\U{:08x}")),
+        ("s3cret-value", each("s3cret-value", "\\U{:08X}")),
+        ("s3cret-value", each("s3cret-value", "\\u{{{:x}}}")),
+        ("s3cret-value", each("s3cret-value", "\\{:o}")),
+        ("s3cret-value", each("s3cret-value", "\\{:03o}")),
+        ("s3cret-value", each("s3cret-value", "={:02X}")),
+        ("s3cret-value", each("s3cret-value", "={:02x}")),
+        ("s3cret-value", json.dumps(each("s3cret-value", "\\u{{{:x}}}"))),
+        ("a=b=c", "key is a=3Db=3Dc"),
+        ("s3cret-value", "s3cret=\r\n-value"),
+        ("s3cret-value", json.dumps("s3cret=\r\n-value")),
+        ("s3cret-value", "s3cret=2Dvalue"),
+        ("geheimé", "geheim=C3=A9"),
+        ("geheimé", "geheim=E9"),
+        ("geheimé", "geheim\\303\\251"),
+        ("geheimé", "b'geheim\\xc3\\xa9'"),
+        (f"Basic {b64('u:key😀')}", "key\\uD83D\\uDE00"),
+        ("s3cret-value", ":".join(f"{byte:02x}" for byte in b"s3cret-value")),
+        ("s3cret-value", "got " + ":".join(f"{byte:02X}" for byte in b"a s3cret-value b")),
+        ("k7Qz", ":".join(f"{byte:02x}" for byte in b"k7Qz")),
+        # What one reader undoes is another one's plain text.
+        ("5Abc", "x=5A\\u0062c"),
+        ("do\\123", each("do\\123", "%{:02x}")),
+    ],
+)
+def test_a_text_that_shows_a_secret_when_it_is_undone_is_left_out(told: str, echoed: str) -> None:
+    assert concealed(echoed, [told, "another-one"]) == REDACTED
+    assert concealed_bytes(echoed.encode(), [told, "another-one"]) == REDACTED.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(
+    ("told", "echoed"),
+    [
+        ("s3cret-value", '{"got": "s3cret-value"}'),
+        ("geheimé", "got geheimé"),
+        ("s3cret-value", "got " + b64("s3cret-value")),
+        (f"Basic {b64('u:Łódź-ключ')}", "got Łódź-ключ"),
+    ],
+)
+def test_a_body_of_two_bytes_a_letter_that_shows_a_secret_is_left_out(
+    encoding: str, told: str, echoed: str
+) -> None:
+    assert concealed_bytes(echoed.encode(encoding), [told]) == REDACTED.encode()
+    plain = "nothing of the kind".encode(encoding)
+    assert concealed_bytes(plain, [told]) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\" * 60_000,
+        "=" * 60_000,
+        "&" * 60_000,
+        " " * 60_000 + "\n",
+        "\\u{" * 20_000,
+        "A" * 60_000,
+        ("A" * 16 + "\n") * 3_500,
+        "5a:" * 20_000,
+        "\\r" * 30_000,
+        "=\r" * 30_000,
+        "=" + "\\" * 60_000,
+        "=\\" * 30_000,
+        "AAAAAAAAAAAA " * 5_000,
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_no_answer_takes_long_to_search(text: str) -> None:
+    began = time.thread_time()
+    assert concealed(text, [BASIC, "two words", LONG, "k7Qz"]) == text
+    # A hundred times what it takes, and a hundredth of what anything quadratic would.
+    assert time.thread_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_aside"),
+    [
+        (web.Response(text="&#97;" * 100), False),
+        (web.Response(text="&#97;" * 10_000), True),
+        (web.Response(headers={f"x-{n}": "&#97;" * 100 for n in range(10)}), True),
+    ],
+    ids=["small", "a large body", "a large head"],
+)
+async def test_a_large_answer_is_searched_for_secrets_beside_the_loop(
+    http: Http, receiver: Receiver, answer: web.Response, is_aside: bool
+) -> None:
+    class Threads(ThreadPoolExecutor):
+        calls = 0
+
+        def submit(self, *given: Any, **named: Any) -> Any:
+            self.calls += 1
+            return super().submit(*given, **named)
+
+    async def large(request: web.Request) -> web.StreamResponse:
+        return answer
+
+    receiver.answer = large
+    threads = Threads()
+    asyncio.get_running_loop().set_default_executor(threads)
+    assert (await record(http, receiver.url))["status_code"] == 200
+    assert (threads.calls > 0) == is_aside
 
 
 def test_headers_are_cut_after_their_secrets_are_left_out() -> None:
@@ -193,7 +355,19 @@ def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> Non
     assert concealed("got abcd-efgh-ijkl end", ["abcd", "abcd-efgh-ijkl"]) == "got [redacted] end"
 
 
-@pytest.mark.parametrize("text", ["nothing here", "100 % of C:\\users", '{"a": "\\u00e9"}', ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nothing here",
+        "100 % of C:\\users",
+        '{"a": "\\u00e9"}',
+        "",
+        "a=5A \\132 \\u{5a} \\U0000005a \\u{110000} \\UFFFFFFFF \\777",
+        "max-age=3600; at 5a:71:6b:7a:00",
+        in_lines(b64("nothing of the kind, and that in lines " * 10), 76),
+        b64(b64("nothing of the kind")),
+    ],
+)
 def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
     assert concealed(text, [BASIC, "two words", "hunter2"]) == text
     assert concealed_bytes(b"\xff\x00" + text.encode(), [BASIC]) == b"\xff\x00" + text.encode()

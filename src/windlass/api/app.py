@@ -61,7 +61,7 @@ from windlass.api.stream import EventStreams
 from windlass.engine.stats import Counters
 
 
-def build_app(parts: ApiParts) -> Litestar:
+def build_app(parts: ApiParts) -> ASGIApp:
     counters, streams = Counters(parts.database), EventStreams(parts)
     routes = [
         *submit.routes(parts),
@@ -102,17 +102,17 @@ def build_app(parts: ApiParts) -> Litestar:
     routes = [heeded(repeatable(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
     _leave_out_telemetry()
-    app = Litestar(
+    router = Litestar(
         [handler_of(found) for found in _by_path(routes)],
         openapi_config=None,
         exception_handlers={HTTPException: on_http_exception, Exception: on_exception},
         logging_config=None,
         on_shutdown=[streams.close],
     )
-    # Before the router rather than as its middleware: what finds no route passes the door too.
+    # Before the router rather than as its middleware: what finds no route passes the door too, and
+    # what the door knows by itself does not pass the router.
     keys = Keys(parts.database) if parts.settings.auth == "on" else None
-    app.asgi_handler = Door(app.asgi_handler, keys, routes)
-    return app
+    return Door(router, keys, routes)
 
 
 def _leave_out_telemetry() -> None:

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from litestar import Request
-
+from windlass.api.batch_reader import is_heavy
 from windlass.api.caller import Caller, caller_of
 from windlass.api.problem import NotAcceptable
+from windlass.api.route import Call
 from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model import strict_json
@@ -27,7 +27,7 @@ async def apart(work: Callable[[], _R]) -> _R:
     return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 
-async def read_bytes(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> bytes:
+async def read_bytes(request: Call, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """The body. Raises BodyTooLarge before it has read more than `bytes_max`, and BodiesFull when
     too much of others is in hand.
     """
@@ -42,9 +42,7 @@ async def read_bytes(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTE
     return b"".join([piece async for piece in _pieces(request, bytes_max, message)])
 
 
-async def read_pieces(
-    request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX
-) -> AsyncIterator[bytes]:
+async def read_pieces(request: Call, bytes_max: int = BODY_BYTES_MAX) -> AsyncIterator[bytes]:
     """The same as it arrives."""
     _check_declared(caller_of(request.scope), bytes_max)
     async for piece in _pieces(request, bytes_max, await request.receive()):
@@ -57,9 +55,7 @@ def _check_declared(caller: Caller, bytes_max: int) -> None:
         raise BodyTooLarge(bytes_max)
 
 
-async def _pieces(
-    request: Request[Any, Any, Any], bytes_max: int, message: Any
-) -> AsyncIterator[bytes]:
+async def _pieces(request: Call, bytes_max: int, message: Any) -> AsyncIterator[bytes]:
     caller, size = caller_of(request.scope), 0
     while True:
         if message["type"] != "http.request":
@@ -89,11 +85,13 @@ def check_type(caller: Caller) -> None:
 
 async def parse(body: bytes) -> Any:
     if len(body) > PARSE_HERE_BYTES_MAX:
-        return await apart(partial(strict_json.parse, body))
+        # A parser in C has the interpreter's lock until it is done.
+        work = strict_json.parse_in_bites if is_heavy(body) else strict_json.parse
+        return await apart(partial(work, body))
     return strict_json.parse(body)
 
 
-async def read_json(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> Any:
+async def read_json(request: Call, bytes_max: int = BODY_BYTES_MAX) -> Any:
     """The value in the body. Raises what the caller did wrong."""
     check_type(caller_of(request.scope))
     body = await read_bytes(request, bytes_max)
@@ -102,7 +100,7 @@ async def read_json(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES
     return await parse(body)
 
 
-async def read_nothing(request: Request[Any, Any, Any]) -> None:
+async def read_nothing(request: Call) -> None:
     """For verbs that need no words: no body, or an empty object."""
     body = await read_bytes(request)
     if not body:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NoReturn
 
 import httptools
@@ -38,6 +39,7 @@ from windlass.limits import (
     HEAD_BYTES_MAX,
     HEAD_FIELDS_MAX,
     HEAD_SECONDS,
+    KEEP_ALIVE_SECONDS,
     LINGER_BYTES_MAX,
     LINGER_SECONDS,
     PIPELINE_MAX,
@@ -45,15 +47,13 @@ from windlass.limits import (
 )
 
 # Two of them, and whoever stands before us may have judged the other one.
-_ONCE: Final = frozenset(
-    (
-        b"host",
-        b"content-length",
-        b"transfer-encoding",
-        b"content-type",
-        b"authorization",
-        b"idempotency-key",
-    )
+_ONCE: Final = (
+    b"host",
+    b"content-length",
+    b"transfer-encoding",
+    b"content-type",
+    b"authorization",
+    b"idempotency-key",
 )
 
 
@@ -126,6 +126,7 @@ class Patience:
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS  # and a second for each BODY_BYTES_PER_SECOND of it
     stuck_seconds: float = ANSWER_STUCK_SECONDS  # an answer that nobody reads
+    rest_seconds: float = KEEP_ALIVE_SECONDS  # between two requests
     linger_seconds: float = LINGER_SECONDS  # after a refusal, for whoever is still sending
 
 
@@ -149,8 +150,10 @@ class Connection(HttpToolsProtocol):
         self.url = b""
         # Since when a head is waited for; None: its request is complete, or its body is under way.
         self._head_since: float | None = None
+        self._is_in_pieces = False  # True: a part of a head has come, no more than there may be
         self._body_since: float | None = None  # None: no body is under way
         self._body_bytes = 0
+        self._rests_since: float | None = None  # None: it has said something since
         self._unheard = 0  # bytes since the parser last had something to say
         self._is_last = False  # True: no request follows the one that was read
         self._refusal: WindlassError | None = None  # what a callback found
@@ -200,12 +203,18 @@ class Connection(HttpToolsProtocol):
                 self._body_since = now  # we do not listen, so it cannot speak
             elif now - self._body_since > self._body_seconds():
                 self._refuse(TooSlow("the body was not complete in time"))
+        elif self._rests_since is not None and not self._is_answering():
+            self._end_rest(now - self._rests_since)
+
+    def _end_rest(self, seconds: float) -> None:
+        if seconds > self._patience.rest_seconds:
+            self.transport.close()
 
     def _body_seconds(self) -> float:
         return self._patience.body_seconds + self._body_bytes / BODY_BYTES_PER_SECOND
 
     def _head_overdue(self) -> None:
-        if self._unheard:
+        if self._unheard or self._is_in_pieces:
             self._refuse(TooSlow("the head was not complete in time"))
         elif self._is_answering():
             self._head_since = None  # it waits for its answer
@@ -226,7 +235,7 @@ class Connection(HttpToolsProtocol):
                     self._feed(view[start : start + HEAD_BYTES_MAX])
 
     def _feed(self, data: bytes | memoryview) -> None:
-        self._unset_keepalive_if_required()
+        self._rests_since = None
         if self._head_since is None and self._body_since is None:
             self._head_since = self.loop.time()
         self._unheard += len(data)
@@ -239,6 +248,7 @@ class Connection(HttpToolsProtocol):
                 return  # what follows the last request is no request
             self._refuse(self._refusal or BadRequest(f"this is no HTTP request: {trouble}"))
             return
+        self._is_in_pieces = self._head_since is not None
         if self._unheard > HEAD_BYTES_MAX:
             # So much of one line, or of empty ones, or of nothing but framing.
             in_url = self._head_since is not None and not self.headers
@@ -276,9 +286,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if (trouble := self._judge()) is not None:
             self._stop(trouble)
+        super().on_headers_complete()  # raises for an address that is none, and makes nothing of it
         self._head_since, self._unheard = None, 0
         self._body_since, self._body_bytes = self.loop.time(), 0
-        super().on_headers_complete()
         self._all.works(self)
         if self.parser.should_upgrade() or len(self.pipeline) >= PIPELINE_MAX:
             self.cycle.keep_alive = False
@@ -297,7 +307,7 @@ class Connection(HttpToolsProtocol):
         self._settle()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        self._go_on()
         if self._body_since is not None and self.expect_100_continue and not self._is_answering():
             # Answered before it was told to go on: the body may follow, or in its place the next
             # request, of whoever else a proxy sends this way. Nobody can tell which.
@@ -305,9 +315,21 @@ class Connection(HttpToolsProtocol):
             self._part()
         self._settle()
 
+    def _go_on(self) -> None:
+        """With the next request, if it is there. As uvicorn does it, but for a timer that it sets
+        and takes back for each request: who rests is looked at with all the others.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
     def _settle(self) -> None:
-        """Between two requests it may be parted with."""
-        if self._body_since is None and not self._is_answering():
+        """Who was answered may be parted with, also when the rest of its body has not come."""
+        if not self._is_answering():
+            self._rests_since = self.loop.time()
             self._all.rests(self)
 
     def _is_answering(self) -> bool:
@@ -323,14 +345,13 @@ class Connection(HttpToolsProtocol):
             return BadRequest("HTTP/0.9 is not spoken") if version == "0.9" else VersionRefused()
         if len(self.url) > URL_BYTES_MAX:
             return UrlTooLong()
-        found: dict[bytes, bytes] = {}
-        size = len(self.url)
-        for name, value in self.headers:
-            if name in _ONCE and name in found:
-                return BadRequest(f"{name.decode()} stands twice in the head")
-            found[name] = value
-            size += len(name) + len(value)
-        if size > HEAD_BYTES_MAX:
+        found = dict(self.headers)
+        if len(found) < len(self.headers):
+            names = [name for name, _ in self.headers]
+            for name in _ONCE:
+                if names.count(name) > 1:
+                    return BadRequest(f"{name.decode()} stands twice in the head")
+        if self._is_in_pieces and self._head_bytes() > HEAD_BYTES_MAX:
             return HeadTooLarge()
         if b"host" not in found and version == "1.1":
             return BadRequest("a request of HTTP/1.1 names its Host")
@@ -346,6 +367,9 @@ class Connection(HttpToolsProtocol):
         if self.parser.get_method() == b"CONNECT":
             return BadRequest("this is no proxy")
         return None
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
 
     # Refusing.
 

@@ -15,7 +15,7 @@ from windlass.api import schemas
 from windlass.api.body import read_json
 from windlass.api.host import HOST_SCHEMA, read_host
 from windlass.api.jobs import FILTERS, executions_of, jobs_page, read_ids
-from windlass.api.paging import JOBS, page_of_whole, whole_params
+from windlass.api.paging import DEAD_LETTERS, page_of_whole, whole_params
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     finished_params,
@@ -29,8 +29,10 @@ from windlass.api.query import (
 from windlass.api.reply import json_reply
 from windlass.api.route import Answer, Call, Route
 from windlass.engine.dead import group_dead
+from windlass.engine.read_events import database_now
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_jobs
 from windlass.engine.replay import SELECT_MAX, DeadFilter, delete, replay, select_dead
+from windlass.engine.replay_steps import Seen
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
 from windlass.model.submission import read_instant, read_name
@@ -54,6 +56,7 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
     ids: list[UUID]
+    seen: Seen  # their ends
     more: bool = False  # True: a filter matches more than one call takes; ask again
     left: dict[UUID, str] = field(default_factory=dict)  # asked for and not touched: why
 
@@ -66,7 +69,8 @@ class DeadLetters:
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
         which = JobFilter(states=("dead",), **query)
-        return jobs_page(await list_jobs(self._database, which, limit, before), limit)
+        rows = await list_jobs(self._database, which, limit, before)
+        return jobs_page(rows, limit, cursors=DEAD_LETTERS)
 
     async def groups(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         rows = await group_dead(self._database)
@@ -75,25 +79,27 @@ class DeadLetters:
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
-        moved = await replay(self._database, chosen.ids, state="dead", left=chosen.left)
+        moved = await replay(self._database, chosen.ids, seen=chosen.seen, left=chosen.left)
         self._parts.announcer.rows(moved)
         self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         return json_reply(_told("replayed", chosen, moved))
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         chosen = await self._chosen(request)
-        gone = await delete(self._database, chosen.ids, state="dead")
+        gone = await delete(self._database, chosen.ids, seen=chosen.seen)
         return json_reply(_told("discarded", chosen, gone))
 
     async def _chosen(self, request: Call) -> Chosen:
         """The dead among those asked for: what ended otherwise is not touched from here."""
         asked = read_choice(await read_json(request))
+        seen = Seen(state="dead", by=await database_now(self._database))
         if isinstance(asked, DeadFilter):
             found = await select_dead(self._database, asked, SELECT_MAX + 1)
-            return Chosen(ids=found[:SELECT_MAX], more=len(found) > SELECT_MAX)
+            return Chosen(ids=found[:SELECT_MAX], seen=seen, more=len(found) > SELECT_MAX)
         states = {row["id"]: row["state"] for row in await read_jobs(self._database, asked)}
         return Chosen(
             ids=[one for one in asked if states.get(one) == "dead"],
+            seen=seen,
             left={
                 one: f"it is {states[one]}, and no dead letter"
                 if one in states
@@ -210,7 +216,7 @@ def routes(parts: ApiParts) -> list[Route]:
             text_param("cause", "Those with this cause"),
             *finished_params("Those"),
             limit_param(),
-            JOBS.param(),
+            DEAD_LETTERS.param(),
         ),
         answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
     )

@@ -13,15 +13,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from windlass.api.auth import Keys
 from windlass.api.caller import INSIDE, enter
 from windlass.api.problem import problem_reply
+from windlass.api.reply import Reply
 from windlass.api.room import Room
-from windlass.api.route import Route, answer
+from windlass.api.route import Call, Route, answer
 from windlass.api.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
 
@@ -34,8 +34,11 @@ class Door:
         self._app = app
         self._keys = keys  # None: everybody may come in
         self._room = Room(LARGE_BODIES_BYTES_MAX)
+        # For those who need no key: whoever they are, they keep none out that has one.
+        self._room_for_strangers = Room(BODY_BYTES_MAX)
         # The busiest routes are known here: finding them again would cost a tenth of their time.
         self._hot = {(str(r.method), r.path): r for r in routes if r.is_hot}
+        assert not any(route.is_open for route in self._hot.values()), "it is asked for no key"
         self._open_routes = [
             (str(r.method), re.compile(_PARAMETER.sub("[^/]+", r.path)))
             for r in routes
@@ -55,23 +58,29 @@ class Door:
                 message = {**message, "headers": [*message["headers"], mark]}
             await send(message)
 
+        hot = self._hot.get((scope["method"], scope["path"]))
+        caller.room = self._room
         inside: str | None = scope.get(INSIDE)  # type: ignore[assignment]
         if inside is not None:
             caller.owner = inside
-        elif self._keys is not None and not self._is_open(scope["method"], scope["path"]):
+        elif self._keys is None:
+            pass
+        elif hot is None and self._is_open(scope["method"], scope["path"]):
+            caller.room = self._room_for_strangers
+        else:
             try:
                 caller.owner = await self._keys.owner(caller.headers.get(b"authorization"))
             except Exception as trouble:  # whatever it is, the caller hears of it in our form
                 await problem_reply(trouble, caller.request_id)(scope, receive, send_marked)
                 return
-        caller.room = self._room
         try:
-            hot = self._hot.get((scope["method"], scope["path"]))
             if hot is None:
                 await self._app(scope, receive, send_marked)
             else:
-                reply = await answer(hot, Request(scope, receive, send_marked))
-                await reply(scope, receive, send_marked)
+                reply = await answer(hot, Call(scope, receive, send))
+                assert isinstance(reply, Reply), "made for this request, and prepared"
+                reply.headers.append(mark)
+                await reply(scope, receive, send)
         finally:
             if caller.give_room() > BODY_BYTES_MAX:
                 asyncio.get_running_loop().run_in_executor(None, give_back)

@@ -26,7 +26,7 @@ from windlass.api.schemas.history import NOUNS
 from windlass.api.stream import EventStreams, Wanted
 from windlass.engine.read_events import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.event import EVENT_ID_PATTERN, Event, Place
+from windlass.model.event import POSITION_PATTERN, Event, Place
 
 # Who names no beginning sees the last quarter of an hour.
 LOOK_BACK: Final = timedelta(minutes=15)
@@ -97,14 +97,15 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
             summary="Follow what happens",
             tag="Events",
             description=(
-                "Server-sent events: `id` is the event's id and `data` the event as in the list. "
-                "After a break go on with `Last-Event-ID`. A comment is sent every 15 seconds."
+                "Server-sent events: `data` is the event as in the list, `id` a position: the id "
+                "of the event, and from when on others may still appear. After a break send it as "
+                "`Last-Event-ID`, to any node. A comment is sent every 15 seconds."
             ),
             query=FILTERS,
             headers={
                 "Last-Event-ID": (
-                    "Go on after this event",
-                    {"type": "string", "pattern": f"^{EVENT_ID_PATTERN}$"},
+                    "Go on after this position, or after the event of this id",
+                    {"type": "string", "pattern": f"^{POSITION_PATTERN}$"},
                 )
             },
             answers={

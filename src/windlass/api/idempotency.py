@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from litestar import Request
 from litestar.types import ASGIApp
 
 from windlass.api.body import read_bytes
@@ -33,6 +32,7 @@ from windlass.store.database import Database, Demoted, Held
 log = structlog.get_logger()
 
 HEADER: Final = "Idempotency-Key"
+_NAME: Final = HEADER.lower().encode()
 KEY_SCHEMA: Final[Schema] = {
     "type": "string",
     "minLength": 1,
@@ -50,6 +50,8 @@ _EXISTING: Final[Header] = (b"windlass-existing", b"true")
 
 def idempotency_of(caller: Caller, method: str, path: str, body: bytes) -> Idempotency | None:
     """The caller's promise; None when it made none."""
+    if _NAME not in caller.headers:
+        return None
     promise = Promise(caller, method, path)
     promise.add(body)
     return promise.kept
@@ -94,7 +96,7 @@ def repeatable(route: Route, database: Database) -> Route:
 
     async def handle(request: Call, query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
-        if HEADER.lower().encode() not in caller.headers:
+        if _NAME not in caller.headers:
             return await route.handle(request, query)
         body = await read_bytes(request)
         path = request.scope["path"]
@@ -182,7 +184,7 @@ def _again(request: Call, body: bytes) -> Call:
     async def receive() -> Any:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return Request(request.scope, receive, request.send)
+    return Call(request.scope, receive, request.send)
 
 
 def _packed(reply: ASGIApp) -> bytes:

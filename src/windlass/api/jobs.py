@@ -12,7 +12,7 @@ from windlass import ids
 from windlass.api import schemas
 from windlass.api.body import read_json, read_nothing
 from windlass.api.host import target_param
-from windlass.api.paging import JOBS, PageReply, page_reply
+from windlass.api.paging import JOBS, Cursors, PageReply, page_reply
 from windlass.api.parts import ApiParts
 from windlass.api.query import (
     choices_param,
@@ -35,6 +35,7 @@ from windlass.engine.job_at import job_at
 from windlass.engine.note import read_progress
 from windlass.engine.read_jobs import JobFilter, list_jobs, read_job
 from windlass.engine.replay import delete, promote, replay
+from windlass.engine.replay_steps import Seen
 from windlass.errors import Conflict, FieldProblem, InvalidInput
 from windlass.limits import HINT_JOBS_MAX, PAGE_DEFAULT
 from windlass.model.states import STATES, is_terminal
@@ -111,7 +112,11 @@ class Jobs:
         await read_nothing(request)
         row = await read_job(self._database, job_id)
         if is_terminal(row["state"]):
-            moved = await replay(self._database, [job_id], is_strict=True)
+            # As it was seen: somebody else may have been first, and it may have ended well since.
+            seen = Seen(state=row["state"], by=row["finished_at"])
+            moved = await replay(self._database, [job_id], seen=seen, is_strict=True)
+            if not moved:
+                await self._check_is_back(job_id)
             self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         elif row["state"] == "queued" and row["attempt"] > 0:
             moved = await promote(self._database, [job_id])
@@ -157,6 +162,15 @@ class Jobs:
             raise Conflict(f"{what}; only what has ended can be deleted")
         return empty_reply()
 
+    async def _check_is_back(self, job_id: UUID) -> None:
+        """Raises Conflict when somebody else's retry was first, and has ended."""
+        row = await read_job(self._database, job_id)
+        if is_terminal(row["state"]):
+            raise Conflict(
+                f"{ids.show('job', job_id)} was retried by somebody else meanwhile, "
+                f"and has ended as {row['state']}"
+            )
+
     async def _moved(self, job_id: UUID, moved: list[Record]) -> ASGIApp:
         self._parts.announcer.rows(moved)
         return json_reply(job_view(await read_job(self._database, job_id)))
@@ -168,9 +182,13 @@ def executions_of(replayed: list[Record]) -> set[UUID]:
 
 
 def jobs_page(
-    rows: list[Record], limit: int, progress: Mapping[UUID, Record] | None = None
+    rows: list[Record],
+    limit: int,
+    progress: Mapping[UUID, Record] | None = None,
+    *,
+    cursors: Cursors = JOBS,
 ) -> PageReply:
-    cursor = JOBS.show(rows[-1]["id"].hex) if len(rows) == limit else None
+    cursor = cursors.show(rows[-1]["id"].hex) if len(rows) == limit else None
     return page_reply([job_view(row, (progress or {}).get(row["id"])) for row in rows], cursor)
 
 

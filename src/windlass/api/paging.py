@@ -56,6 +56,7 @@ JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", places=lambda text: UUI
 QUEUES: Final = Cursors(
     mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
 )
+DEAD_LETTERS: Final = Cursors(mark="d_", pattern=JOBS.pattern, places=JOBS.places)
 OPERATIONS: Final = Cursors(mark="o_", pattern=JOBS.pattern, places=JOBS.places)
 LOCKS: Final = Cursors(
     mark="l_", pattern=f"{LOCK_PATTERN[:-1]}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.types import ASGIApp, Scope
+from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
 from windlass.api.caller import caller_of
 from windlass.api.paging import PageReply
@@ -20,8 +20,22 @@ from windlass.api.problem import problem_reply
 from windlass.api.query import Param, read_query
 from windlass.api.reply import HeadReply
 
-Call = Request[Any, Any, Any]
 Schema = dict[str, Any]
+
+
+class Call:
+    """One request, as its route sees it."""
+
+    __slots__ = ("receive", "scope", "send")
+
+    def __init__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        self.scope, self.receive, self.send = scope, receive, send
+
+    @property
+    def path_params(self) -> dict[str, Any]:
+        return self.scope["path_params"]
+
+
 Handle = Callable[[Call, dict[str, Any]], Awaitable[ASGIApp]]
 
 
@@ -74,7 +88,7 @@ async def answer(route: Route, request: Call) -> ASGIApp:
     return reply
 
 
-def _next_page(scope: Scope, cursor: str) -> bytes:
+def _next_page(scope: HTTPScope, cursor: str) -> bytes:
     """Where the next page is, as a Link (RFC 8288)."""
     asked = parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True)
     kept = [(name, text) for name, text in asked if name != "cursor"]
@@ -89,11 +103,11 @@ def handler_of(routes: Sequence[Route]) -> HTTPRouteHandler:
     """
     by_method = {str(route.method): route for route in routes}
 
-    async def serve(request: Call) -> ASGIApp:
-        method = request.scope["method"]
+    async def serve(request: Request[Any, Any, Any]) -> ASGIApp:
+        call, method = Call(request.scope, request.receive, request.send), request.scope["method"]
         if method == "HEAD":
-            return HeadReply(await answer(by_method["GET"], request))
-        return await answer(by_method[method], request)
+            return HeadReply(await answer(by_method["GET"], call))
+        return await answer(by_method[method], call)
 
     methods: list[Any] = [*by_method, *(["HEAD"] if "GET" in by_method else [])]
     return HTTPRouteHandler(

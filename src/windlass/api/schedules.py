@@ -27,13 +27,14 @@ from windlass.api.schedule_ref import ITS_REF, KEY, MANY, ONE, TAG, fire_rules, 
 from windlass.api.schedule_view import schedule_view
 from windlass.api.schedule_work import check_workflow
 from windlass.engine.fired import Fired
-from windlass.engine.once import recall, record
+from windlass.engine.once import recall
 from windlass.engine.request import Idempotency
 from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter
 from windlass.engine.schedules import (
     EditionConflict,
     delete_schedule,
     list_schedules,
+    make_schedule,
     put_schedule,
     read_schedule,
 )
@@ -82,23 +83,20 @@ class Schedules:
 
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         value, mark = await self._read(request)
+        # Before it is judged: an instant that was to come may have passed since.
         if mark is not None and (known := await recall(self._database, mark)) is not None:
-            kept = await read_schedule(self._database, known[0])
-            return _shown(kept, REPLAYED)
+            return _shown(await read_schedule(self._database, known[0]), REPLAYED)
         draft = await self._draft(request, value, None)
         try:
-            made, _, fired = await put_schedule(
-                self._database, draft, edition=0, rules=self._fire_rules
-            )
+            made, is_replayed = await make_schedule(self._database, draft, mark)
         except EditionConflict:
-            # A repetition whose first answer, and the record of it, were lost on the way.
             kept = await read_schedule(self._database, draft.name)
             if mark is None or not _is_same(kept, draft):
                 raise NameTaken(draft.name) from None
-            return _shown(kept, REPLAYED)
-        self._told(made, fired)
-        if mark is not None:
-            await record(self._database, mark, [made.id])
+            return _shown(kept, REPLAYED)  # whoever deploys the same thing again means that one
+        if is_replayed:
+            return _shown(made, REPLAYED)
+        self._parts.announcer.schedules([made.name])
         return _made(made)
 
     async def put(self, request: Call, query: dict[str, Any]) -> ASGIApp:

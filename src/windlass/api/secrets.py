@@ -32,6 +32,7 @@ from windlass.engine.secrets import (
 )
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
+    CONCEALED_CHARS_MIN,
     PAGE_DEFAULT,
     SECRET_BODY_BYTES_MAX,
     SECRET_BYTES_MAX,
@@ -204,8 +205,10 @@ def _put_schema() -> schemas.Schema:
     value = {
         "description": "`whsec_…`, `whmk_…` and `whsk_…` are keys to sign with; else as it is",
         "type": "string",
-        "minLength": 1,
+        "minLength": CONCEALED_CHARS_MIN,
         "maxLength": SECRET_BYTES_MAX,
+        # So many between the blanks around it.
+        "pattern": rf"[^ \t][\s\S]{{{CONCEALED_CHARS_MIN - 2},}}[^ \t]",
         "writeOnly": True,
     }
     chosen: dict[str, schemas.Schema] = {

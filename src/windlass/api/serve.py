@@ -23,7 +23,6 @@ from windlass.api.connections import Connections, places
 from windlass.api.problem import problem_reply
 from windlass.api.reply import json_reply
 from windlass.errors import WindlassError
-from windlass.limits import KEEP_ALIVE_SECONDS
 from windlass.supervise import describe
 
 log = structlog.get_logger()
@@ -68,7 +67,6 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 lifespan="off",
-                timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 server_header=False,
                 proxy_headers=False,  # nobody's word about who calls is taken
                 http=partial(Connection, connections=connections, patience=patience),  # type: ignore[arg-type]

@@ -2,13 +2,15 @@
 
 A client that cannot keep up is cut off rather than kept in memory; it comes back with the position
 that it was given with the last event and misses nothing, whichever node it comes to. On another
-node than before it may be told a few events again, with the same ids (see engine.tail_events).
+node than before, or while it was told what it had missed, it may be told a few events again, with
+the same ids (see engine.tail_events).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +27,7 @@ from windlass.api.route import Call
 from windlass.engine.read_events import database_now, read_events_after
 from windlass.engine.tail_events import EventTail, Told
 from windlass.errors import InvalidInput, Unavailable
-from windlass.limits import STREAM_CLIENTS_MAX
+from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX
 from windlass.model.event import Event, Place, Position, parse_position, show_place
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -94,14 +96,18 @@ class EventStreams:
         self, wanted: Wanted, last: str | None, gone: asyncio.Task[None]
     ) -> AsyncIterator[bytes]:
         inbox = _Inbox()
-        told: set[str] = set()
+        told: OrderedDict[str, None] = OrderedDict()
         gone.add_done_callback(lambda _: inbox.wake())
         position = None if last is None else parse_position(last)
         since = await self._tail.listen(inbox.put, position and position.settled_at)
+        again_from = self._tail.settled_at  # the tail tells none again that is older
         try:
             yield b": windlass\n\n"
-            async for one in self._missed(position, since):
-                told.add(one.event.id)
+            async for one in self._missed(position, since, inbox):
+                if one.event.at >= again_from:
+                    told[one.event.id] = None
+                    if len(told) > STREAM_REMEMBERED_MAX:
+                        told.popitem(last=False)
                 if wanted.takes(one.event):
                     yield _shown(one)
             silent = 0.0
@@ -117,19 +123,23 @@ class EventStreams:
                 if heard is None:
                     continue
                 if heard.event.id in told:
-                    told.discard(heard.event.id)
+                    del told[heard.event.id]
                 elif wanted.takes(heard.event):
                     silent = 0.0
                     yield _shown(heard)
         finally:
             self._tail.leave(inbox.put)
 
-    async def _missed(self, last: Position | None, since: datetime) -> AsyncIterator[Told]:
-        """What happened between the last event the client saw and the tail's first look."""
+    async def _missed(
+        self, last: Position | None, since: datetime, inbox: _Inbox
+    ) -> AsyncIterator[Told]:
+        """What happened between the last event the client saw and the tail's first look. What
+        commits late meanwhile waits in the inbox: until it is sent, nothing since then is settled.
+        """
         if last is None:
             return
         seen = show_place(last.place)
-        remembered = self._tail.told_after(seen)
+        remembered = self._tail.told_after(last)
         if remembered is not None:
             for told in remembered:
                 yield told
@@ -141,7 +151,8 @@ class EventStreams:
             page = await read_events_after(self._parts.database, after, until, CATCH_UP_PAGE)
             for event in page:
                 if event.id != seen:
-                    yield Told(event=event, settled_at=self._tail.settled_at)
+                    settled_at = min(self._tail.settled_at, inbox.oldest_at or event.at)
+                    yield Told(event=event, settled_at=settled_at, is_read=True)
             if len(page) < CATCH_UP_PAGE:
                 return
             after = page[-1].place
@@ -153,8 +164,11 @@ class _Inbox:
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[Told | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False  # True: it could not keep up and lacks something
+        self.oldest_at: datetime | None = None  # of all that came; None: nothing did
 
     def put(self, told: Told) -> None:
+        at = told.event.at
+        self.oldest_at = at if self.oldest_at is None else min(self.oldest_at, at)
         try:
             self._waiting.put_nowait(told)
         except asyncio.QueueFull:
@@ -195,4 +209,4 @@ def _last_event(request: Call) -> str | None:
 
 
 def _shown(told: Told) -> bytes:
-    return b"id: %s\ndata: %s\n\n" % (told.position.encode(), encode(event_view(told.event)))
+    return b"id: %s\ndata: %s\n\n" % (told.position.text.encode(), encode(event_view(told.event)))

@@ -11,6 +11,7 @@ import msgspec
 
 from windlass import ids
 from windlass.model.draft import Draft
+from windlass.model.outcome import Crashed
 from windlass.model.priority import NAMES
 from windlass.model.trace_context import trace_id_of
 
@@ -102,7 +103,8 @@ def job_view(row: Row, progress: Row | None = None) -> JobView:
         item=row["item"],
         node_id=shown("node", row["node_id"]),
         cancel_requested_at=row["cancel_requested_at"],
-        crashes=row["crashes"],
+        # A row counts those after which it was tried again; the one that ended it is its outcome.
+        crashes=row["crashes"] + (row["outcome"] == Crashed.name),
         snoozes=row["snoozes"],
         replays=row["replays"],
         target=row["target"],

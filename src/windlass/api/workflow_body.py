@@ -14,6 +14,7 @@ from windlass.api.problem import NotAcceptable
 from windlass.api.route import Call
 from windlass.engine.request import Idempotency
 from windlass.errors import InvalidInput, MalformedBody
+from windlass.limits import DEFINITION_HERE_BYTES_MAX
 from windlass.model import strict_yaml
 from windlass.model.definition import Definition, Problem
 from windlass.model.definition_read import read_definition
@@ -21,8 +22,6 @@ from windlass.model.json_schema_check import has_patterns
 from windlass.model.known_kinds import KnownKinds, TaskShape
 
 _YAML: Final = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
-# Checking more than this would hold up everybody else on the loop.
-_CHECK_HERE_BYTES_MAX: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ async def read_sent(request: Call) -> Sent:
         idempotency = idempotency_of(caller, "POST", request.scope["path"], body)
     if not is_yaml:
         document = await bodies.parse(body)
-    elif len(body) > _CHECK_HERE_BYTES_MAX:
+    elif len(body) > DEFINITION_HERE_BYTES_MAX:
         document = await asyncio.to_thread(strict_yaml.parse, body)
     else:
         document = strict_yaml.parse(body)
@@ -56,7 +55,7 @@ async def read_sent(request: Call) -> Sent:
 async def check(parts: ApiParts, document: Any, size: int) -> Definition | list[Problem]:
     """The definition, or everything that is wrong with it."""
     kinds = known_kinds(parts)
-    if size > _CHECK_HERE_BYTES_MAX or has_patterns(document):
+    if size > DEFINITION_HERE_BYTES_MAX or has_patterns(document):
         return await asyncio.to_thread(read_definition, document, kinds)
     return read_definition(document, kinds)
 

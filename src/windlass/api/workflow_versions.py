@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from litestar.types import ASGIApp
@@ -18,12 +19,13 @@ from windlass.api.workflow_view import diff_view, version_summary, version_view
 from windlass.api.workflows import ITS_NAME, PATH, TAG, name_of
 from windlass.engine.workflows import VERSION_MAX, list_versions
 from windlass.errors import InvalidInput
-from windlass.limits import PAGE_DEFAULT
+from windlass.limits import DEFINITION_HERE_BYTES_MAX, PAGE_DEFAULT
 from windlass.model import strict_yaml
-from windlass.model.definition_diff import difference
+from windlass.model.definition_diff import Difference, difference
 from windlass.model.definition_read import trust_definition
 from windlass.model.mermaid import to_mermaid
 
+R = TypeVar("R")
 VERSION_SCHEMA: Final[dict[str, Any]] = {
     "type": "integer",
     "minimum": 1,
@@ -58,14 +60,25 @@ class Versions:
         after = await self._definitions.read(name, query.get("to"))
         number = query.get("from", max(1, after.version - 1))
         before = await self._definitions.read(name, number)
-        found = difference(_document(before.definition), _document(after.definition))
+        found = await _aside(_difference, before.definition, after.definition)
         return json_reply(diff_view(before.version, after.version, found))
 
     async def export(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         found = await self._definitions.read(name_of(request), query.get("version"))
         write, media_type = FORMATS[query.get("format", "yaml")]
-        text = write(_document(found.definition))
+        text = await _aside(lambda text: write(_document(text)), found.definition)
         return Reply(text.encode(), 200, ((b"content-type", media_type.encode()),))
+
+
+async def _aside(work: Callable[..., R], *definitions: str | None) -> R:
+    """What is done with definitions, in a thread if they are large."""
+    if sum(len(text or "") for text in definitions) <= DEFINITION_HERE_BYTES_MAX:
+        return work(*definitions)
+    return await asyncio.to_thread(work, *definitions)
+
+
+def _difference(before: str | None, after: str | None) -> Difference:
+    return difference(_document(before), _document(after))
 
 
 def _document(text: str | None) -> dict[str, Any]:

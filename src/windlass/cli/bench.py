@@ -136,6 +136,29 @@ def held(
     return _bench("held", False, (), {"open_seconds": seconds, "open_names": only})
 
 
+@app.command
+def versus(
+    other: Annotated[
+        Path, Parameter(help="Another checkout of Windlass, in which `make setup` was run.")
+    ],
+    /,
+    *,
+    only: Only = (),
+) -> int:
+    """Measure this checkout beside another one, in turns on the same servers; eight minutes.
+
+    From submit to start, single submits, batches, a drain: is it as quick as the other? Exit code 1
+    when a figure is worse by more than five hundredths.
+    """
+    home = other.expanduser().resolve()
+    if home in _HOMES:
+        raise BadUsage(f"{str(other)!r} is this checkout itself; name another one")
+    for needed in (home / "benchmarks" / "node.py", home / ".venv" / "bin" / "python"):
+        if not needed.exists():
+            raise BadUsage(f"{str(other)!r} has no {needed.name}; run `make setup` in a checkout")
+    return _bench("versus", False, only, {"other": home})
+
+
 def _bench(
     name: str,
     is_quick: bool,
@@ -147,7 +170,7 @@ def _bench(
         known = os.environ.get("PYTHONPATH")  # for the processes that measure
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (home, known)))
     try:
-        from benchmarks.__main__ import SUITES
+        from benchmarks.__main__ import ASKED, SUITES
         from benchmarks.scale import FULL
         from benchmarks.suite import bench
     except ModuleNotFoundError as missing:
@@ -155,7 +178,7 @@ def _bench(
             f"the benchmarks cannot be run here: there is no module {missing.name!r}; "
             "install windlass with its extra: pip install 'windlass[bench]'"
         ) from None
-    [suite] = [suite for suite in SUITES if suite.name == name]
+    [suite] = [suite for suite in (*SUITES, *ASKED) if suite.name == name]
     if unknown := [figure for figure in only if figure not in suite.plan]:
         raise BadUsage(f"there is no figure {unknown[0]!r}; there are: {' '.join(suite.plan)}")
     scale = replace(FULL, **changes)

@@ -18,6 +18,9 @@ from windlass.model.cron import read_cron
 _ORDER: Final = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 # The one task of the bridge (windlass.sdk.bridges.celery, which needs Celery to be imported).
 BRIDGE_TASK: Final = "celery.task"
+# Options that the bridge has its own words for.
+_OF_BRIDGE: Final = ("priority", "time_limit")
+_BY_BRIDGE: Final = ("retry", "timeout", "priority", "tags")
 _KNOWN: Final = frozenset(("task", "schedule", "args", "kwargs", "options", "relative"))
 
 
@@ -34,6 +37,8 @@ class CeleryImport:
         self._zone, self._kind = zone, kind
         self._names = Names(prefix)
         self._moved, self._app = moved, app
+        # The bridge itself, where it was made by what was imported; None: it is only said to be.
+        self._bridge: Any = getattr(app, "windlass", None)
 
     def entries(self, beat: BeatFile) -> Iterator[Parity]:
         for name, entry in beat.entries.items():
@@ -108,6 +113,8 @@ class CeleryImport:
                 notes.append(
                     "expires is left out: a job of a schedule has no deadline; see catchup"
                 )
+            elif name in _OF_BRIDGE and self._bridge is not None:
+                continue
             elif name == "priority":
                 notes.append("priority is left out: brokers count it differently; set it by name")
             else:
@@ -115,8 +122,21 @@ class CeleryImport:
         if self._app is not None:
             job["queue"] = _queue_of(self._app, entry)
         if self._moved is not None:
+            job |= self._said_by_bridge(entry, notes)
             self._move(job, given, self._moved, notes)
         return job
+
+    def _said_by_bridge(self, entry: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+        """What the bridge says of a call of this task beside its arguments and its queue."""
+        if self._bridge is None:
+            notes.append(
+                "tried as often and for as long as any job: give module:app for what its task says"
+            )
+            return {}
+        options = entry.get("options") or {}
+        asked = {name: options[name] for name in _OF_BRIDGE if name in options}
+        said = self._bridge.job_of(entry["task"], None, None, {"queue": None, **asked})
+        return {name: said[name] for name in _BY_BRIDGE if name in said}
 
     def _move(
         self, job: dict[str, Any], given: dict[str, Any], moved: Moved, notes: list[str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -88,6 +88,7 @@ def _imported(given: str) -> object:
         found: object = importlib.import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
+        _complete(found)
     except Exception as trouble:
         said = f"{type(trouble).__name__}: {trouble}"
         raise Stopped(f"{given!r} could not be imported: {said}") from None
@@ -96,10 +97,27 @@ def _imported(given: str) -> object:
     return found
 
 
+def _application(found: Any) -> Any:
+    """Celery's application, given itself or as the bridge to it. None: it is something else."""
+    app = getattr(found, "celery", found)
+    is_one = not isinstance(found, Mapping) and hasattr(app, "conf") and hasattr(app, "amqp")
+    return app if is_one else None
+
+
+def _complete(found: Any) -> None:
+    """As beat does at its start: tasks say their queues, and some make their entries, in modules
+    that the application only names.
+    """
+    app = _application(found)
+    if app is not None:
+        app.loader.import_default_modules()
+        app.finalize()
+
+
 def _from_module(found: Any) -> BeatFile:
     """A beat_schedule, or the application that has one: Celery's own, or the bridge to it."""
-    app = getattr(found, "celery", found)
-    if isinstance(found, Mapping) or not (hasattr(app, "conf") and hasattr(app, "amqp")):
+    app = _application(found)
+    if app is None:
         return BeatFile(entries=_entries(found))
     bridge = getattr(app, "windlass", None)
     moved = None
@@ -185,21 +203,55 @@ def _from_source(path: str) -> BeatFile:
 def _moved(tree: ast.Module) -> Moved | None:
     """What the file says of the bridge, if it makes one."""
     nodes = list(ast.walk(tree))
-    if not any(isinstance(node, ast.ImportFrom) and node.module == _BRIDGE for node in nodes):
+    imports = [found for node in nodes for found in _imports(node)]
+    spellings = _spellings(imports)
+    calls = [
+        node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) in spellings
+    ]
+    # A module that only takes something else from there has its bridge made elsewhere.
+    if not calls and not any(f"{full}.".startswith(f"{_BRIDGE}.") for _, full in imports):
         return None
-    default_queue = CELERYS_QUEUE
     queues: frozenset[str] | None = None
+    for call in calls:
+        named = next((word.value for word in call.keywords if word.arg == "queues"), None)
+        queues = None if named is None else _names(named)
+    return Moved(queues=queues, default_queue=_default_queue(nodes))
+
+
+def _default_queue(nodes: list[ast.AST]) -> str:
+    found = CELERYS_QUEUE
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            if {_last_name(target) for target in node.targets} & set(_DEFAULT_QUEUES):
-                default_queue = str(node.value.value)
-        elif isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant):
-            if node.arg in _DEFAULT_QUEUES:
-                default_queue = str(node.value.value)
-        elif isinstance(node, ast.Call) and _last_name(node.func) == "bridge":
-            named = next((word.value for word in node.keywords if word.arg == "queues"), None)
-            queues = None if named is None else _names(named)
-    return Moved(queues=queues, default_queue=default_queue)
+        if isinstance(node, ast.Assign):
+            names = {_last_name(target) for target in node.targets}
+        elif isinstance(node, ast.keyword):
+            names = {node.arg or ""}
+        else:
+            continue
+        if names & set(_DEFAULT_QUEUES) and isinstance(node.value, ast.Constant):
+            found = str(node.value.value)
+    return found
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """How the file spells what an import gives it, and its full name."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name, alias.name
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        for alias in node.names:
+            # Of all that a star gives, only the bridge is looked for.
+            name = "bridge" if alias.name == "*" else alias.name
+            yield alias.asname or name, f"{node.module}.{name}"
+
+
+def _spellings(imports: list[tuple[str, str]]) -> set[str]:
+    """The ways in which the file may call `bridge`: by itself, or through a module above it."""
+    bridge = f"{_BRIDGE}.bridge"
+    return {
+        spelling + bridge.removeprefix(full)
+        for spelling, full in imports
+        if f"{bridge}.".startswith(f"{full}.")
+    }
 
 
 def _names(node: ast.expr) -> frozenset[str] | None:

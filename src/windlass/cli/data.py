@@ -21,9 +21,11 @@ async def database_of(url: str | None, data: Path | None) -> AsyncIterator[str]:
         yield url
         return
     folder = data or DATA
-    if not folder.exists():
-        raise BadUsage(f"say which database: --database-url, or --data (there is no {folder})")
-    running = EmbeddedPostgres(folder).url()
+    # A database that is not there is not made: nobody would look for it in that folder.
+    postgres = EmbeddedPostgres(folder)
+    if not postgres.home.is_dir():
+        raise BadUsage(f"say which database: --database-url, or --data (there is none in {folder})")
+    running = postgres.url()
     if await _answers(running):
         yield running
         return

@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from windlass.cli.exits import BadUsage
 
 if TYPE_CHECKING:
+    from windlass.config import Settings
     from windlass.engine.doctor import Report
 
 app = App(name="doctor", help="Check the whole database against its guarantees.")
@@ -39,23 +40,26 @@ def doctor(
     loaded = load_settings(flags, os.environ, Path.cwd())
     say_unknown(loaded)
     settings = loaded.settings
-    return asyncio.run(_examine(settings.database_url, settings.data, repair, output))
+    return asyncio.run(_examine(settings, repair, output))
 
 
-async def _examine(url: str | None, data: Path | None, repair: bool, output: str) -> int:
+async def _examine(settings: Settings, repair: bool, output: str) -> int:
     from windlass.cli.data import database_of
     from windlass.cli.output import say
     from windlass.config import shown_address
     from windlass.engine.doctor import doctor as examine
     from windlass.store.database import Database
 
-    async with database_of(url, data) as address:
+    async with database_of(settings.database_url, settings.data) as address:
         database = Database(address, application="windlass doctor")
         await database.open()
         try:
             say(f"looking at {shown_address(address)}")
             report = await examine(
-                database, repair=repair, on_progress=lambda jobs: say(f"checked {jobs} jobs")
+                database,
+                repair=repair,
+                retention_days=settings.retention_days,
+                on_progress=lambda jobs: say(f"checked {jobs} jobs"),
             )
         finally:
             await database.close()

@@ -28,8 +28,7 @@ from typing import Any
 from windlass.api.keys import ensure_admin_key
 from windlass.cli import compose
 from windlass.cli.kept_alive import kept_alive
-from windlass.cli.run import DATA
-from windlass.cli.secret_key import with_key
+from windlass.cli.run import DATA, on_embedded
 from windlass.config import Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
 from windlass.sdk.across import Across, AsgiApp
@@ -91,7 +90,7 @@ async def _servers(settings: Settings) -> AsyncIterator[tuple[Settings, str, str
         yield settings, settings.database_url, settings.redis_url
         return
     async with EmbeddedServers(settings.data or DATA) as servers, kept_alive(servers):
-        yield with_key(settings, servers.data), servers.database_url, servers.redis_url
+        yield on_embedded(settings, servers), servers.database_url, servers.redis_url
 
 
 def _show(admin_key: str | None) -> None:

@@ -2,13 +2,15 @@
 
 One that dies is begun again, after a rest that grows while it keeps dying, and both are said: in
 the log, and to whoever sits at the terminal. One that left because it was asked to (`windlass node
-drain`) is left alone.
+drain`) is left alone. None outlives us, even when we are killed: the kernel tells it to drain, and
+the next start on the same data does not find strangers at work.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from windlass.config import Settings
+from windlass.embedded import launch
 from windlass.embedded.servers import EmbeddedServers
 from windlass.supervise import Restarts, supervisor
 
@@ -70,8 +73,15 @@ class _Child:
             await asyncio.sleep(rest)
 
     async def _begin(self) -> asyncio.subprocess.Process:
+        order = {
+            "argv": self.command,
+            **dict.fromkeys(("uid", "gid", "umask")),  # our own
+            "death_signal": signal.SIGTERM,
+            "parent": os.getpid(),
+        }
+        # From the thread of the loop, which lives as long as we do: the kernel looks at that.
         return await asyncio.create_subprocess_exec(
-            *self.command,
+            *(sys.executable, "-I", "-S", launch.__file__, json.dumps(order)),
             env=self.environ,
             stdout=asyncio.subprocess.DEVNULL,
             # A Ctrl-C at the terminal is ours to pass on, once.

@@ -28,7 +28,7 @@ def run_reencrypt(flags: Mapping[str, object]) -> int:
     what = "version is" if done.count == 1 else "versions are"
     print(f"{done.count} {what} encrypted anew, all under key {sealer.key_id}")
     for name in done.unreadable:
-        say(f"error: {name} is under a key that is not in SECRET_KEY; it stays as it is")
+        say(f"error: {name} is under a key that is not in WINDLASS_SECRET_KEY; it stays as it is")
     return Exit.FAILED if done.unreadable else Exit.OK
 
 

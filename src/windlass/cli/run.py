@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -60,12 +61,17 @@ def _settings(flags: Mapping[str, object]) -> Settings:
     return loaded.settings
 
 
+def on_embedded(settings: Settings, servers: EmbeddedServers) -> Settings:
+    """With a key; and without a replica, which would be one of some other database."""
+    return with_key(replace(settings, read_database_url=None), servers.data)
+
+
 async def _up(settings: Settings, nodes: int) -> int:
     # First of all: a busy port must be said before anything is started.
     taken = compose.open_door(compose.listen(settings.host, settings.port))
     stop = Stop()
     async with EmbeddedServers(settings.data or DATA) as servers:
-        settings = with_key(settings, servers.data)
+        settings = on_embedded(settings, servers)
         running = await compose.start(
             settings,
             database_url=servers.database_url,

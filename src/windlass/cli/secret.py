@@ -19,7 +19,7 @@ from windlass.cli.options import READ, SERVED, Reading, Server
 from windlass.cli.output import say
 from windlass.cli.table import Column, columns
 from windlass.cli.typed import duration, read_text
-from windlass.limits import SECRET_BYTES_MAX
+from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
 
 SecretName = Annotated[str, Parameter(metavar="SECRET", help="Name of the secret.")]
 From = Annotated[
@@ -152,10 +152,10 @@ def reencrypt(
     database_url: Annotated[str | None, Parameter(help="postgresql://…")] = None,
     data: Annotated[str | None, Parameter(help="Or the folder of 'windlass up'.")] = None,
 ) -> int:
-    """Put every secret under the first key of SECRET_KEY, so that older keys can go.
+    """Put every secret under the first key of WINDLASS_SECRET_KEY, so that older keys can go.
 
-    Put a new key before the old one (SECRET_KEY=new,old) and restart every node; run this; take
-    the old key away. Exit code 1: some are under a key that is not there.
+    Put a new key before the old one (WINDLASS_SECRET_KEY=new,old) and restart every node; run
+    this; take the old key away. Exit code 1: some are under a key that is not there.
     """
     from windlass.cli.reencrypt import run_reencrypt
 
@@ -177,13 +177,22 @@ def _path(secret: str) -> str:
 
 
 def _value(source: str | None) -> str:
-    if source is None and sys.stdin.isatty():
-        return getpass("value: ")
-    raw = read_text("--from", source or "-")
+    is_asked = source is None and sys.stdin.isatty()
+    value = getpass("value: ") if is_asked else _read(source or "-")
+    if (chars := len(value.strip(" \t"))) < CONCEALED_CHARS_MIN:
+        raise BadUsage(
+            f"the value has {chars} characters; at least {CONCEALED_CHARS_MIN}, or it could not be "
+            "found and concealed in what a receiver answers"
+        )
+    return value
+
+
+def _read(source: str) -> str:
+    raw = read_text("--from", source)
     # An editor or `echo` ended the last line; PEM does not mind.
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-    if not 1 <= len(raw) <= SECRET_BYTES_MAX:
-        raise BadUsage(f"a value has 1 to {SECRET_BYTES_MAX} bytes, and this one {len(raw)}")
+    if len(raw) > SECRET_BYTES_MAX:
+        raise BadUsage(f"a value has at most {SECRET_BYTES_MAX} bytes, and this one {len(raw)}")
     try:
         return raw.decode()
     except UnicodeDecodeError:

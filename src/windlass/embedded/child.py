@@ -150,6 +150,7 @@ class Child:
                 "argv": self._order.argv,
                 "uid": account.uid if account else None,
                 "gid": account.gid if account else None,
+                "umask": 0o077,
                 "death_signal": self._order.death_signal,
                 "parent": os.getpid(),
             }

@@ -1,8 +1,10 @@
-"""The last step between our process and a server: become who it runs as, then become it.
+"""The last step between our process and one that must not outlive it, a server or a further node:
+become who it runs as, then become it.
 
 Run as a script by `child.py` in an interpreter of its own (`python -I -S launch.py ORDER`), never
 imported: between fork and exec of a process with threads hardly anything is safe to do, while here
-everything is. ORDER is JSON: argv, uid and gid (or null), death_signal, parent.
+everything is. ORDER is JSON: argv, uid and gid (or null), umask (or null: ours), death_signal,
+parent.
 """
 
 import ctypes
@@ -16,7 +18,8 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     order = json.loads(sys.argv[1])
-    os.umask(0o077)
+    if order["umask"] is not None:
+        os.umask(order["umask"])
     forget_signal_settings()
     if order["uid"] is not None:
         os.setgroups([])
@@ -41,7 +44,7 @@ def die_with_parent(death_signal: int, parent: int) -> None:
     if libc.prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
-        sys.exit("the process that started this server is gone already")
+        sys.exit("the process that started this one is gone already")
 
 
 if __name__ == "__main__":

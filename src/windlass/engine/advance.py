@@ -97,7 +97,8 @@ async def _tell(
         columns = list(parents), list(parents.values()), left, waits
         rows = await connection.fetch(statement("child_advance"), *columns)
         told = [row for row in rows if row["verdict"] != "more"]
-        if len(told) < len(rows):
+        if len(told) < len(rows) or not waits:
+            # More than were looked at, or held: who has told all its children is not noted.
             unnotified |= parents
         left -= len(told)
         advanced.told += len(told)

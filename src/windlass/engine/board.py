@@ -8,6 +8,7 @@ see `progress`.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -155,11 +156,13 @@ class Board:
 
 
 def seen(end: End | None) -> dict[str, Any]:
-    """A step as expressions see it."""
+    """A step as expressions see it. What is nested too deeply to be read is not there: whoever
+    looks at it has no answer, and nobody else is concerned.
+    """
     if end is None:
         return {"state": "open", "output": None, "error": None}
-    return {
-        "state": "open" if end.is_open else end.state,
-        "output": None if end.result is None else msgspec.json.decode(end.result),
-        "error": None if end.error is None else msgspec.json.decode(end.error),
-    }
+    found: dict[str, Any] = {"state": "open" if end.is_open else end.state}
+    for name, text in (("output", end.result), ("error", end.error)):
+        with contextlib.suppress(RecursionError):
+            found[name] = None if text is None else msgspec.json.decode(text)
+    return found

@@ -46,7 +46,7 @@ async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
     while groups:
         group = groups.pop()
         try:
-            part = await database.settle_together(partial(cancel_in, job_ids=group))
+            part = await database.settle_asked(partial(cancel_in, job_ids=group))
         except Held as trouble:
             if len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]

@@ -1,7 +1,8 @@
 """Has every instant at which a schedule was due its row in the ledger?
 
 Of each schedule the newest so many rows are compared with what its rule says, and before the last
-change of the rule with what that said then. A row may stand for instants before it.
+change of the rule with what that said then. A row may stand for instants before it. Of what is past
+the retention nothing is said: rows go then, but for those of work that has not ended.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 
 from windlass.engine.finding import Finding
 from windlass.engine.rules import rule_of
+from windlass.errors import InvalidInput
 from windlass.limits import LEDGER_SAMPLE
 from windlass.model.schedule_next import between
 from windlass.store.database import Database, Record
@@ -29,17 +31,31 @@ class Edition(NamedTuple):
     until: datetime
 
 
-async def check_ledger(database: Database) -> list[Finding]:
+async def check_ledger(database: Database, retention_days: int | None = None) -> list[Finding]:
+    """`retention_days` None: every row is still there."""
     findings = []
+    kept_since = None if retention_days is None else await _kept_since(database, retention_days)
     async for schedule in _schedules(database):
         rows = await database.read("firing_list", schedule["id"], None, None, LEDGER_SAMPLE)
         known = [Edition(schedule["rule"], schedule["changed_at"], schedule["last_at"])]
         former = await database.read("schedule_former_list", schedule["id"], FORMER_RULES_LOOKED_AT)
         known += [Edition(row["rule"], row["since"], row["until"]) for row in former]
-        gaps = [gap for edition in known for gap in missing_instants(schedule, edition, rows)]
+        if kept_since is not None:
+            known = [one._replace(since=max(one.since, kept_since)) for one in known]
+        try:
+            gaps = [gap for edition in known for gap in missing_instants(schedule, edition, rows)]
+        except InvalidInput as trouble:  # a zone may have gone, or a country
+            findings.append(_broken(schedule["name"], trouble))
+            continue
         if gaps:
             findings.append(_finding(schedule["name"], gaps))
     return findings
+
+
+async def _kept_since(database: Database, retention_days: int) -> datetime:
+    [clock] = await database.read("database_now")
+    kept_since: datetime = clock["now"] - timedelta(days=retention_days)
+    return kept_since
 
 
 async def _schedules(database: Database) -> AsyncIterator[Record]:
@@ -70,6 +86,15 @@ def missing_instants(schedule: Record, edition: Edition, rows: Sequence[Record])
         else:
             gaps.append(instant)
     return gaps
+
+
+def _broken(name: str, trouble: InvalidInput) -> Finding:
+    said = "; ".join(f"{one.pointer} {one.detail}" for one in trouble.problems[:_NAMED_MAX])
+    return Finding(
+        check="rule_unknown",
+        subject=f"schedule {name}",
+        detail=f"has, or had, a rule that cannot be followed here any more: {said}",
+    )
 
 
 def _finding(name: str, gaps: Sequence[datetime]) -> Finding:

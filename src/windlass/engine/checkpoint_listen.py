@@ -9,13 +9,16 @@ is played again.
 from __future__ import annotations
 
 from windlass.engine.checkpoint import Fence, checkpoint_of
+from windlass.limits import LISTEN_LOCK_SECONDS
 from windlass.model.checkpoint import Checkpoint, Note
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 
 async def listen(database: Database, fence: Fence, note: Note) -> Checkpoint | None:
-    """The wait as it stands now. None: another attempt has taken over."""
+    """The wait as it stands now. None: another attempt has taken over. Raises Held while somebody
+    keeps its execution: ask again.
+    """
 
     async def work(connection: Connection[Record]) -> Checkpoint | None:
         await connection.fetch(statement("execution_lock_many"), [fence.execution_id])
@@ -36,7 +39,7 @@ async def listen(database: Database, fence: Fence, note: Note) -> Checkpoint | N
             return standing
         return await _end(connection, fence, standing)
 
-    return await database.together(work)
+    return await database.together(work, lock_seconds=LISTEN_LOCK_SECONDS)
 
 
 async def _end(connection: Connection[Record], fence: Fence, wait: Checkpoint) -> Checkpoint:

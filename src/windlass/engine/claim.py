@@ -227,7 +227,9 @@ async def peek(database: Database, frontier: Frontier) -> None:
 
 
 async def release(database: Database, attempts: list[Attempt]) -> list[Record]:
-    """Hand back attempts that were claimed ahead and not begun."""
+    """Hand back attempts that were claimed ahead and not begun. What somebody holds stays claimed
+    and is returned as such (`is_held`); what is not returned is to be cancelled, or not ours.
+    """
     if not attempts:
         return []
     return await database.run(
@@ -239,7 +241,9 @@ async def release(database: Database, attempts: list[Attempt]) -> list[Record]:
 
 
 async def park(database: Database, attempts: list[Attempt], reasons: list[str]) -> list[Record]:
-    """Hand back attempts whose target has no room; they wait for it outside their line."""
+    """Hand back attempts whose target has no room; they wait for it outside their line. Returns as
+    `release`.
+    """
     return await database.run(
         "job_park_many",
         [attempt.job_id for attempt in attempts],
@@ -261,7 +265,7 @@ async def held_under(database: Database, node_id: UUID, claim_ids: list[UUID]) -
 
 
 async def release_rows(database: Database, rows: list[Record]) -> list[Record]:
-    """Hand back claims by their fence alone."""
+    """Hand back claims by their fence alone. Returns as `release`."""
     return await database.run(
         "job_release_many",
         [row["id"] for row in rows],

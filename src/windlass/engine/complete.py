@@ -7,8 +7,10 @@ it was made for.
 Promises: a token ends its attempt at most once, by the same fence as every other end (G2), and none
 but the bearer of the token does so. Whoever is told that it went well finds just what it said: of
 several different completions one is kept, and the others are refused. The same completion said
-twice gets the same answer. One that comes before its delivery is on record waits for that, or is
-told to come again (NotSettledYet); it is never refused for good.
+twice gets the same answer, as long as the job has ended by it; after a failure that is tried again
+the token is nobody's any more, and the second is refused (NotAwaiting). One that comes before its
+delivery is on record waits for that, or is told to come again (NotSettledYet); it is never refused
+for good.
 """
 
 from __future__ import annotations
@@ -93,8 +95,13 @@ class Completer:
         _check(row, token)
         if row["callback_until"] is not None:
             fence = (row["attempt"], row["claim_id"])
-            rows = await self._database.settle("job_callback_extend", job_id, *fence, seconds)
-            for extended in rows:
+
+            async def work(connection: Connection[Record]) -> list[Record]:
+                return await connection.fetch(
+                    statement("job_callback_extend"), job_id, *fence, seconds
+                )
+
+            for extended in await self._database.settle_asked(work):
                 until: datetime = extended["callback_until"]
                 return until
         raise _not_awaiting(row)

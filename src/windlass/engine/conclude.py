@@ -116,8 +116,8 @@ async def _fill(conclusion: Conclusion, ends: dict[str, End]) -> int:
     plan = conclusion.facts.plan
     assert plan.output is not None
     scope: dict[str, Any] = conclusion.facts.scope()
-    scope["steps"] = {name: seen(ends.get(name)) for name in plan.output_steps}
     try:
+        scope["steps"] = {name: seen(ends.get(name)) for name in plan.output_steps}
         conclusion.output, work = await output_apart(conclusion.facts, scope)
         return work
     except Unanswerable as trouble:

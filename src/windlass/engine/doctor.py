@@ -48,9 +48,12 @@ async def doctor(
     database: Database,
     *,
     repair: bool = False,
+    retention_days: int | None = None,
     on_progress: Callable[[int], None] = lambda _jobs: None,
 ) -> Report:
-    """`on_progress` hears how many jobs have been looked at."""
+    """`retention_days` as the nodes have it; None: nothing was forgotten. `on_progress` hears how
+    many jobs have been looked at.
+    """
     report = Report()
     async for jobs, wrong in check_folds(database):
         report.jobs += jobs
@@ -60,6 +63,6 @@ async def doctor(
     report.add(await check_links(database, repair=repair))
     report.add(await check_locks(database, repair=repair))
     report.add(await check_counters(database, repair=repair))
-    report.add(await check_ledger(database))
+    report.add(await check_ledger(database, retention_days))
     report.add(await check_partitions(database))
     return report

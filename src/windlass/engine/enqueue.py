@@ -4,13 +4,14 @@ Owns: the only statements that create jobs. A plain job into an unlimited queue 
 for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
 that need them, in one transaction. The two gather apart, so that a plain job waits for no row.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
-the ids, which were made here. One refused job never fails its neighbours, and one whose queue, key
-or parent another transaction holds does not make them wait: it goes on apart (engine.detour).
+the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
+when a second one has been run and ended: so there is none, and the caller is told. One refused job
+never fails its neighbours, and one whose queue, key or parent another transaction holds does not
+make them wait: it goes on apart (engine.detour).
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +24,7 @@ from windlass.engine.copy_in import copy_in
 from windlass.engine.detour import Detour
 from windlass.engine.gather import Gather
 from windlass.engine.lock_passed import Passed
-from windlass.engine.request import Accepted, Idempotency, Request, arrange
+from windlass.engine.request import Accepted, Idempotency, Request, arrange, look_again
 from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,
@@ -37,7 +38,6 @@ from windlass.model.draft import Draft
 from windlass.store.database import (
     Connection,
     Database,
-    Duplicate,
     Held,
     Record,
     Refused,
@@ -196,17 +196,7 @@ class Enqueuer:
                 for request in requests:
                     await self._insert_apart([request], insert)
             else:
-                requests[0].answer = await self._there_already(requests[0], trouble)
-
-    async def _there_already(self, request: Request, trouble: Refused) -> Accepted | Refused:
-        """The ids were made here: if they are taken, an insert that was given up has come through
-        after all. Its connection was cut while it waited, and nobody heard of its commit.
-        """
-        if isinstance(trouble, Duplicate):
-            found = {record["id"] for record in await self._resolve([request])}
-            if found and found >= set(request.made):
-                return Accepted(job_ids=list(request.made))
-        return trouble
+                requests[0].answer = trouble
 
     async def _insert_plain(self, requests: list[Request]) -> None:
         """Insert by one statement; what needs the long way (limited, new queues) stays open."""
@@ -217,6 +207,7 @@ class Enqueuer:
         drafts = [request.drafts[0] for request in requests]
         place = self.starter.reserve(drafts) if self.starter is not None else None
         started: dict[UUID, Record] = {}
+        is_in_doubt = False
         try:
             inserted = await self._database.run(
                 "job_insert_many",
@@ -230,6 +221,7 @@ class Enqueuer:
         except Unknown:
             if place is not None and self.starter is not None:
                 self.starter.doubt(place)
+            is_in_doubt = True
             inserted = await self._resolve(requests)
         finally:
             if place is not None and self.starter is not None:
@@ -244,6 +236,8 @@ class Enqueuer:
             if request.job_ids[0] in known:
                 request.answer = Accepted(job_ids=request.job_ids)
                 request.is_started = request.job_ids[0] in started
+            elif is_in_doubt:
+                request.answer = _in_doubt()
 
     async def _insert_whole(self, request: Request) -> None:
         """A plain batch, by COPY."""
@@ -256,23 +250,19 @@ class Enqueuer:
             await copy_in(connection, request, free[0]["now"])
 
         try:
-            await self._database.together(work)
-        except _TakeTheLongWay:
+            await self._database.together(work, lock_seconds=ENQUEUE_LOCK_SECONDS)
+        except (_TakeTheLongWay, Held):
             return
         except Unknown:
             if not await self._resolve([request]):
+                request.answer = _in_doubt()
                 return
         request.answer = Accepted(job_ids=request.job_ids)
 
     async def _resolve(self, requests: list[Request]) -> list[Record]:
         """What became of an insert whose commit is unknown."""
         wanted = [job_id for request in requests for job_id in request.job_ids]
-        for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
-            try:
-                return await self._database.run("job_known_many", wanted)
-            except Unavailable:
-                await asyncio.sleep(patience)
-        raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
+        return await look_again(lambda: self._database.run("job_known_many", wanted))
 
     async def _insert_special(self, requests: list[Request]) -> None:
         try:
@@ -319,9 +309,7 @@ class Enqueuer:
                 if set(request.job_ids) - request.existing <= found:
                     request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
                 else:
-                    request.answer = Unavailable(
-                        "the commit may not have happened; repeat it with an Idempotency-Key"
-                    )
+                    request.answer = _in_doubt()
 
     def _tell(self, requests: list[Request]) -> None:
         lines: dict[tuple[str, int], datetime | float] = {}
@@ -344,6 +332,10 @@ class Enqueuer:
             self._on_accepted(lines)
         if has_parked and self.starter is not None:
             self.starter.parked()
+
+
+def _in_doubt() -> Unavailable:
+    return Unavailable("the commit may not have happened; repeat it with an Idempotency-Key")
 
 
 def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:

@@ -66,7 +66,7 @@ class ExecutionFacts:
             except NotFound:
                 return None
             assert version.definition is not None
-            plan = learn(kept.hash, version.definition)
+            plan = await learn(kept.hash, version.definition)
         return remember(msgspec.structs.asdict(kept), plan)
 
     async def _load_many(self, keys: Sequence[UUID]) -> dict[UUID, Kept]:

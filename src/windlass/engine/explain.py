@@ -212,7 +212,8 @@ def _target(facts: Record) -> Iterator[Gate]:
     host, until = facts["target"], None
     # By what holds now, which need not be what it was parked for.
     if not facts["is_enabled"]:
-        said = f"is disabled ({facts['disabled_reason']}); enable it to go on"
+        because = f" ({facts['disabled_reason']})" if facts["disabled_reason"] else ""
+        said = f"is disabled{because}; enable it to go on"
     elif facts["breaker"] != "closed":
         until = facts["open_until"]
         said = f"has its breaker {facts['breaker'].replace('_', ' ')}: {facts['breaker_reason']}"

@@ -2,7 +2,7 @@
 
 A caller stands in line like a job, under a ticket, and holds the lock for a time that it renews.
 The token of its hold is larger than that of every hold before: whatever the lock guards can refuse
-the word of an earlier one.
+the word of an earlier one. Where a place is free and nobody waits, there is no line to stand in.
 
 Promises: a hold that has run out is held by nobody, and cannot be renewed (LockLost). Taking with
 the same ticket again gives the same hold; giving back twice does no harm, and is told.
@@ -50,7 +50,13 @@ class Held:
 
 async def acquire(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
     """None: it is taken. Whoever waits then has its ticket in line (see engine.lock_waiters)."""
+    columns = call.name, call.ticket, call.owner, call.ttl_seconds
+    for row in await database.ask_at_once("lock_take", *columns):
+        return held_from(row), Passed(look_seconds=call.ttl_seconds)
+    return await _acquire_in_line(database, call)
 
+
+async def _acquire_in_line(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
     async def work(connection: Connection[Record]) -> tuple[Held | None, Passed]:
         if known := await _held(connection, call.ticket, is_replayed=True):
             return known, Passed()
@@ -68,13 +74,15 @@ async def acquire(database: Database, call: LockCall) -> tuple[Held | None, Pass
         one = [call.name]
         passed = await pass_on(connection, Change(freed=one, entered=one, lapsed=one))
         held = await _held(connection, call.ticket)
-        if held is None and not call.wait_seconds:
+        if held is not None or not call.wait_seconds:
+            # Also if it was granted: another call of this ticket may have been first, and a place
+            # in line beside a hold would become a hold that nobody knows of.
             await _leave(connection, call)
         # Somebody has to look when it runs out, or when the caller's patience does.
         passed.look_in(call.wait_seconds if held is None else call.ttl_seconds)
         return held, passed
 
-    return await database.ask(work)
+    return await database.ask(work, about=("lock", call.name))
 
 
 async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
@@ -86,7 +94,7 @@ async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Pass
         passed = await pass_on(connection, change)
         return await _held(connection, call.ticket), passed
 
-    return await database.ask(work)
+    return await database.ask(work, about=("lock", call.name))
 
 
 async def renew(database: Database, name: str, token: int, ttl_seconds: float) -> datetime:
@@ -96,7 +104,7 @@ async def renew(database: Database, name: str, token: int, ttl_seconds: float) -
         await connection.fetch(statement("lock_hold_many"), [], [name], 0)
         return await connection.fetch(statement("lock_renew"), name, token, ttl_seconds)
 
-    for row in await database.ask(work):
+    for row in await database.ask(work, about=("lock", name)):
         until: datetime = row["expires_at"]
         return until
     raise LockLost(name, token)
@@ -104,6 +112,8 @@ async def renew(database: Database, name: str, token: int, ttl_seconds: float) -
 
 async def give_back(database: Database, name: str, token: int) -> Passed:
     """Raises LockOfJob; LockLost of what is held no longer, LockNeverHeld of what never was."""
+    if await _give_back_at_once(database, name, token):
+        return Passed()
 
     async def work(connection: Connection[Record]) -> Passed:
         (row,) = await connection.fetch(statement("lock_token_get"), name, token)
@@ -113,7 +123,18 @@ async def give_back(database: Database, name: str, token: int) -> Passed:
             raise LockLost(name, token) if row["was_given"] else LockNeverHeld(name, token)
         return await pass_on(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
 
-    return await database.ask(work)
+    return await database.ask(work, about=("lock", name))
+
+
+async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
+    """Whether it is done: nobody waits for the place."""
+
+    async def work(connection: Connection[Record]) -> bool:
+        if not await connection.fetch(statement("lock_row_take"), name):
+            return False
+        return bool(await connection.fetch(statement("lock_give_back"), name, token))
+
+    return await database.ask_together_at_once(work)
 
 
 async def _held(

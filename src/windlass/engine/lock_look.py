@@ -20,6 +20,7 @@ from windlass.engine.lock_passed import Passed
 from windlass.limits import (
     HELD_REST_SECONDS_MAX,
     LOCK_LINE_MAX,
+    LOCK_LOOK_SECONDS,
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
@@ -35,7 +36,7 @@ _last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
 async def look(database: Database) -> Passed:
     """One round alone."""
     try:
-        return await database.settle_together(look_in)
+        return await database.settle_together(look_in, lock_seconds=LOCK_LOOK_SECONDS)
     except Held:
         return await _look_at_each(database)
 
@@ -47,7 +48,8 @@ async def _look_at_each(database: Database) -> Passed:
     for name in [row["lock"] for row in late]:
         _last[database] = name
         try:
-            passed.add(await database.settle_together(partial(look_in, name=name)))
+            work = partial(look_in, name=name)
+            passed.add(await database.settle_together(work, lock_seconds=LOCK_LOOK_SECONDS))
         except Held:
             held += 1
             if held == SIFT_WAITS_MAX:

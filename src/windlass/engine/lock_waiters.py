@@ -37,6 +37,7 @@ class LockWaiters:
         self._poller: asyncio.Task[None] | None = None
         self._told = asyncio.Event()
         self._look_at = 0.0  # by the monotonic clock
+        self._looking: asyncio.Task[None] | None = None
         announcer.on_lock(self._hear)
         announcer.on_lock_due(self._due_in)
 
@@ -50,7 +51,7 @@ class LockWaiters:
         if held is not None or not call.wait_seconds:
             return held
         held = await self._wait(call, until - monotonic())
-        if held is None:
+        if held is None and call.ticket not in self._waiting:  # it may have been called again
             held, passed = await give_up(self._database, call)
             self._tell(passed)
         return held
@@ -88,8 +89,8 @@ class LockWaiters:
         self._look_at = 0.0
         while self._waiting:
             self._told.clear()
+            self._look_beside()
             with contextlib.suppress(Unavailable):
-                await self._look()
                 await self._ask()
             until_look = max(_REST_SECONDS_MIN, self._look_at - monotonic())
             with contextlib.suppress(TimeoutError):
@@ -97,14 +98,22 @@ class LockWaiters:
                     await self._told.wait()
             rest = min(rest * 1.5, POLL_IDLE_SECONDS)
 
+    def _look_beside(self) -> None:
+        """A look takes its time where somebody holds what is late: nobody waits for it who waits
+        for another lock.
+        """
+        if self._look_at <= monotonic() and (self._looking is None or self._looking.done()):
+            self._look_at = monotonic() + POLL_IDLE_SECONDS
+            self._looking = supervisor().spawn(self._look(), name="lock look")
+
     async def _look(self) -> None:
-        if self._look_at > monotonic():
-            return
-        passed = await look(self._database)
-        # What others bring about by then they tell us, or it is found all the same.
-        seconds = POLL_IDLE_SECONDS if passed.look_seconds is None else passed.look_seconds
-        self._look_at = monotonic() + min(seconds, POLL_IDLE_SECONDS)
-        self._tell(passed)
+        with contextlib.suppress(Unavailable):
+            passed = await look(self._database)
+            # What others bring about by then they tell us, or it is found all the same.
+            seconds = POLL_IDLE_SECONDS if passed.look_seconds is None else passed.look_seconds
+            self._look_at = monotonic() + min(seconds, POLL_IDLE_SECONDS)
+            self._tell(passed)
+            self._told.set()
 
     async def _ask(self) -> None:
         for row in await self._database.read("lock_ticket_get_many", list(self._waiting)):

@@ -77,7 +77,7 @@ async def resize_lock(
         await connection.fetch(statement("lock_resize"), name, capacity)
         return await pass_on(connection, Change(freed=[name], lapsed=[name]))
 
-    return await database.ask(work)
+    return await database.ask(work, about=("lock", name))
 
 
 async def _read(database: Database, after: str, limit: int, names: list[str] | None) -> list[Lock]:

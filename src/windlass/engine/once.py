@@ -1,7 +1,6 @@
 """Idempotency keys of requests that make no jobs: what such a key was answered with.
 
-Two orders, and each caller chooses what it can live with. `recall`, do it, `record`: a crash in
-between leaves no trace of the key, so what is done must tell by itself that it is there.
+`recall` looks for what a key has made; it is written with that, in its transaction (engine.recall).
 
 Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
 when it was refused. A crash in between leaves a key without an answer, and the same request is
@@ -11,7 +10,6 @@ refused then. Whoever repeats a request that is still under way waits for its an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.clock import monotonic
@@ -45,13 +43,6 @@ async def recall(database: Database, mark: Idempotency) -> list[UUID] | None:
     if not rows[0]["job_ids"]:
         raise AnswerUnknown(mark.key)
     return list(rows[0]["job_ids"])
-
-
-async def record(database: Database, mark: Idempotency, answer: Sequence[UUID]) -> None:
-    told = ",".join(map(str, answer))
-    columns = [mark.owner], [mark.key], [mark.body_hash], [told]
-    if not await database.run("idempotency_take_many", *columns):
-        await database.run("idempotency_correct_many", [mark.owner], [mark.key], [told])
 
 
 async def take_answer(database: Database, mark: Idempotency) -> bytes | None:

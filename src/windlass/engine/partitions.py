@@ -18,6 +18,7 @@ and a step goes with its execution. A day that keeps much stays, thinned, until 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -31,15 +32,18 @@ from windlass.clock import wall
 from windlass.errors import Unavailable
 from windlass.limits import (
     DAY_DROP_SECONDS,
+    DAY_KEPT_BYTES_MAX,
     DAY_KEPT_MAX,
+    DAY_LOCK_SECONDS,
     DAY_PARENTS_MAX,
     DAY_TRIES,
     DAY_TRY_AGAIN_SECONDS,
+    DAYS_BUSY_MAX,
     PARTITIONS_AHEAD_DAYS,
     PARTITIONS_LOW_DAYS,
     THIN_BLOCKS,
 )
-from windlass.store.database import Connection, Database, Record
+from windlass.store.database import Connection, Database, Held, Record
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
@@ -49,6 +53,8 @@ TABLES: Final = ("job_history", "attempt", "event", "job_log")
 _CLOCK_SLACK: Final = timedelta(days=1)
 
 Answer = Literal["dropped", "gone", "busy", "elsewhere", "kept"]
+# `held`: but for rows that somebody holds; `elsewhere`: another node is at it.
+Thinned = Literal["thinned", "held", "elsewhere"]
 
 
 @dataclass(slots=True)
@@ -95,19 +101,24 @@ async def drop_days(database: Database, retention_days: int) -> Dropped:
     done = Dropped()
     parents = await _awaited_parents(database, retention_days)
     skipped: set[date] = set()
+    busy: Counter[str] = Counter()  # by table: days that somebody reads
     for row in await database.read("partition_list", retention_days):
         if row["is_thinned"] or row["day"] in skipped:
             continue
         parent, partition = row["parent"], row["partition"]
         await database.read("partition_leave", partition)
-        if not await _thin(database, parent, partition, retention_days, parents):
+        thinned = await _thin(database, parent, partition, retention_days, parents)
+        if thinned != "thinned":
             # Attempts and events are judged by their jobs: those go first.
             skipped |= {row["day"]} if parent == TABLES[0] else set()
+            done.overdue += [partition] if thinned == "held" else []
             continue
-        answer = await _drop(database, parent, partition)
+        is_left = busy[parent] >= DAYS_BUSY_MAX
+        answer = "busy" if is_left else await _drop(database, parent, partition)
         if answer == "dropped":
             done.partitions.append(partition)
         elif answer == "busy":
+            busy[parent] += 1
             done.overdue.append(partition)
     for parent in TABLES:
         await _thin(database, parent, f"{parent}_rest", retention_days, parents)
@@ -122,14 +133,15 @@ async def _awaited_parents(database: Database, retention_days: int) -> list[UUID
 
 async def _thin(
     database: Database, parent: str, partition: str, retention_days: int, parents: Sequence[UUID]
-) -> bool:
-    """Delete what nobody needs, a bite at a time, each a transaction of its own. False: another
-    node is at it.
+) -> Thinned:
+    """Delete what nobody needs, a bite at a time, each a transaction of its own. A bite of which
+    somebody holds a row is left for the next round.
     """
     # The name comes from pg_class, is ours, and is quoted.
     sql = statement(f"{parent}_thin").replace("{partition}", f'windlass."{partition}"')
     extra = [parents] if parent == TABLES[0] else []
     (size,) = await database.read("table_blocks", partition)
+    thinned: Thinned = "thinned"
     for block in range(0, size["blocks"], THIN_BLOCKS):
         bite = (block, 0), (block + THIN_BLOCKS, 0)
 
@@ -139,18 +151,25 @@ async def _thin(
                 await connection.fetch(sql, *bite, retention_days, *extra)
             return answer
 
-        if await database.together(work) != "held":
-            return False
-    return True
+        try:
+            if await database.together(work, lock_seconds=DAY_LOCK_SECONDS) != "held":
+                return "elsewhere"
+        except Held:
+            thinned = "held"
+    return thinned
 
 
 async def _drop(database: Database, parent: str, partition: str) -> Answer:
     """Let go of a thinned day; comes back a few times before it leaves that to the next round."""
-    for _ in range(DAY_TRIES - 1):
-        if (answer := await _drop_once(database, parent, partition)) != "busy":
-            return answer
-        await asyncio.sleep(DAY_TRY_AGAIN_SECONDS)
-    return await _drop_once(database, parent, partition)
+    answer: Answer = "busy"
+    for nth in range(DAY_TRIES):
+        if nth:
+            await asyncio.sleep(DAY_TRY_AGAIN_SECONDS)
+        answer = await _drop_once(database, parent, partition)
+        if answer != "busy":
+            break
+        log.info("day_busy", partition=partition)
+    return answer
 
 
 async def _drop_once(database: Database, parent: str, partition: str) -> Answer:
@@ -163,6 +182,7 @@ async def _drop_once(database: Database, parent: str, partition: str) -> Answer:
                 parent,
                 partition,
                 DAY_KEPT_MAX,
+                DAY_KEPT_BYTES_MAX,
                 timeout=DAY_DROP_SECONDS,
             )
             return answer

@@ -6,8 +6,10 @@ hash. So nothing here can be out of date, whichever database it came from.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
@@ -16,7 +18,12 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
-from windlass.limits import FACTS_BYTES_MAX, FACTS_KEPT_MAX, PLANS_KEPT_MAX
+from windlass.limits import (
+    DEFINITION_HERE_BYTES_MAX,
+    FACTS_BYTES_MAX,
+    FACTS_KEPT_MAX,
+    PLANS_KEPT_MAX,
+)
 from windlass.model.definition_read import trust_definition
 from windlass.model.plan import Plan, plan_of
 from windlass.store.database import Connection, Record
@@ -78,6 +85,8 @@ class _Kept(Generic[K, V]):
 # A value in a list or an object, beside its text: its head, its place, its share of a table.
 _VALUE_BYTES: Final = 64
 
+# One: two would only wait for each other's lock.
+_THREAD: Final = ThreadPoolExecutor(1, "plans")
 _facts: Final[_Kept[UUID, Facts]] = _Kept(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
 _plans: Final[_Kept[bytes, Plan]] = _Kept(PLANS_KEPT_MAX, FACTS_BYTES_MAX)
 
@@ -116,13 +125,23 @@ def _decoded_bytes(text: str) -> int:
     return len(text) + _VALUE_BYTES * (1 + sum(map(text.count, ",:[{")))
 
 
-def learn(digest: bytes, definition: str) -> Plan:
-    """The plan of a definition (JSON) that was checked when it was published."""
+async def learn(digest: bytes, definition: str) -> Plan:
+    """The plan of a definition (JSON) that was checked when it was published. A large one may have
+    ten thousand steps and more expressions, which are compiled where the loop does not wait.
+    """
     plan = _plans.get(digest)
     if plan is None:
-        plan = plan_of(trust_definition(msgspec.json.decode(definition)))
+        if len(definition) <= DEFINITION_HERE_BYTES_MAX:
+            plan = _plan_in(definition)
+        else:
+            loop = asyncio.get_running_loop()
+            plan = await loop.run_in_executor(_THREAD, _plan_in, definition)
         _plans.put(digest, plan, 20 * len(definition))
     return plan
+
+
+def _plan_in(definition: str) -> Plan:
+    return plan_of(trust_definition(msgspec.json.decode(definition)))
 
 
 async def facts_in(
@@ -139,5 +158,6 @@ async def facts_in(
     if wanted:
         names, versions = zip(*sorted(wanted), strict=True)
         found = await connection.fetch(statement("definition_get_many"), names, versions)
-        plans |= {row["hash"]: learn(row["hash"], row["definition"]) for row in found}
+        for row in found:
+            plans[row["hash"]] = await learn(row["hash"], row["definition"])
     return facts | {row["id"]: remember(row, plans[row["hash"]]) for row in rows}

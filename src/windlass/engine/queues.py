@@ -64,7 +64,7 @@ async def put_queue(
             *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
         )
 
-    await database.ask(work)
+    await database.ask(work, about=("queue", name))
     # As this call left it: another may have followed, and its limits are not this caller's.
     return replace(await read_queue(database, name), limits=limits)
 
@@ -79,7 +79,7 @@ async def resume_queue(database: Database, name: str) -> Queue:
 
 
 async def _set_paused(database: Database, name: str, *, is_paused: bool) -> Queue:
-    if not await database.ask_for("queue_pause", name, is_paused):
+    if not await database.ask_for("queue_pause", name, is_paused, about=("queue", name)):
         raise NotFound("queue", name)
     return await read_queue(database, name)
 

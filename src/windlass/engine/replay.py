@@ -2,7 +2,8 @@
 
 Promises: a replay is the only way out of a terminal state, and how the job had ended stays on
 record. Replaying what is not finished changes nothing, so doing it twice is harmless; and who asks
-for dead ones gets those that are dead when they are taken, not when they were chosen.
+for dead ones gets those that are dead when they are taken, and died before they were chosen: of two
+who replay the same death one does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from uuid import UUID
 
 from windlass.engine.lock_pass import Change, pass_on
 from windlass.engine.lock_release import release
-from windlass.engine.replay_steps import make_way
+from windlass.engine.replay_steps import ANY_END, Seen, make_way
+from windlass.errors import Conflict
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -40,30 +42,30 @@ async def replay(
     database: Database,
     job_ids: Sequence[UUID],
     *,
-    state: str | None = None,
+    seen: Seen = ANY_END,
     is_strict: bool = False,
     left: dict[UUID, str] | None = None,
 ) -> list[Record]:
     """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
-    back. With a `state` only those that are in it now. Steps of executions that cannot be are left
-    out, or refused (Conflict) if `is_strict`; `left` is told of each, and why.
+    back. Of ends that were `seen` only these. Steps of executions that cannot be are left out, or
+    refused (Conflict) if `is_strict`; `left` is told of each, and why.
     """
     return await _with_verb(
         database,
         "replay",
         "job_replay_many",
         job_ids,
-        state=state,
+        seen=seen,
         is_strict=is_strict,
         left=left,
     )
 
 
 async def delete(
-    database: Database, job_ids: Sequence[UUID], *, state: str | None = None
+    database: Database, job_ids: Sequence[UUID], *, seen: Seen = ANY_END
 ) -> list[Record]:
-    """Forget finished jobs, with a `state` only those that are in it now; returns their ids."""
-    return await _with_verb(database, "delete", "job_delete_many", job_ids, state=state)
+    """Forget finished jobs, of ends that were `seen` only these; returns their ids."""
+    return await _with_verb(database, "delete", "job_delete_many", job_ids, seen=seen)
 
 
 async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -102,7 +104,7 @@ async def _with_verb(
     name: str,
     job_ids: Sequence[UUID],
     *,
-    state: str | None = None,
+    seen: Seen = ANY_END,
     is_strict: bool = False,
     left: dict[UUID, str] | None = None,
 ) -> list[Record]:
@@ -111,18 +113,21 @@ async def _with_verb(
     for start in range(0, len(job_ids), BATCH):
         batch = sorted(job_ids[start : start + BATCH])
 
-        async def work(connection: Connection[Record], batch: list[UUID] = batch) -> list[Record]:
+        async def work(
+            connection: Connection[Record], batch: list[UUID] = batch
+        ) -> tuple[list[Record], dict[UUID, Conflict]]:
             await connection.fetch(statement("verb_set"), verb)
-            refused = await make_way(connection, batch, state) if verb == "replay" else {}
+            refused = await make_way(connection, batch, seen) if verb == "replay" else {}
             if refused and is_strict:
                 raise next(iter(refused.values()))
-            if left is not None:
-                left.update({job_id: str(why) for job_id, why in refused.items()})
             going = [job_id for job_id in batch if job_id not in refused]
-            rows = await connection.fetch(statement(name), going, state)
+            rows = await connection.fetch(statement(name), going, seen.state, seen.by)
             locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
             await release(connection, [], locked)
-            return rows
+            return rows, refused
 
-        done += await database.ask(work)
+        rows, refused = await database.ask(work)
+        done += rows
+        if left is not None:
+            left.update({job_id: str(why) for job_id, why in refused.items()})
     return done

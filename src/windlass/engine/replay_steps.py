@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from windlass import ids
@@ -41,11 +44,29 @@ class NotReplayable(Conflict):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The ends that somebody saw and means: a job that was brought back since, and has ended again,
+    is none of them. None: any.
+    """
+
+    state: str | None = None
+    by: datetime | None = None  # by the database's clock
+
+    def covers(self, state: str, finished_at: datetime) -> bool:
+        return (self.state is None or state == self.state) and (
+            self.by is None or finished_at <= self.by
+        )
+
+
+ANY_END: Final = Seen()
+
+
 async def make_way(
-    connection: Connection[Record], job_ids: Sequence[UUID], state: str | None = None
+    connection: Connection[Record], job_ids: Sequence[UUID], seen: Seen = ANY_END
 ) -> dict[UUID, Conflict]:
-    """Let the executions go on of which these are steps (with a `state`: that are in it now);
-    returns why some must stay as they are.
+    """Let the executions go on of which these are steps that ended so; returns why some must stay
+    as they are.
     The caller has said `windlass.verb = 'replay'`, and brings the others back.
     """
     found = await connection.fetch(statement("step_ended_get_many"), list(job_ids))
@@ -59,7 +80,7 @@ async def make_way(
     # Again, now that nobody else can bring them back meanwhile.
     steps: dict[UUID, list[Record]] = defaultdict(list)
     for row in await connection.fetch(statement("step_ended_get_many"), list(job_ids)):
-        if state is None or row["state"] == state:
+        if seen.covers(row["state"], row["finished_at"]):
             steps[row["execution_id"]].append(row)
     refused: dict[UUID, Conflict] = {}
     for execution_id, rows in steps.items():

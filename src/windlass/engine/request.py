@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from windlass.engine.lock_passed import Passed
+from windlass.errors import Unavailable
 from windlass.model import strict_json
 from windlass.model.draft import Draft
+
+T = TypeVar("T")
+
+
+async def look_again(read: Callable[[], Awaitable[T]]) -> T:
+    """What became of a commit whose answer was lost, as soon as PostgreSQL can be asked.
+
+    Raises Unavailable when it cannot for too long.
+    """
+    for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
+        try:
+            return await read()
+        except Unavailable:
+            await asyncio.sleep(patience)
+    raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ from windlass import ids
 from windlass.engine.alike import alike_of
 from windlass.engine.fire import fire_rows
 from windlass.engine.fired import Fired, FireRules
+from windlass.engine.recall import recall
+from windlass.engine.request import Idempotency
 from windlass.engine.rules import rule_of
 from windlass.engine.schedule import Schedule, ScheduleDraft, ScheduleFilter, schedule_from
 from windlass.errors import Conflict, NotFound
@@ -42,6 +44,33 @@ class EditionConflict(Conflict):
     @property
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "asked": self.asked, "edition": self.edition}
+
+
+async def make_schedule(
+    database: Database, draft: ScheduleDraft, mark: Idempotency | None = None
+) -> tuple[Schedule, bool]:
+    """Make it; and whether this Idempotency-Key made it before.
+
+    The key is taken with the name, or neither is. Raises EditionConflict when there is one of its
+    name, IdempotencyMismatch, NotFound when what the key made is gone.
+    """
+
+    async def work(connection: Connection[Record]) -> tuple[Schedule, bool]:
+        schedule_id = ids.uuid7()
+        if known := await recall(connection, mark, [schedule_id]):
+            row = await hold(connection, known[0])
+            if row is None:
+                raise missing(known[0])
+            return schedule_from(row), True
+        while True:
+            made = await _make(connection, schedule_id, draft, await time_of(connection))
+            if made is not None:
+                return made, False
+            row = await hold(connection, draft.name)
+            if row is not None:
+                raise EditionConflict(draft.name, 0, row["edition"])
+
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
 
 
 async def put_schedule(
@@ -69,7 +98,7 @@ async def put_schedule(
             now = await time_of(connection)
             if row is not None:
                 return await _change(connection, row, draft, now, rules or FireRules())
-            made = await _make(connection, draft, now)
+            made = await _make(connection, ids.uuid7(), draft, now)
             if made is not None:
                 return made, True, Fired()
 
@@ -77,10 +106,9 @@ async def put_schedule(
 
 
 async def _make(
-    connection: Connection[Record], draft: ScheduleDraft, now: datetime
+    connection: Connection[Record], schedule_id: UUID, draft: ScheduleDraft, now: datetime
 ) -> Schedule | None:
     """None: somebody else was first to use the name."""
-    schedule_id = ids.uuid7()
     next_at, fire_at = _next(schedule_id, draft, now, now)
     rows = await connection.fetch(
         statement("schedule_insert"),

@@ -59,7 +59,7 @@ class Sealer:
         if cipher is None:
             raise CannotOpen(
                 f"it is encrypted under key {sealed.key_id}, which this node does not have; "
-                "add that key to SECRET_KEY"
+                "add that key to WINDLASS_SECRET_KEY"
             )
         try:
             return cipher.decrypt(sealed.nonce, sealed.box, bound.encode()).decode()

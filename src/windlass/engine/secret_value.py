@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from windlass.limits import SECRET_BYTES_MAX
+from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
 from windlass.strategies import sign
 
 Generated = Literal["hmac", "ed25519", "derived"]
@@ -30,7 +30,17 @@ class Value:
 def read_value(value: object) -> Value:
     """Raises ValueError that says what is allowed, and no part of what was given."""
     if not isinstance(value, str) or not 1 <= _size(value) <= SECRET_BYTES_MAX:
-        raise ValueError(f"must be text of 1 to {SECRET_BYTES_MAX} bytes in UTF-8")
+        raise ValueError(
+            f"must be text of {CONCEALED_CHARS_MIN} characters or more, and of at most "
+            f"{SECRET_BYTES_MAX} bytes in UTF-8"
+        )
+    # No receiver sees the blanks around a header's value.
+    if (chars := len(value.strip(" \t"))) < CONCEALED_CHARS_MIN:
+        raise ValueError(
+            f"has {chars} {'character' if chars == 1 else 'characters'}; at least "
+            f"{CONCEALED_CHARS_MIN}, or it could not be found and concealed in what a receiver "
+            "answers"
+        )
     kind = next((kind for prefix, kind in _PREFIXES.items() if value.startswith(prefix)), "other")
     public_key = None if kind == "other" else sign.public_key(value)
     return Value(text=value, kind=kind, public_key=public_key)

@@ -21,9 +21,9 @@ from windlass.engine.checkpoint_wake import wake_listening
 from windlass.engine.finished import Finished
 from windlass.engine.recall import recall
 from windlass.engine.request import Idempotency
+from windlass.engine.turn_apart import filled_apart
 from windlass.errors import Conflict, NotFound, WindlassError
 from windlass.limits import SIGNALS_KEPT_MAX
-from windlass.model.definition_input import filled_problems
 from windlass.model.outcome import Outcome, Succeeded
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -128,7 +128,7 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
 
     async def work(connection: Connection[Record]) -> Finished:
         rows = await connection.fetch(statement("step_asked_get_many"), list(job_ids))
-        finished, wrong = Finished(), _wrong(rows)
+        finished, wrong = Finished(), await _wrong(rows)
         finished.add(await end_awaited(connection, wrong))
         rows = [row for row in rows if row["id"] not in wrong]
         await open_approvals(connection, [row for row in rows if row["kind"] == "approval"])
@@ -145,11 +145,9 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
     return await database.settle_together(work)
 
 
-def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
+async def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
     """Those whose expressions gave what nobody can wait for."""
-    found = {
-        row["id"]: filled_problems(row["kind"], msgspec.json.decode(row["input"])) for row in rows
-    }
+    found = {row["id"]: await filled_apart(row["kind"], row["input"]) for row in rows}
     return {job_id: invalid(problems) for job_id, problems in found.items() if problems}
 
 

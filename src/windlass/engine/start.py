@@ -155,7 +155,7 @@ async def prepare(
     if missing:
         columns = [name for name, _ in missing], [version for _, version in missing]
         for row in await fetch("definition_get_many", *columns):
-            plans[row["hash"]] = learn(row["hash"], row["definition"])
+            plans[row["hash"]] = await learn(row["hash"], row["definition"])
     drafts: list[Prepared | WindlassError] = []
     held = 0
     for place, start in enumerate(starts):

@@ -1,6 +1,7 @@
 """The door of executions: concurrent starts on a node share commits.
 
-Promises: what engine.start promises, to each alone. One that is refused never fails its neighbours;
+Promises: what engine.start promises, to each alone. A commit whose fate is unknown is resolved by
+looking, and nothing is begun twice for it. One that is refused never fails its neighbours;
 a repetition under an Idempotency-Key finds what was answered before, be it in the same breath. One
 whose expressions or schema take a while leaves the others at once and has a line of its own, in
 which each caller has so many places; who finds none is told to come again.
@@ -8,6 +9,7 @@ which each caller has so many places; who finds none is told to come again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,15 +17,25 @@ from typing import TypeAlias
 from uuid import UUID
 
 from windlass import ids
+from windlass.clock import monotonic
 from windlass.engine.finished import Finished
 from windlass.engine.gather import Gather
 from windlass.engine.read_executions import read_many
 from windlass.engine.recall import recall_many
+from windlass.engine.request import look_again
 from windlass.engine.start import Prepared, Start, Weight, begin, prepare
 from windlass.engine.turn_apart import WAITING, HeavyStarts
-from windlass.errors import NotFound, WindlassError
-from windlass.limits import ENQUEUE_LOCK_MS, ENQUEUE_PART_LOCK_MS, START_BATCH_MAX
-from windlass.store.database import Connection, Database, Held, Record
+from windlass.errors import NotFound, Unavailable, WindlassError
+from windlass.limits import (
+    ENQUEUE_HELD_REST_SECONDS,
+    ENQUEUE_HELD_REST_SECONDS_MAX,
+    ENQUEUE_HELD_SECONDS,
+    ENQUEUE_LOCK_MS,
+    ENQUEUE_LOCK_SECONDS,
+    ENQUEUE_PART_LOCK_MS,
+    START_BATCH_MAX,
+)
+from windlass.store.database import Connection, Database, Held, Record, TooSlow, Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +56,25 @@ class Starts:
         self._gather: Gather[Start, Begun] = Gather(
             partial(self._perform, Weight.LIGHT), batch_max=START_BATCH_MAX, in_flight_max=2
         )
+        # Those who need a row that somebody holds come again here, where they keep nobody waiting.
+        self._held: Gather[Start, Begun] = Gather(
+            partial(self._perform, Weight.LIGHT), batch_max=1, in_flight_max=1
+        )
         # One transaction each; while one is evaluated, the other is written.
         self._heavy: Gather[Start, Begun] = Gather(
             partial(self._perform, Weight.HEAVY), batch_max=1, in_flight_max=2
         )
 
     async def start(self, start: Start) -> Begun:
-        """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, and what its policy
-        refuses.
+        """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, what its policy
+        refuses, and Held when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
         """
         try:
-            return await self._gather.put(start)
+            return await _patiently(start, self._gather, self._held)
         except HeavyStarts:
             pass
         with WAITING.place(start.owner):
-            return await self._heavy.put(start)
+            return await _patiently(start, self._heavy, self._heavy)
 
     async def _perform(self, weight: Weight, starts: list[Start]) -> list[Begun | Exception]:
         prepared = await prepare(self._database.run, starts, is_batch=False, weight=weight)
@@ -93,8 +109,8 @@ class Starts:
         return held
 
     async def _begin(self, drafts: Drafts, weight: Weight) -> Answers:
-        """Together; if one of them is refused by what runs already, each alone. Without those that
-        take a while, where they are not wanted.
+        """Together; if one of them is refused by what runs already, or needs what somebody holds,
+        apart. Without those that take a while, where they are not wanted.
         """
         try:
             return await self._begin_together(drafts, weight)
@@ -109,6 +125,9 @@ class Starts:
         except WindlassError as trouble:
             if len(drafts) == 1:
                 return dict.fromkeys(drafts, trouble)
+            if isinstance(trouble, Held):  # by halves: each part may have to wait again
+                few, more = _halves(drafts)
+                return await self._begin(few, weight) | await self._begin(more, weight)
         answers = {}
         for place, draft in drafts.items():
             answers |= await self._begin({place: draft}, weight)
@@ -127,12 +146,38 @@ class Starts:
             ]
             return found, await _begun(connection, fresh, weight)
 
-        found, finished = await self._database.together(work)
+        try:
+            # Locks of its first steps, and executions that make room for it, may be somebody's.
+            found, finished = await self._database.together(work, lock_seconds=ENQUEUE_LOCK_SECONDS)
+        except TooSlow:
+            raise
+        except Unknown as trouble:
+            return await self._look_for(drafts, trouble)
         self._on_started(finished)
-        rows = await read_many(self._database, [one for one in found if isinstance(one, UUID)])
+        begun = [one for one in found if isinstance(one, UUID)]
+        try:
+            rows = await look_again(lambda: read_many(self._database, begun))
+        except Unavailable as trouble:
+            return dict.fromkeys(drafts, trouble)
         return {
             place: _answer(known, rows, is_replayed=known != draft.execution_id)
             for (place, draft), known in zip(drafts.items(), found, strict=True)
+        }
+
+    async def _look_for(self, drafts: Drafts, trouble: Unknown) -> Answers:
+        """What became of a commit whose answer was lost. The ids were made here: what is there was
+        begun. Nothing is begun again, as it would find itself in its way.
+        """
+        asked = [draft.execution_id for draft in drafts.values()]
+        try:
+            rows = await look_again(lambda: read_many(self._database, asked))
+        except Unavailable:
+            return dict.fromkeys(drafts, trouble)
+        return {
+            place: Begun(row=rows[draft.execution_id], is_replayed=False)
+            if draft.execution_id in rows
+            else trouble
+            for place, draft in drafts.items()
         }
 
 
@@ -142,6 +187,31 @@ async def _begun(
     if not fresh:
         return Finished()
     return (await begin(connection, fresh, is_divisible=True, weight=weight)).finished
+
+
+async def _patiently(
+    start: Start, lane: Gather[Start, Begun], again: Gather[Start, Begun]
+) -> Begun:
+    """By this lane; while somebody holds what it needs, by the other, for a while."""
+    until, rest = monotonic() + ENQUEUE_HELD_SECONDS, ENQUEUE_HELD_REST_SECONDS
+    while True:
+        try:
+            return await lane.put(start)
+        except Held:
+            if monotonic() >= until:
+                raise
+        lane = again
+        await asyncio.sleep(rest)
+        rest = min(2 * rest, ENQUEUE_HELD_REST_SECONDS_MAX)
+
+
+def _halves(drafts: Drafts) -> tuple[Drafts, Drafts]:
+    places = list(drafts)
+    middle = len(places) // 2
+    return (
+        {place: drafts[place] for place in places[:middle]},
+        {place: drafts[place] for place in places[middle:]},
+    )
 
 
 def _one_of_each_key(drafts: Drafts) -> Iterator[Drafts]:

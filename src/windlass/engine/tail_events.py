@@ -1,8 +1,8 @@
 """Following the present: one reader of new events for all who listen in this process.
 
 Events commit out of order: one that bears an earlier instant may appear after a later one, and much
-later when its transaction stays open. An event bears the time of the statement that made it, which
-is when its transaction got its id, or after. So the transactions that are open at a look
+later when its transaction stays open. An event bears the time at which it was written, and that is
+when its transaction got its id, or after. So the transactions that are open at a look
 (event_horizon) say how far back something may still appear:
 
     look 1        look 2                 look n        look n+1
@@ -13,10 +13,15 @@ Every look goes back OVERLAP_SECONDS behind the look before; when a transaction 
 look has ended, the next one goes back to before it was first seen. What was told before is not told
 again.
 
+Of what was open when the reading began nobody knows since when. Its events are told from what was
+there before by knowing that: as much of the past as is soon read (KNOWN_MAX).
+
 Whoever comes back gives its position: the last event it saw, and the instant before which nothing
 could appear any more when that was told (`Told.position`). The node that told it goes on exactly
 there, from memory; any other one reads from that instant, so that an event that committed in
-between is not lost, and a few are told again, with the same ids. A transaction that stays open for
+between is not lost, and a few are told again, with the same ids. Whoever is still being read what
+it missed has not heard all that the reader told meanwhile: it comes back by reading as well
+(`Told.is_read`). A transaction that stays open for
 longer than STREAM_LATE_SECONDS_MAX tells its events only to those who read the list later.
 """
 
@@ -37,7 +42,7 @@ from windlass.engine.announce import Announcer
 from windlass.engine.read_events import read_window
 from windlass.errors import Unavailable
 from windlass.limits import POLL_IDLE_SECONDS, STREAM_LATE_SECONDS_MAX, STREAM_REMEMBERED_MAX
-from windlass.model.event import Event, Place, Position
+from windlass.model.event import Event, Place, Position, show_place
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -46,12 +51,14 @@ log = structlog.get_logger()
 OVERLAP_SECONDS: Final = 2.0
 PAGE: Final = 1_000
 REMEMBERED_MAX: Final = 20_000
+KNOWN_MAX: Final = 10_000
 # Without listeners the reader goes on this long: somebody whose connection broke comes back.
 LINGER_SECONDS: Final = 60.0
 # Looks follow each other no closer than this, however much is going on.
 REST_SECONDS: Final = 0.1
 _OVERLAP: Final = timedelta(seconds=OVERLAP_SECONDS)
 _LATE: Final = timedelta(seconds=STREAM_LATE_SECONDS_MAX)
+_MOMENT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +67,14 @@ class Told:
 
     event: Event
     settled_at: datetime
+    is_read: bool = False  # True: for one client that missed it; others heard other things before
 
     @property
-    def position(self) -> str:
+    def position(self) -> Position:
         """What its reader gives to go on behind it."""
-        return Position(self.event.place, min(self.settled_at, self.event.at)).text
+        settled_at = min(self.settled_at, self.event.at)
+        # A moment earlier than need be, and so no place at which the tail itself ever stood.
+        return Position(self.event.place, settled_at - _MOMENT if self.is_read else settled_at)
 
 
 Listener = Callable[[Told], None]
@@ -77,25 +87,30 @@ class EventTail:
         self._told: OrderedDict[str, Told] = OrderedDict()
         self._told_ids: OrderedDict[str, None] = OrderedDict()  # as many more as may come again
         self._looked_at: datetime | None = None  # None: not reading
+        # Since when everything that was there as the reading began is known.
+        self._known_from: datetime | None = None
         # Transactions that are open, and since when their events may be; those that were open
         # before the first look may be older than that.
         self._open: dict[int, datetime] = {}
         self._of_unknown_age: set[int] = set()
         self._reader: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()  # there is one reader, however many come at once
         self._wake = asyncio.Event()
         announcer.on_event(self._wake.set)
 
     async def listen(self, listener: Listener, settled_at: datetime | None) -> datetime:
-        """Tell `listener` what happens from now on; returns the instant from which that is sure.
+        """Tell `listener` what commits from now on; returns the instant from which that is sure.
 
-        What commits from now on and bears an instant after `settled_at` is told as well; None: it
+        What was there before and bears an instant after `settled_at` may be told as well; None: it
         was not here before.
         """
-        if self._reader is None or self._reader.done():
-            await self._begin()
-            self._reader = supervisor().keep("event tail", self._read_on)
+        async with self._beginning:
+            if self._reader is None or self._reader.done():
+                await self._begin()
+                self._reader = supervisor().keep("event tail", self._read_on)
         assert self._looked_at is not None
-        since = self._looked_at - _OVERLAP
+        assert self._known_from is not None
+        since = max(self.settled_at, self._known_from)
         if settled_at is not None:
             since = min(since, settled_at)
             back = max(settled_at, self._looked_at - _LATE)
@@ -113,9 +128,13 @@ class EventTail:
         assert self._looked_at is not None
         return min([self._looked_at - _OVERLAP, *self._open.values()])
 
-    def told_after(self, event_id: str) -> list[Told] | None:
-        """What was told after this event; None when it is not remembered."""
-        if event_id not in self._told:
+    def told_after(self, last: Position) -> list[Told] | None:
+        """What was told after this event; None when it is not remembered, or whoever saw it was not
+        told of it by the tail.
+        """
+        event_id = show_place(last.place)
+        known = self._told.get(event_id)
+        if known is None or last.settled_at not in (known.position.settled_at, last.place.at):
             return None
         later: list[Told] = []
         for told in reversed(self._told.values()):
@@ -148,11 +167,25 @@ class EventTail:
 
     async def _begin(self) -> None:
         now, is_open = await self._horizon()
-        self._looked_at = now
-        self._open = dict.fromkeys(is_open, now - _OVERLAP)
+        known_from = now - _OVERLAP
+        self._know(await self._read(known_from, now))
+        # Without anybody open nothing appears that is older.
+        step, oldest = _OVERLAP, now - _LATE
+        while is_open and known_from > oldest and len(self._told_ids) < KNOWN_MAX:
+            step *= 4
+            since = max(known_from - step, oldest)
+            found = await self._read(since, known_from, KNOWN_MAX)
+            self._know(found)
+            if len(found) >= KNOWN_MAX:
+                break
+            known_from = since
+        self._looked_at, self._known_from = now, known_from
+        self._open = dict.fromkeys(is_open, known_from)
         self._of_unknown_age = set(is_open)
-        for event in await self._read(now - _OVERLAP, now):
-            self._told_ids[event.id] = None  # it was before whoever listens now
+
+    def _know(self, events: list[Event]) -> None:
+        """They were there before whoever listens now."""
+        self._told_ids.update(dict.fromkeys(event.id for event in events))
 
     async def _look(self) -> None:
         assert self._looked_at is not None
@@ -168,19 +201,23 @@ class EventTail:
         for event in found:
             self._tell(Told(event=event, settled_at=settled_at))
 
-    async def _read(self, since: datetime, until: datetime) -> list[Event]:
-        """What was not told before."""
+    async def _read(self, since: datetime, until: datetime, most: int | None = None) -> list[Event]:
+        """What was not told before; of more than `most` only the beginning."""
         after = Place(since, UUID(int=0), 0, -1)
         found: list[Event] = []
         while True:
             page = await read_window(self._database, after, until, PAGE)
             found += [event for event in page if event.id not in self._told_ids]
-            if len(page) < PAGE:
+            if len(page) < PAGE or (most is not None and len(found) >= most):
                 return found
             after = page[-1].place
 
     async def _horizon(self) -> tuple[datetime, set[int]]:
+        """What time it is, and who is open of all that had an id as this began."""
         (row,) = await self._database.read("event_horizon")
+        if row["is_blind"]:
+            await self._database.run("event_horizon_move")
+            (row,) = await self._database.read("event_horizon")
         return row["now"], set(row["is_open"])
 
     def _tell(self, told: Told) -> None:

@@ -19,16 +19,19 @@ from windlass.engine.evaluator import Evaluator
 from windlass.engine.plans import Facts
 from windlass.errors import WindlassError
 from windlass.limits import (
+    DEFINITION_HERE_BYTES_MAX,
     EVALUATIONS_MAX,
     EVALUATIONS_OF_ONE_MAX,
     EXPRESSION_BATCH_WORK_MAX,
     EXPRESSION_QUICK_WORK_MAX,
     SCHEMA_QUICK_WORK_MAX,
 )
+from windlass.model.definition_input import filled_problems
 from windlass.model.evaluation import (
     Check,
     Decided,
     Filled,
+    Form,
     Output,
     Places,
     Question,
@@ -40,6 +43,7 @@ from windlass.model.evaluation import (
 )
 from windlass.model.expression import Run, Spent, Unanswerable
 from windlass.model.json_schema import Allowance, Found, TooMuchToCheck, value_problems
+from windlass.model.json_schema_check import has_patterns
 from windlass.model.plan import Vertex
 from windlass.model.turn import Turn, work_of
 from windlass.store.database import Refused
@@ -189,6 +193,15 @@ async def check_apart(value: Any, schema: Any, of: str | None) -> Found:
 async def checked_apart(value: Any, schema: Any) -> Found:
     """`value_problems` of what is known to take a while."""
     return _FOUND.decode(await _ask(Check(schema=raw(schema), value=raw(value))))
+
+
+async def filled_apart(kind: str, text: str) -> Found:
+    """`filled_problems` of an input (JSON). Of a form that takes a while, elsewhere."""
+    given = msgspec.json.decode(text)
+    form = given.get("form") if kind == "approval" else None
+    if form is not None and (len(text) > DEFINITION_HERE_BYTES_MAX or has_patterns(form)):
+        return _FOUND.decode(await _ask(Form(form=raw(form))))
+    return filled_problems(kind, given)
 
 
 def _written(facts: Facts, vertex: Vertex) -> msgspec.Raw:

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
-from windlass.limits import NAME_CHARS_MAX
+from windlass.limits import DEFINITION_PATTERNS_COST_MAX, NAME_CHARS_MAX
 from windlass.model.definition_arguments import argument_problems
 from windlass.model.definition_fields import unknown
 from windlass.model.definition_reading import Reading, is_open, open_texts
 from windlass.model.json_schema import value_problems
-from windlass.model.json_schema_check import schema_mistakes
+from windlass.model.json_schema_check import patterns_cost, schema_mistakes
 from windlass.model.pointer import step as pointer_to
 from windlass.model.submission import read_name, read_text
 from windlass.model.whole import read_whole
@@ -50,9 +50,16 @@ def filled_problems(kind: str, given: dict[str, Any]) -> Found:
         case "signal":
             return _text(given, "name", NAME_CHARS_MAX, is_filled=True)
         case "approval" if given.get("form") is not None:
-            return [(f"/form{place}", said) for place, said in schema_mistakes(given["form"])]
+            return form_problems(given["form"])
         case _:
             return []
+
+
+def form_problems(form: Any) -> Found:
+    """What is wrong with the form of an approval. Compiling its patterns may take a second."""
+    if patterns_cost(form) > DEFINITION_PATTERNS_COST_MAX:
+        return [("/form", "its patterns are too much to be compiled together; count less in them")]
+    return [(f"/form{place}", said) for place, said in schema_mistakes(form)]
 
 
 def _settled(found: Found, given: dict[str, Any]) -> Found:
@@ -76,7 +83,7 @@ def _signal(given: dict[str, Any]) -> Found:
 def _approval(given: dict[str, Any]) -> Found:
     found = _strange(given, ("title", "form")) + _text(given, "title", APPROVAL_TITLE_CHARS_MAX)
     if given.get("form") is not None:
-        found += [(f"/form{place}", said) for place, said in schema_mistakes(given["form"])]
+        found += form_problems(given["form"])
     return found
 
 

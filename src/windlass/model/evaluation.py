@@ -14,6 +14,7 @@ import msgspec
 
 from windlass.limits import EVALUATION_KEPT_BYTES_MAX, EVALUATION_KEPT_MAX, EXPRESSION_WORK_MAX
 from windlass.model.definition import Step
+from windlass.model.definition_input import form_problems
 from windlass.model.expression import Run, Spent, Unanswerable
 from windlass.model.json_schema import Found, value_problems
 from windlass.model.plan import Vertex, Work, vertex_of
@@ -68,7 +69,13 @@ class Check(msgspec.Struct, tag="check", kw_only=True):
     value: msgspec.Raw
 
 
-Question = Turns | Places | Undoing | Output | Check
+class Form(msgspec.Struct, tag="form", kw_only=True):
+    """Is it one that somebody can be asked to fill in? Answered by what is wrong with it."""
+
+    form: msgspec.Raw
+
+
+Question = Turns | Places | Undoing | Output | Check | Form
 
 
 class Decided(msgspec.Struct, kw_only=True):
@@ -115,6 +122,8 @@ def _answer(asked: Question) -> Decided | Filled | Found:
         case Check():
             schema = msgspec.json.decode(asked.schema)
             return value_problems(msgspec.json.decode(asked.value), schema)
+        case Form():
+            return form_problems(msgspec.json.decode(asked.form))
         case _:
             assert_never(asked)
 

@@ -45,6 +45,8 @@ assert 16 ** _DIGITS[0] / 1e6 < 7_000 * 365 * 86400, "no id names an instant bey
 EVENT_ID_PATTERN: Final = f"{_PREFIX}[0-9a-f]{{{sum(_DIGITS)}}}"
 _ID: Final = re.compile(EVENT_ID_PATTERN)
 _INSTANT: Final = re.compile(f"[0-9a-f]{{{_DIGITS[0]}}}")
+# Of an event's id, or of what the stream gives (see Position).
+POSITION_PATTERN: Final = rf"{EVENT_ID_PATTERN}(\.{_INSTANT.pattern})?"
 
 
 class Row(Protocol):

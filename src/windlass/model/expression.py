@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-from windlass.limits import EXPRESSION_CACHE_MAX, EXPRESSION_CHARS_MAX
+from windlass.limits import EXPRESSION_CHARS_MAX, EXPRESSIONS_KEPT_MAX
 from windlass.model.expression_path import PLAIN, path_of, walker
 from windlass.model.expression_program import program
 from windlass.model.expression_result import plain_json
@@ -21,7 +21,7 @@ from windlass.model.expression_syntax import parse
 from windlass.model.expression_tree import Has, Loop, Node, Select, parts_of, weight
 from windlass.model.expression_types import BY_NAME
 
-__all__ = ["Expression", "Run", "Spent", "Unanswerable", "compile_expression"]
+__all__ = ["KEPT", "Expression", "Run", "Spent", "Unanswerable", "compile_expression"]
 
 
 class Expression:
@@ -64,10 +64,17 @@ class Expression:
             raise Unanswerable("it is nested too deep") from None
 
 
-@lru_cache(maxsize=EXPRESSION_CACHE_MAX)
+# By their length: a bound of number alone bounds nothing, as a long one takes what a hundred short
+# ones do.
+KEPT: Final = [(chars, lru_cache(maxsize=most)(Expression)) for chars, most in EXPRESSIONS_KEPT_MAX]
+
+
 def compile_expression(source: str) -> Expression:
     """The compiled expression, or ValueError that says what is wrong with it."""
-    return Expression(source)
+    for chars, compiled in KEPT:
+        if len(source) <= chars:
+            return compiled(source)
+    return Expression(source)  # which refuses what is longer
 
 
 def _tree(source: str) -> Node:

@@ -28,7 +28,8 @@ from windlass.model.expression_types import type_of
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER: Final = re.compile(
-    r"[+-]?(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
+    # Each digit can be in one place alone: who may try several tries them all.
+    r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
 )
 _DIGITS_MAX: Final = 1_000
 _UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
@@ -145,10 +146,18 @@ def _part(name: str) -> Callable[..., int]:
 
 def _looking(name: str, look: Callable[[str, str], Any]) -> Callable[..., Any]:
     def work(run: Run, text: Any, wanted: Any) -> Any:
-        run.spend_text(len(_text(name, text)) + len(_text(name, wanted)))
+        _spend_search(run, _text(name, text), _text(name, wanted))
         return look(text, wanted)
 
     return work
+
+
+def _spend_search(run: Run, text: str, wanted: str) -> None:
+    """Python looks for a text in a short one place by place, and may compare half of it at each."""
+    size, length = len(text), len(wanted)
+    run.spend_text(size + length)
+    if size < 2_500 or length < 6 or (length < 100 and size < 30_000):
+        run.spend(max(0, size - length) * length // 1_000)
 
 
 def _changing(name: str, change: Callable[[str], str]) -> Callable[..., str]:
@@ -162,8 +171,9 @@ def _changing(name: str, change: Callable[[str], str]) -> Callable[..., str]:
 
 
 def _split(run: Run, text: Any, by: Any) -> list[str]:
-    parts = _text("split", text).count(_text("split", by))
-    run.spend(1 + parts + len(text) // 32)
+    _spend_search(run, _text("split", text), _text("split", by))
+    _spend_search(run, text, by)
+    run.spend(text.count(by))
     return list(text.split(by) if by else text)
 
 
@@ -178,8 +188,9 @@ def _join(run: Run, parts: Any, by: Any = "") -> str:
 
 
 def _replace(run: Run, text: Any, old: Any, new: Any) -> str:
-    found = _text("replace", text).count(_text("replace", old))
-    run.spend_text(len(text) + found * len(_text("replace", new)))
+    _spend_search(run, _text("replace", text), _text("replace", old))
+    _spend_search(run, text, old)
+    run.spend_text(text.count(old) * len(_text("replace", new)))
     return str(text.replace(old, new))
 
 

@@ -53,6 +53,7 @@ def subtract(run: Run, left: Any, right: Any) -> Any:
 def multiply(run: Run, left: Any, right: Any) -> Any:
     kinds = (type(left), type(right))
     if kinds == (int, int):
+        _spend_digits(run, left, right)
         return whole(left * right)
     if kinds == (float, float):
         return left * right
@@ -73,6 +74,7 @@ def divide(run: Run, left: Any, right: Any) -> Any:
         raise _unfit("/", left, right)
     if not right:
         raise Unanswerable("division by zero")
+    _spend_digits(run, left, right)
     # Towards zero, where Python goes down.
     size = abs(left) // abs(right)
     return whole(size if (left < 0) == (right < 0) else -size)
@@ -83,6 +85,7 @@ def remainder(run: Run, left: Any, right: Any) -> Any:
         raise _unfit("%", left, right)
     if not right:
         raise Unanswerable("division by zero")
+    _spend_digits(run, left, right)
     size = abs(left) % abs(right)
     return -size if left < 0 else size
 
@@ -134,6 +137,12 @@ def is_in(run: Run, wanted: Any, holder: Any) -> bool:
         run.spend(1 + 2 * len(holder))
         return any(is_same(run, wanted, found) for found in holder)
     raise Unanswerable(f"`in` looks into a list or a map, not {type_of(holder)}")
+
+
+def _spend_digits(run: Run, left: int, right: int) -> None:
+    """A number that somebody sent may have thousands of digits."""
+    if long := left.bit_length() * right.bit_length() >> 17:
+        run.spend(long)
 
 
 def whole(value: int) -> int:

@@ -8,28 +8,38 @@ schema that was not checked may be judged wrongly, but never raises. `$ref` reac
 its own schema. A value of a template that is known only at the run is `open` and taken as good.
 
 Whoever sends the value may have written the schema too, so work is counted while it is done: a unit
-is a visit of a value, some tens of characters written to be compared, or a name looked for.
+is a visit of a value, some tens of characters written to be compared, a name looked for, or some
+elements passed over. The tests measure every keyword beside the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from typing import Any, Final
+
+import msgspec
 
 from windlass.limits import SCHEMA_WORK_MAX
 from windlass.model.canonical import canonical_json
 from windlass.model.pointer import step as pointer_to
-from windlass.model.text_pattern import Match, compiled, cost_of
+from windlass.model.text_pattern import Match, compiled, cost_of, states_of
 
 Found = list[tuple[str, str]]
 Schema = Mapping[str, Any]
 
 PROBLEMS_MAX: Final = 100
 _MULTIPLE_COSTS: Final = 4
+# Elements and fields that need no visit, for a unit.
+_PASSED_OVER: Final = 8
 # Compiling a pattern, for each unit of its cost; see text_pattern.
 _PATTERN_COSTS: Final = 10
+# States that one character can lead a pattern through, for a unit.
+_STATES: Final = 150
 _SHOWN_MAX: Final = 10
+_NAMED_CHARS: Final = 500
 
 _WORDS: Final = {
     "string": "a text",
@@ -146,8 +156,10 @@ class _Judge:
         self.work, self.problems_max = work, problems_max
         self.found: Found = []
         self._written: dict[int, frozenset[bytes]] = {}  # choices, by the id of what they are of
-        self._patterns: dict[str, Match | None] = {}  # that were charged
+        # Those that were charged, each with its states.
+        self._patterns: dict[str, tuple[Match | None, int]] = {}
         self._nodes: dict[int, _Node] = {}  # by the id of their schema
+        self._said: dict[int, str] = {}  # by the id of what it is said of
 
     @property
     def has_enough(self) -> bool:
@@ -159,6 +171,13 @@ class _Judge:
             if not isinstance(detail, str):
                 detail = detail() if self.problems_max > 1 else ""
             self.found.append((at, detail))
+
+    def _once(self, of: Any, write: Callable[[Any], str]) -> str:
+        """What is said of a part of the schema, however often: it may be long to write."""
+        said = self._said.get(id(of))
+        if said is None:
+            said = self._said[id(of)] = write(of)
+        return said
 
     def spend(self, work: int) -> None:
         self.work -= work
@@ -225,12 +244,10 @@ class _Judge:
 
     def _choices(self, value: Any, schema: Schema, at: str) -> None:
         if "const" in schema and not self._is_among(value, [schema["const"]], schema):
-            self.say(at, lambda: f"must be {_shown(schema['const'])}")
+            self.say(at, lambda: self._once(schema, _other_than_const))
         enum = schema.get("enum")
         if isinstance(enum, list) and not self._is_among(value, enum, enum):
-            more = " …" if len(enum) > _SHOWN_MAX else ""
-            shown = enum[:_SHOWN_MAX]
-            self.say(at, lambda: f"must be one of: {' '.join(map(_shown, shown))}{more}")
+            self.say(at, lambda: self._once(enum, _none_of))
         for inner in _list(schema.get("allOf")):
             self.visit(value, inner, at)
         for word in ("anyOf", "oneOf"):
@@ -260,6 +277,10 @@ class _Judge:
         return self._canonical(value) in written
 
     def _canonical(self, value: Any) -> bytes:
+        if isinstance(value, dict | list):
+            # Known before names are sorted and numbers looked at, which takes longer.
+            self.spend(len(msgspec.json.encode(value)) // 8)
+            return canonical_json(value)
         text = canonical_json(value)
         self.spend(1 + len(text) // 8)
         return text
@@ -284,21 +305,25 @@ class _Judge:
             if name not in value:
                 self.say(at + pointer_to(str(name)), "is required")
         others = schema.get("additionalProperties", True)
-        for name, found in value.items():
+        looked_at = value if properties or others is not True else {}
+        self.spend(len(looked_at) // _PASSED_OVER)
+        for name, found in looked_at.items():
             if self.has_enough:
                 return
             if name in properties:
                 self.visit(found, properties[name], at + pointer_to(name))
             elif others is False:
-                self.say(at + pointer_to(name), lambda: _unknown(properties))
+                self.say(at + pointer_to(name), lambda: self._once(properties, _unknown))
             elif others is not True:
                 self.visit(found, others, at + pointer_to(name))
         self._size(len(value), schema, at, _OF_OBJECT)
 
     def _array(self, value: list[Any], schema: Schema, at: str) -> None:
-        first = _list(schema.get("prefixItems"))
-        for place, found in enumerate(value):
-            inner = first[place] if place < len(first) else schema.get("items", True)
+        first, items = _list(schema.get("prefixItems")), schema.get("items", True)
+        looked_at = len(value) if items is not True else min(len(first), len(value))
+        self.spend(looked_at // _PASSED_OVER)
+        for place, found in enumerate(islice(value, looked_at)):
+            inner = first[place] if place < len(first) else items
             if inner is not True:
                 self.visit(found, inner, f"{at}/{place}")
         self._size(len(value), schema, at, _OF_ARRAY)
@@ -316,11 +341,11 @@ class _Judge:
         if not isinstance(pattern, str):
             return
         if pattern not in self._patterns:
-            self.spend(_PATTERN_COSTS * cost_of(pattern))
-            self._patterns[pattern] = compiled(pattern)
-        # The costliest patterns take half a microsecond for a character.
-        self.spend(1 + len(value) // 2)
-        is_match = self._patterns[pattern]
+            self.spend(_PATTERN_COSTS * cost_of(pattern) + states_of(pattern) // 2)
+            self._patterns[pattern] = compiled(pattern), states_of(pattern)
+        is_match, states = self._patterns[pattern]
+        # A character takes half a microsecond, and more where it may be in very many places.
+        self.spend(1 + len(value) // 2 + len(value) * (states // _STATES))
         if is_match is not None and not is_match(value):
             self.say(at, f"must match {pattern}")
 
@@ -328,12 +353,12 @@ class _Judge:
         for word, is_good, said in _BOUNDS:
             bound = schema.get(word)
             if is_type(bound, "number") and not is_good(value, bound):
-                self.say(at, f"must be {said} {bound}")
+                self.say(at, partial("must be {} {}".format, said, bound))
         part: Any = schema.get("multipleOf")
         if is_type(part, "number") and part > 0:
-            self.spend(_MULTIPLE_COSTS)
+            self.spend(_MULTIPLE_COSTS + _length(value) + _length(part))
             if not is_multiple(value, part):
-                self.say(at, f"must be a multiple of {part}")
+                self.say(at, partial("must be a multiple of {}".format, part))
 
     def _size(self, size: int, schema: Schema, at: str, of: tuple[str, str, str]) -> None:
         least_word, most_word, unit = of
@@ -370,9 +395,28 @@ def is_multiple(value: float, part: float) -> bool:
         return False
 
 
+def _length(number: float) -> int:
+    """What its digits add to reckoning with it: a whole number may have thousands, and others are
+    reckoned with as whole ones of hundreds.
+    """
+    if isinstance(number, int):
+        return number.bit_length() // 32
+    return 0 if not number or 1e-30 < abs(number) < 1e30 else 48
+
+
 def _unknown(properties: Mapping[str, Any]) -> str:
-    known = " ".join(properties) or "none"
-    return f"unknown field; known are {known[:500]}"
+    # No more of them than are shown: there may be very many.
+    known = " ".join(name[:_NAMED_CHARS] for name in islice(properties, _NAMED_CHARS)) or "none"
+    return f"unknown field; known are {known[:_NAMED_CHARS]}"
+
+
+def _other_than_const(schema: Schema) -> str:
+    return f"must be {_shown(schema['const'])}"
+
+
+def _none_of(enum: list[Any]) -> str:
+    more = " …" if len(enum) > _SHOWN_MAX else ""
+    return f"must be one of: {' '.join(map(_shown, enum[:_SHOWN_MAX]))}{more}"
 
 
 def _list(value: Any) -> list[Any]:

@@ -33,7 +33,7 @@ _SCHEMAS: Final = ("items", "additionalProperties", "not")
 _COUNTS: Final = (
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
 )
-_NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 def schema_mistakes(schema: Any) -> Found:
@@ -98,29 +98,40 @@ def _below(name: str, value: Any) -> list[tuple[str, Any]]:
 def _lost_references(schema: Any) -> Found:
     """A $ref leads to a schema of the same document, and not back to itself."""
     found: Found = []
+    known: dict[str, bool] = {}
     rest: list[tuple[str, Any]] = [("", schema)]
     while rest:
         at, inner = rest.pop()
         if not isinstance(inner, dict):
             continue
-        if "$ref" in inner and not _leads_somewhere(schema, inner):
+        if "$ref" in inner and not _leads_somewhere(schema, inner["$ref"], known):
             found.append((f"{at}/$ref", "leads to no schema; it looks like #/$defs/name"))
         for name, value in inner.items():
             rest += [(at + pointer_to(name) + below, part) for below, part in _below(name, value)]
     return found
 
 
-def _leads_somewhere(root: Any, schema: Any) -> bool:
-    seen: set[str] = set()
-    while isinstance(schema, dict) and "$ref" in schema:
-        ref = schema["$ref"]
-        if ref in seen:
-            return False
-        seen.add(ref)
+def _leads_somewhere(root: Any, ref: Any, known: dict[str, bool]) -> bool:
+    """`known` tells of references that were followed before: in a row of thousands each is once.
+    What lies where no schema is looked for (`default`) may hold anything in the place of a $ref.
+    """
+    followed: list[str] = []
+    is_good: bool | None = None  # None: not known yet
+    while is_good is None:
+        if not isinstance(ref, str) or ref in known:
+            is_good = isinstance(ref, str) and known[ref]
+            break
+        known[ref] = False  # so that it does not lead back to itself
+        followed.append(ref)
         schema = root
         for name in ref.removeprefix("#").split("/")[1:]:
             schema = schema.get(name) if isinstance(schema, dict) else None
-    return isinstance(schema, dict | bool)
+        if isinstance(schema, dict) and "$ref" in schema:
+            ref = schema["$ref"]
+        else:
+            is_good = isinstance(schema, dict | bool)
+    known.update(dict.fromkeys(followed, is_good))
+    return is_good
 
 
 def _type(value: Any) -> str | None:
@@ -158,6 +169,10 @@ def _number(value: Any) -> str | None:
     return None if is_type(value, "number") else "must be a number"
 
 
+def _multiple(value: Any) -> str | None:
+    return None if is_type(value, "number") and value > 0 else "must be a number above 0"
+
+
 def _flag(value: Any) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
@@ -172,6 +187,7 @@ _CHECKS: Final[dict[str, Callable[[Any], str | None]]] = {
     "enum": _enum,
     "required": _required,
     "uniqueItems": _flag,
+    "multipleOf": _multiple,
     "pattern": pattern_trouble,
     "$ref": _ref,
     **dict.fromkeys(_LISTS_OF_SCHEMAS, _schemas),
@@ -202,6 +218,7 @@ def schema_of_schemas(itself: str, *, is_template: bool = False) -> dict[str, An
         "enum": {"type": "array", "items": {}, "minItems": 1},
         "required": {"type": "array", "items": {"type": "string"}},
         "uniqueItems": {"type": "boolean"},
+        "multipleOf": {"type": "number", "exclusiveMinimum": 0},
         "pattern": {"type": "string", "minLength": 1, "maxLength": PATTERN_CHARS_MAX},
         "$ref": {"type": "string", "pattern": "^#($|/)"},
         **dict.fromkeys(_LISTS_OF_SCHEMAS, some),

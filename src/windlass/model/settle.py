@@ -80,6 +80,20 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             assert_never(outcome)
 
 
+def settled_somehow(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
+    """As `settle`; and if nobody can read the outcome, which a plugin may have made, the attempt
+    has ended all the same: its job is dead with the reason, and nothing is done again unrecorded.
+    """
+    said = ""
+    for detail in (attempt.detail, None):  # without what was kept to look at, if it is that
+        attempt.detail = detail
+        try:
+            return settle(attempt, outcome, chance)
+        except Exception as trouble:
+            said = f"its outcome cannot be read: {type(trouble).__name__}: {trouble}"
+    return settle(attempt, Failed(UNSETTLED, said, is_final=True), chance)
+
+
 def cancelled(job_id: UUID, attempt: int, claim_id: UUID) -> Settlement:
     """The settlement of an attempt of which no more is known than its fence."""
     return Settlement(

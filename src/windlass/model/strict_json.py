@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +51,26 @@ DECODER: Final = json.JSONDecoder(
 )
 
 
+def _in_ascii(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def number(text: str) -> Any:
+        if not text.isascii():
+            raise ValueError("digits are 0 to 9")
+        return read(text)
+
+    return number
+
+
+# The same, written in Python: slower, and other threads have their turn between two values. It
+# takes the digits of every script.
+_IN_BITES: Final = json.JSONDecoder(
+    object_pairs_hook=_without_twins,
+    parse_int=_in_ascii(int),
+    parse_float=_in_ascii(_finite),
+    parse_constant=_no_constant,
+)
+_IN_BITES.scan_once = py_make_scanner(_IN_BITES)  # type: ignore[attr-defined]
+
+
 def read_stored(text: str) -> Any:
     """The value in a JSON column, whichever build has put it there: one number that no door takes
     today must not hide the rest. It is infinite then, which our answers show as null.
@@ -68,8 +90,17 @@ def _int_or_infinity(digits: str) -> int | float:
 
 def parse(body: bytes) -> Any:
     """The value in `body`, or MalformedBody that says what is wrong with it."""
+    return _parse(DECODER, body)
+
+
+def parse_in_bites(body: bytes) -> Any:
+    """The same in a thread, one at a time, for a body of very many values: nobody waits for it."""
+    return _parse(_IN_BITES, body)
+
+
+def _parse(decoder: json.JSONDecoder, body: bytes) -> Any:
     try:
-        return DECODER.decode(body.decode("utf-8"))
+        return decoder.decode(body.decode("utf-8"))
     except UnicodeDecodeError as problem:
         raise MalformedBody.at("", f"the body is not UTF-8: {problem.reason}") from None
     except RecursionError:

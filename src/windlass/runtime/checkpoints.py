@@ -29,6 +29,7 @@ from windlass.limits import (
     CHECKPOINT_AGAIN_SECONDS,
     CHECKPOINT_AGAIN_SECONDS_MAX,
     CHECKPOINT_BATCH_MAX,
+    LISTENS_AT_ONCE,
 )
 from windlass.model.attempt import Attempt
 from windlass.model.checkpoint import Checkpoint, Note
@@ -59,6 +60,7 @@ class Checkpoints:
         self._is_told = False  # the node's loop knows that there is something
         self._working: asyncio.Task[None] | None = None
         self._listening: set[asyncio.Task[None]] = set()
+        self._listens = asyncio.Semaphore(LISTENS_AT_ONCE)
 
     def of(self, attempt: Attempt) -> JobCheckpoints:
         fence = Fence(
@@ -135,7 +137,8 @@ class Checkpoints:
     async def _listen(self, asks: list[_Ask]) -> list[Any]:
         (ask,) = asks
         assert ask.note is not None
-        return [_or_cancelled(await listen(self._database, ask.fence, ask.note))]
+        async with self._listens:  # however many wait for executions that somebody holds
+            return [_or_cancelled(await listen(self._database, ask.fence, ask.note))]
 
 
 class JobCheckpoints:

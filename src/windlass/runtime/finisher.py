@@ -24,7 +24,13 @@ from windlass.engine.finished import Finished
 from windlass.engine.follow import Follower
 from windlass.engine.step_starts import StepStarter
 from windlass.errors import Unavailable
-from windlass.limits import FINISH_BATCH_MAX, FINISH_GATHER, FINISH_LOOK_SECONDS, FINISH_LOOKS
+from windlass.limits import (
+    CHILDREN_TOLD_MAX,
+    FINISH_BATCH_MAX,
+    FINISH_GATHER,
+    FINISH_LOOK_SECONDS,
+    FINISH_LOOKS,
+)
 from windlass.model.attempt import Fence
 from windlass.model.settle import Settlement
 from windlass.runtime.suspects import Suspects, reason_of
@@ -63,6 +69,7 @@ class Finisher:
         metrics.aside = self._suspects.__len__
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._is_abandoned = False
         self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
         self.is_flooded: Callable[[], bool] = lambda: False  # does more work wait for slots?
         self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
@@ -115,6 +122,7 @@ class Finisher:
 
     def abandon(self) -> None:
         """Forget what was not committed: this node's answers count no more."""
+        self._is_abandoned = True
         for task in [*self._apart, *([self._task] if self._task is not None else [])]:
             task.cancel()
         self._waiting.clear()
@@ -133,7 +141,10 @@ class Finisher:
                 self._committing = []
         finally:
             self._task = None
-            self._committing = []
+            left, self._committing = self._committing, []
+            if left and not self._is_abandoned:
+                # Whoever cancelled this, it was none of us: they are committed by the next.
+                self._waiting[:0] = left
             if self._waiting:
                 self.put(self._waiting.pop())
             else:
@@ -176,7 +187,7 @@ class Finisher:
             log.warning("finish_not_told", count=len(batch), reason=reason_of(trouble))
 
     async def _held(self, job_ids: Sequence[UUID]) -> set[UUID]:
-        rows = await self._database.settle("job_row_held_many", job_ids)
+        rows = await self._database.settle("job_end_held_many", job_ids, CHILDREN_TOLD_MAX)
         return {row["id"] for row in rows}
 
     async def _prepare(self, execution_ids: set[UUID]) -> None:

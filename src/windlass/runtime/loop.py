@@ -92,7 +92,7 @@ class Loop:
             rest = self._failed(LOOP_FAILED_SECONDS_MAX)
             if self._failures >= LOOP_FAILURES_NAMED:
                 self._is_named = True
-                supervisor().is_down(self.name, describe(trouble))
+                supervisor().is_down(self.name, describe(trouble), is_vital=self._is_vital)
             return rest
         if self._failures:
             self._failures = 0

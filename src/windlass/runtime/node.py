@@ -228,13 +228,23 @@ class Node:
         restarts = Restarts(most_seconds=REBIRTH_SECONDS_MAX)
         while not self.is_draining:
             try:
-                self._now = await self._be_born()
+                born = await self._be_born()
             except Unavailable as trouble:
                 log.warning("node_waits_for_database", reason=str(trouble))
             except Exception:
                 log.exception("node_not_registered")
                 supervisor().on_failure("rebirth")
             else:
-                supervisor().is_up(REGISTRATION)
+                await self._live_as(born)
                 return
             await asyncio.sleep(restarts.next_seconds())
+
+    async def _live_as(self, born: Incarnation) -> None:
+        """Unless the process was told to leave meanwhile: nothing has begun yet, nor will it."""
+        if not self.is_draining:
+            self._now = born
+            supervisor().is_up(REGISTRATION)
+            return
+        born.abandon()
+        await born.let_go()
+        await born.leave()

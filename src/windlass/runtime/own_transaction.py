@@ -107,7 +107,11 @@ class OwnTransaction:
 
     async def _open(self) -> Connection[Record]:
         connection = await self._stack.enter_async_context(self._database.own())
-        await connection.execute(f"SAVEPOINT {_MARK}")
+        try:
+            await connection.execute(f"SAVEPOINT {_MARK}")
+        except BaseException as trouble:  # nobody else knows that it was lent
+            await self._leave(trouble)
+            raise
         self._connection = connection
         return connection
 

@@ -7,6 +7,10 @@ the batch here and goes on with the next.
     batch -> halves -> halves -> the one      somebody holds its row: later, as long as it takes
          \\-> the others are committed          anything else: alone, a few times; then buried
 
+Who is held is asked first, by one look at the rows that ends are known to need: however many are,
+the others wait for none of them. What waits for anything else is found by halving, all parts in
+turn, and has its next turn after those that were not found to wait.
+
 Promises: a settlement is applied, or its job ends `dead` with the reason; none is given up. What
 waits for others' rows occupies no connection while it waits, and one while it is tried.
 """
@@ -14,6 +18,7 @@ waits for others' rows occupies no connection while it waits, and one while it i
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -44,6 +49,7 @@ class _Suspect:
     settlement: Settlement
     due_at: float  # monotonic
     rests: int = 0
+    is_held: bool = False  # found to wait, and not only among others who did
     tries: int = 0  # times it tripped, alone, over something that is nobody's row
 
 
@@ -51,8 +57,8 @@ class Suspects:
     """Finds the ones among them that cannot be committed, and commits the others.
 
     `commit` applies settlements or raises, with nothing lost; `rehearse` applies one and takes it
-    back, or raises what came of it; `held` tells whose rows somebody holds; `on_buried` hears of
-    each job that was ended because its settlement cannot be applied.
+    back, or raises what came of it; `held` tells whose end needs a row that somebody holds;
+    `on_buried` hears of each job that was ended because its settlement cannot be applied.
     """
 
     def __init__(
@@ -120,7 +126,7 @@ class Suspects:
     def _due(self) -> list[_Suspect]:
         now = monotonic()
         due = [suspect for suspect in self._waiting.values() if suspect.due_at <= now]
-        return due[:FINISH_BATCH_MAX]
+        return sorted(due, key=lambda suspect: suspect.is_held)[:FINISH_BATCH_MAX]
 
     async def _rest(self) -> None:
         first = min(suspect.due_at for suspect in self._waiting.values())
@@ -132,12 +138,13 @@ class Suspects:
 
     async def _round(self, due: list[_Suspect]) -> None:
         try:
-            groups = [await self._with_free_rows(due)]
+            free = await self._with_free_rows(due)
+            fresh = [suspect for suspect in free if not suspect.is_held]
+            again = [suspect for suspect in free if suspect.is_held]
+            groups = deque(group for group in (fresh, again) if group)
             waits_left = SIFT_WAITS_MAX
             while groups:
-                group = groups.pop()
-                if not group:
-                    continue
+                group = groups.popleft()
                 if not waits_left:
                     self._put_off(group)
                     continue
@@ -184,8 +191,9 @@ class Suspects:
     ) -> list[list[_Suspect]]:
         if len(group) > 1:
             return _halves(group)
-        if not group[0].rests:
+        if not group[0].is_held:
             log.warning("finish_held", job=_name(group[0]), reason=str(trouble))
+        group[0].is_held = True
         self._put_off(group)
         return []
 
@@ -237,7 +245,7 @@ class Suspects:
 
 def _halves(group: list[_Suspect]) -> list[list[_Suspect]]:
     middle = len(group) // 2
-    return [group[middle:], group[:middle]]
+    return [group[:middle], group[middle:]]
 
 
 def reason_of(trouble: Exception) -> str:

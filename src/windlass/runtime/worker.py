@@ -35,7 +35,7 @@ from windlass.model.attempt import Attempt, Fence
 from windlass.model.draft import Draft
 from windlass.model.outcome import Cancelled, Failed, Outcome, Succeeded
 from windlass.model.running import Own
-from windlass.model.settle import Settlement, settle
+from windlass.model.settle import Settlement, settle, settled_somehow
 from windlass.runtime.buffer import Buffer
 from windlass.runtime.claimer import Claimer
 from windlass.runtime.finisher import Finisher
@@ -232,8 +232,8 @@ class Worker:
         self._loop.wake()
 
     def _ended(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
+        self._settle(attempt, outcome, begun)  # first of all: whatever fails, it is not lost
         self._targets.ended(attempt, outcome)
-        self._settle(attempt, outcome, begun)
         if not self._is_asked_to_go_on:  # once for all that end in this turn of the loop
             self._is_asked_to_go_on = True
             asyncio.get_running_loop().call_soon(self._go_on)
@@ -396,7 +396,7 @@ class Worker:
             self._ending.add(attempt.fence)
             ending.add_done_callback(lambda _: self._ending.discard(attempt.fence))
             return
-        settlement = settle(attempt, outcome, chance())
+        settlement = settled_somehow(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - begun
         self._finisher.put(settlement)
 

@@ -31,6 +31,19 @@ CODECS_MAX: Final = 4_096
 inside: ContextVar[bool] = ContextVar("windlass_inside_step", default=False)
 
 
+class UnusableResult(InvalidArguments):
+    """A step gave what its function does not say that it returns, or what cannot be kept. Its code
+    is the cause that a task's job fails with for the same.
+    """
+
+    def __init__(self, step: str, detail: str, *, code: str = "result_unusable") -> None:
+        super().__init__(task=step, parameter=None, detail=detail)
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"step {self.task!r}: {self.detail}"
+
+
 class Call:
     __slots__ = ("_args", "_codec", "_function", "_kwargs", "_retry", "name")
 
@@ -66,7 +79,8 @@ class Call:
             return self._codec.decode(msgspec.json.decode(result_json))
         except Unusable as trouble:
             # It was stored by code that said otherwise what it gives.
-            raise self._refused(f"was stored and does not fit any more: {trouble}") from None
+            said = f"its result was stored and does not fit any more: {trouble}"
+            raise UnusableResult(self.name, said) from None
 
     async def _try(self) -> Any:
         if self._retry is None:
@@ -92,18 +106,16 @@ class Call:
         return await value if inspect.isawaitable(value) else value
 
     def _encode(self, value: Any) -> str | None:
-        if value is None:
-            return None
         try:
+            # Nothing is a result as well: a function that says it gives text has to.
             written = self._codec.encode(value)
         except Unusable as trouble:
-            raise self._refused(str(trouble)) from None
+            said = f"its result is not what it says that it returns: {trouble}"
+            raise UnusableResult(self.name, said) from None
         if len(written) > RESULT_BYTES_MAX:
-            raise self._refused(f"has {len(written)} bytes; at most {RESULT_BYTES_MAX} are kept")
-        return written.decode()
-
-    def _refused(self, detail: str) -> InvalidArguments:
-        return InvalidArguments(task=self.name, parameter="return", detail=detail)
+            said = f"its result has {len(written)} bytes; at most {RESULT_BYTES_MAX} are kept"
+            raise UnusableResult(self.name, said, code="result_too_large")
+        return None if value is None else written.decode()
 
 
 def _name_of(function: Any) -> str:
@@ -122,8 +134,12 @@ def _checked(name: str) -> str:
 
 
 def _codec_of(function: Callable[..., Any]) -> Codec:
-    """Of what it returns. By its code: a function made anew for each call is the same to us."""
-    return _known_codec(getattr(function, "__code__", function), _Holder(function))
+    """Of what it returns. By its code: a function made anew for each call is the same to us.
+
+    By the code within, as the hint is read there: a decorator's own is that of all it decorates.
+    """
+    inner = inspect.unwrap(function)
+    return _known_codec(getattr(inner, "__code__", inner), _Holder(function))
 
 
 class _Holder:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from typing import Any, Final, TypeVar
 
 import asyncpg
 import structlog
 
+from windlass.clock import monotonic
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import (
     ASKED_LOCK_SECONDS,
+    ASKED_ROW_SECONDS,
     DATABASE_ANSWER_SECONDS,
     DATABASE_CALL_SECONDS,
     DATABASE_CONNECT_SECONDS,
@@ -31,6 +33,7 @@ from windlass.limits import (
 )
 from windlass.store.address import Address, leave_as_it_is
 from windlass.store.replica import Replica
+from windlass.store.row_gate import RowGates
 from windlass.store.statements import statement
 
 Record = asyncpg.Record
@@ -40,8 +43,8 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 HOT_CONNECTIONS: Final = 4
-ASKING_MAX: Final = 2  # of those, for whoever may have to wait for a row
 SETTLING_CONNECTIONS: Final = 4
+ASKING_MAX: Final = 2  # of either, for whoever may have to wait for a row
 SIDE_CONNECTIONS: Final = 6
 OWN_POOL_IDLE_SECONDS: Final = 30.0
 RETRIES: Final = 5
@@ -117,10 +120,6 @@ class BadValue(Refused):
     """It is this value or row that may not be; others may."""
 
 
-class Duplicate(BadValue):
-    """A row of this id or name is there already."""
-
-
 class Unknown(Unavailable):
     """The connection broke while a statement was on its way: it may have been committed or not."""
 
@@ -154,7 +153,9 @@ class Database:
         self._making = asyncio.Lock()
         # Whoever finds all taken waits for as long as its attempt may take, not for a deadline.
         self._own_places = asyncio.Semaphore(OWN_CONNECTIONS_MAX)
+        self._gates = RowGates()
         self._asking = asyncio.Semaphore(ASKING_MAX)
+        self._asking_to_settle = asyncio.Semaphore(ASKING_MAX)
 
     async def open(self) -> None:
         self._hot = await self._pool(HOT_CONNECTIONS, "hot", _HOT_SETTINGS)
@@ -318,37 +319,88 @@ class Database:
         self,
         work: Callable[[Connection[Record]], Awaitable[T]],
         *,
+        about: Hashable | None = None,
         lock_seconds: float = ASKED_LOCK_SECONDS,
     ) -> T:
         """As `together`, for what somebody asks of one thing by its name, which another may hold:
-        raises Held after so long. However many ask, claiming and accepting go on beside them.
+        raises Held after so long. However many ask, claiming and accepting go on beside them, and
+        who asks for something else has its turn: nobody keeps a connection to wait for a row, and
+        of those who ask `about` the same thing one tries for all.
         """
+        give_up_at = monotonic() + lock_seconds
+        async with self._gates.pass_through(about) as gate:
+            while True:
+                if gate.rests_beyond(give_up_at):
+                    raise Held("somebody else holds what was asked for")
+                await gate.rest()
+                try:
+                    async with self._place_to_ask():
+                        done = await self.together(work, lock_seconds=gate.wait_seconds)
+                except Held:
+                    gate.was_held()
+                    if gate.rests_beyond(give_up_at):
+                        raise
+                except Unavailable:
+                    raise
+                except WindlassError:  # an answer: the row was to be had
+                    gate.was_free()
+                    raise
+                else:
+                    gate.was_free()
+                    return done
+
+    async def ask_at_once(self, name: str, *args: Any) -> list[Record]:
+        """One statement that waits for nobody's row, in turn with those who `ask`."""
+        async with self._place_to_ask():
+            return await self.run(name, *args)
+
+    async def ask_together_at_once(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
+        """Several of them in one transaction."""
+        async with self._place_to_ask():
+            return await self.together(work)
+
+    @contextlib.asynccontextmanager
+    async def _place_to_ask(self) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(DATABASE_CONNECT_SECONDS):
                 await self._asking.acquire()
         except TimeoutError as trouble:
             raise Unavailable("too many wait for what others hold; repeat it") from trouble
         try:
-            return await self.together(work, lock_seconds=lock_seconds)
+            yield
         finally:
             self._asking.release()
 
-    async def ask_for(self, name: str, *args: Any) -> list[Record]:
+    async def ask_for(self, name: str, *args: Any, about: Hashable | None = None) -> list[Record]:
         """As `ask`, of one statement by name."""
 
         async def work(connection: Connection[Record]) -> list[Record]:
             return await connection.fetch(statement(name), *args)
 
-        return await self.ask(work)
+        return await self.ask(work, about=about)
 
-    async def settle_together(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
+    async def settle_together(
+        self,
+        work: Callable[[Connection[Record]], Awaitable[T]],
+        *,
+        lock_seconds: float | None = None,  # None: ROW_WAIT_SECONDS
+    ) -> T:
         """The same for what ends attempts. Raises Held rather than wait for a row."""
 
         async def call() -> T:
             async with self.settling(readonly=False) as connection:
+                if lock_seconds is not None:
+                    await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
                 return await work(connection)
 
         return await _through_collisions(call)
+
+    async def settle_asked(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
+        """As `settle_together`, for what somebody asks of jobs that another may hold: raises Held
+        after a moment. However many ask, attempts are ended beside them.
+        """
+        async with self._asking_to_settle:
+            return await self.settle_together(work, lock_seconds=ASKED_ROW_SECONDS)
 
 
 @contextlib.asynccontextmanager
@@ -389,8 +441,6 @@ async def _translated() -> AsyncIterator[None]:
         raise
     except asyncpg.LockNotAvailableError as trouble:
         raise Held(f"somebody else holds what was asked for: {trouble}") from trouble
-    except asyncpg.UniqueViolationError as trouble:
-        raise Duplicate(f"PostgreSQL has such a row already: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
         raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except asyncpg.ConfigurationLimitExceededError as trouble:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 from multidict import CIMultiDict
 
-from windlass.limits import IDLE_CONNECTIONS_MAX
+from windlass.limits import CONCEAL_QUICK_BYTES_MAX, IDLE_CONNECTIONS_MAX
 from windlass.model.attempt import Attempt
 from windlass.model.outcome import Failed, Outcome, Succeeded, TimedOut
 from windlass.strategies.address import read_address
@@ -30,6 +30,7 @@ from windlass.strategies.http_answer import Answer
 from windlass.strategies.http_delivery import Delivery
 from windlass.strategies.http_input import check_input, read_input
 from windlass.strategies.http_message import write_request
+from windlass.strategies.http_record import without
 from windlass.strategies.http_redirect import pointed_to, redirected
 from windlass.strategies.http_rules import is_deferred, judged
 from windlass.strategies.http_trouble import explain
@@ -48,6 +49,7 @@ __all__ = ["Http", "check_input"]
 
 _NO_VAULT: Final = NoVault()
 _TOKEN_CONNECTIONS_MAX: Final = 16
+_Kept = TypeVar("_Kept")
 
 
 class Http:
@@ -72,9 +74,10 @@ class Http:
         if isinstance(given, Failed):
             return given
         delivery = Delivery(attempt, given)
-        if attempt.target is not None and attempt.target != delivery.target:
-            # Its limits, and whether it is disabled at all, were asked under another name.
-            said = f"was accepted for {attempt.target}, and its address names {delivery.target}"
+        if attempt.target != delivery.target:
+            # Its limits, and whether it is disabled at all, were asked under another name or none.
+            accepted = attempt.target or "no target"
+            said = f"was accepted for {accepted}, and its address names {delivery.target}"
             return Failed("target", f"it {said}; submit it again", is_final=True)
         try:
             answer = await self._deliver(delivery)
@@ -122,11 +125,15 @@ class Http:
         told = (delivery.token, *(prepared.headers[name] for name in prepared.secret_headers))
         wire = await self._send(delivery, prepared)
         try:
-            fields = CIMultiDict(wire.fields)
-            delivery.record.head(wire.status, fields, told)
-            body = concealed_bytes(await wire.body(), told)
+            received = CIMultiDict(wire.fields)
+            head_bytes = sum(len(name) + len(text) for name, text in wire.fields)
+            fields = CIMultiDict(await _aside(head_bytes, without, received, told))
+            delivery.record.head(wire.status, fields)
+            body = await wire.body()
+            body = await _aside(len(body), concealed_bytes, body, told)
             answer = Answer(wire, fields, body)
             answer.reason = concealed(answer.reason or "", told)
+            answer.location, answer.told = received.get("location", ""), told
         finally:
             self._wires.give(wire)
         delivery.record.excerpt(answer.excerpt)
@@ -193,6 +200,13 @@ class Http:
         if self._session is not None:
             await self._session.close()
             await asyncio.sleep(0)
+
+
+async def _aside(size: int, conceal: Callable[..., _Kept], *given: Any) -> _Kept:
+    """In a thread, where a receiver could hold up the loop by what it answers."""
+    if size <= CONCEAL_QUICK_BYTES_MAX:
+        return conceal(*given)
+    return await asyncio.to_thread(conceal, *given)
 
 
 class _Late(Exception):

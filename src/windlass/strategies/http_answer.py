@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ class Answer:
         self.status = wire.status
         self.reason = wire.reason
         self.headers = headers  # the case of a name does not count
+        self.location = headers.get("location", "")  # as it came; to be followed, never to be kept
+        self.told: Collection[str] = ()  # the secrets that its sender knows from us
         self.body = body
         self.is_whole = wire.is_whole  # False: there was more than we read
         # The beginning, fit to be stored. A character has four bytes at most.

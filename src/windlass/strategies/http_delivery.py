@@ -47,7 +47,7 @@ class Delivery:
         return made
 
     def follow(self, following: Request, answer: Answer) -> None:
-        self.record.redirected(answer.status, following.url)
+        self.record.redirected(answer.status, following.url, answer.told)
         self.timings = Timings()
         self.request = following
 

@@ -34,17 +34,18 @@ class Record:
     def sending(self, headers: Mapping[str, str], secret: frozenset[str]) -> None:
         self._detail["request_headers"] = shown(headers, secret)
 
-    def head(self, status: int, headers: Mapping[str, str], told: Collection[str]) -> None:
-        """The first of the answer; `told` are the secrets its sender knows from us."""
+    def head(self, status: int, headers: Mapping[str, str]) -> None:
+        """The first of the answer; nothing that its sender was told is in it any more."""
         self._timings_ms["first_byte"] = self._elapsed_ms()
         self._detail["status_code"] = status
-        self._detail["response_headers"] = shown(headers, told=told)
+        self._detail["response_headers"] = shown(headers)
 
     def excerpt(self, text: str) -> None:
         self._detail["response_excerpt"] = text
 
-    def redirected(self, status: int, url: str) -> None:
-        path = urlsplit(url).path[:RECORD_HEADER_CHARS_MAX]
+    def redirected(self, status: int, url: str, told: Collection[str]) -> None:
+        """`told` are the secrets that who sent us there knows from us."""
+        path = concealed(urlsplit(url).path, told)[:RECORD_HEADER_CHARS_MAX]
         self._detail.setdefault("redirects", []).append(f"{status} {path}")
 
     def over(self, timings: Timings) -> None:
@@ -73,7 +74,7 @@ def shown(
     """Headers fit to be kept, by lower-case name: without secrets, and no more than a page."""
     made: dict[str, str] = {}
     # Before anything is cut: of half a secret nothing would be found.
-    for given, text in _without(headers, told):
+    for given, text in without(headers, told):
         name, is_secret = _known(given)
         if is_secret or name in secret:
             text = _schemes(text) if name == "webhook-signature" else REDACTED
@@ -87,10 +88,11 @@ def shown(
     return made
 
 
-def _without(headers: Mapping[str, str], told: Collection[str]) -> Iterable[tuple[str, str]]:
+def without(headers: Mapping[str, str], told: Collection[str]) -> Iterable[tuple[str, str]]:
     """The headers, and neither a name nor a value with a secret."""
     lines = headers.items()
-    whole = "\n".join(f"{name}\n{text}" for name, text in lines) if told else ""
+    # Between them stands what no header holds and no line ends with.
+    whole = "\x1f".join(f"{name}\x1f{text}" for name, text in lines) if told else ""
     if concealed(whole, told) == whole:
         return lines
     return [(concealed(name, told), concealed(text, told)) for name, text in lines]

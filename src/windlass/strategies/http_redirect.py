@@ -28,7 +28,7 @@ def redirected(request: Request, answer: Answer) -> Request | None:
     """The request that follows from `answer`, or None when none does."""
     if answer.status not in _KEEP and answer.status not in _ASK_ANEW:
         return None
-    url = _location(request, answer)
+    url = _joined(request, answer.location)
     if url is None or _origin(url) is None or _origin(url) != _origin(request.url):
         return None
     if answer.status in _KEEP or request.method in ("GET", "HEAD"):
@@ -38,12 +38,12 @@ def redirected(request: Request, answer: Answer) -> Request | None:
 
 def pointed_to(request: Request, answer: Answer) -> str | None:
     """The host a redirect leads to, without the path, which may hold anything."""
-    url = _location(request, answer) if 300 <= answer.status < 400 else None
+    location = answer.headers.get("location", "")
+    url = _joined(request, location) if 300 <= answer.status < 400 else None
     return target_of(url) or "no host" if url is not None else None
 
 
-def _location(request: Request, answer: Answer) -> str | None:
-    text = answer.headers.get("location", "")
+def _joined(request: Request, text: str) -> str | None:
     if not text or len(text) > RECORD_HEADER_CHARS_MAX or not text.isprintable():
         return None
     try:

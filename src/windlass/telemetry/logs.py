@@ -36,9 +36,22 @@ def configure_logs(log_format: str, level: int = logging.INFO) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+    pool = logging.getLogger("asyncpg.pool")
+    if not pool.filters:
+        pool.addFilter(_shortly)
     if is_json:
         _take_over_logging(shared, renderer, level)
         _take_over_uncaught()
+
+
+def _shortly(record: logging.LogRecord) -> bool:
+    """Each pool tells each time with a traceback that a server is away, which others tell as well:
+    its last line says all.
+    """
+    if record.exc_info:
+        record.msg, record.args = f"{record.getMessage()}: {record.exc_info[1]}", ()
+        record.exc_info = None
+    return True
 
 
 def _take_over_logging(shared: list[Any], renderer: Any, level: int) -> None:

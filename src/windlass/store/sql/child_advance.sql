@@ -1,18 +1,38 @@
 -- child_advance: tell children that parents have ended, so many at a time.
 -- params: parent_id uuid[], state text[] (how each ended), most int4 (links), waits bool (for children that somebody holds;
---         otherwise they are left for later, and so are their links)
+--         otherwise they are left for later, and so are their links: those of others are looked for behind them, however many)
 -- returns: child_id, verdict (`ready` now queued, `lock` now queued and parked for its locks, `waits` for others, `skip` or `fail`
 -- by its rule), queue, priority, run_at, has_children; and one row `more` if there may be more links than were looked at
 -- Index: dependency and job primary keys. Everybody locks jobs first, by id, and then takes links: who drops a child does so
 -- too, and the two never wait for each other. Under the child's lock its links stay, so what was counted is what goes;
 -- `waits_for` is counted on the newest row version, so two parents ending at once cannot both think the other is still open.
--- A link whose child waits no more goes as well. Written so that there is one order to join in, whatever the statistics say;
--- `must_be` as in job_end_many.
-WITH picked AS MATERIALIZED (
+-- A link whose child waits no more goes as well; where held ones are passed over, when nothing else is left to do.
+-- Written so that there is one order to join in, whatever the statistics say; `must_be` as in job_end_many.
+WITH first AS MATERIALIZED (
     SELECT p.id AS parent_id, d.child_id, p.state
     FROM unnest($1::uuid[], $2::text[]) AS p(id, state)
     CROSS JOIN LATERAL (SELECT child_id FROM windlass.dependency WHERE parent_id = p.id LIMIT $3) d
+    WHERE $4::bool
     LIMIT $3
+), free_first AS MATERIALIZED (
+    SELECT p.id AS parent_id, d.child_id, p.state
+    FROM unnest($1::uuid[], $2::text[]) AS p(id, state)
+    CROSS JOIN LATERAL (
+        SELECT l.child_id
+        FROM (SELECT child_id, 'blocked' AS must_be FROM windlass.dependency WHERE parent_id = p.id OFFSET 0) l
+        CROSS JOIN LATERAL (SELECT FROM windlass.job WHERE id = l.child_id AND state = l.must_be FOR UPDATE SKIP LOCKED) j
+        LIMIT $3) d
+    WHERE NOT $4::bool
+    LIMIT $3
+), left_over AS MATERIALIZED (
+    SELECT p.id AS parent_id, l.child_id, p.state
+    FROM unnest($1::uuid[], $2::text[]) AS p(id, state)
+    CROSS JOIN LATERAL (SELECT child_id, 'blocked' AS must_be FROM windlass.dependency WHERE parent_id = p.id OFFSET 0) l
+    WHERE NOT $4::bool AND (SELECT count(*) FROM free_first) < $3
+      AND NOT EXISTS (SELECT FROM windlass.job j WHERE j.id = l.child_id AND j.state = l.must_be OFFSET 0)
+    LIMIT $3
+), picked AS MATERIALIZED (
+    SELECT * FROM first UNION ALL SELECT * FROM free_first UNION ALL SELECT * FROM left_over
 ), told AS MATERIALIZED (
     SELECT child_id, array_agg(parent_id) AS parents, count(*) AS n, bool_or(state <> 'succeeded') AS has_failed,
            'blocked' AS must_be

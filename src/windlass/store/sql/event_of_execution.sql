@@ -22,7 +22,8 @@ WITH job AS MATERIALIZED (
            json_build_object('state', x.state, 'workflow', x.workflow, 'version', x.version, 'error', x.error), NULL
     FROM windlass.execution x WHERE x.id = $1 AND x.finished_at IS NOT NULL
     UNION ALL
-    SELECT e.at, $1, 9, e.seq, 'execution', NULL, e.type, e.data, NULL
+    SELECT e.at, $1, CASE e.type WHEN 'finished' THEN 7 ELSE 9 END, CASE e.type WHEN 'finished' THEN 0 ELSE e.seq END, 'execution', NULL,
+           e.type, e.data, NULL
     FROM windlass.event e WHERE e.noun = 'execution' AND e.subject = replace($1::uuid::text, '-', '')
     UNION ALL
     SELECT e.at, e.job_id,

@@ -13,11 +13,12 @@ FROM (
     (SELECT * FROM (
         SELECT e.at,
                coalesce(e.job_id, CASE e.noun WHEN 'execution' THEN e.subject::uuid END, '00000000-0000-0000-0000-000000000000') AS place_id,
-               CASE WHEN e.noun <> 'job' THEN 9 ELSE
+               CASE WHEN e.noun = 'execution' AND e.type = 'finished' THEN 7 WHEN e.noun <> 'job' THEN 9 ELSE
                     CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'cancel_requested' THEN 4
                                 WHEN 'released' THEN 5 WHEN 'finished' THEN 7 WHEN 'replayed' THEN 8 ELSE 9 END
                END AS rank,
-               CASE e.type WHEN 'finished' THEN (e.data ->> 'attempt')::int8 ELSE e.seq END AS number,
+               CASE WHEN e.type <> 'finished' THEN e.seq WHEN e.noun = 'job' THEN (e.data ->> 'attempt')::int8
+                    WHEN e.noun = 'execution' THEN 0 ELSE e.seq END AS number,
                e.noun, e.subject, e.job_id, e.type, e.data, CASE e.noun WHEN 'queue' THEN e.subject END AS queue,
                CASE e.noun WHEN 'execution' THEN e.subject::uuid END AS execution_id
         FROM windlass.event e WHERE e.at >= $1 AND e.at <= $2) a

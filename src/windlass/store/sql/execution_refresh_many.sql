@@ -7,6 +7,8 @@
 -- in this one statement; the rule is that of model/execution_state.py. `finished_at` is bounded on both sides so that days
 -- before the execution and days to come are pruned, and the default partition too: measured, a third of the reading less.
 -- What is open is written in any case: its fence moves on, and nobody's older snapshot can be written after this one.
+-- `refreshed_at` of what is open is when this began, by whose snapshot its jobs were counted. Of an end it is when it is first
+-- written, at which the event is told: counting may take longer than followers look back.
 -- An end that is more than a state is left to engine/conclude.py. Without jobs there is nothing to say: it waits for its
 -- turn, or they were dropped with their days.
 WITH told AS MATERIALIZED (
@@ -73,7 +75,9 @@ WITH told AS MATERIALIZED (
                   AND h.finished_at >= e.created_at - interval '1 hour' AND h.finished_at < now() + interval '1 hour'
                 ORDER BY h.finished_at LIMIT 1)
         END,
-        refreshed_at = now(), refresh_seq = e.refresh_seq + 1
+        refreshed_at = CASE WHEN d.new_finished_at IS NULL THEN now() WHEN d.new_finished_at = d.finished_at THEN e.refreshed_at
+                            ELSE clock_timestamp() END,
+        refresh_seq = e.refresh_seq + 1
     FROM decided d
     WHERE e.id = ANY (ARRAY[d.id]) AND e.refresh_seq = d.refresh_seq AND NOT d.is_same
     RETURNING e.id, e.state, d.jobs, d.finished_at IS NULL AND e.finished_at IS NOT NULL AS is_ended_now, d.needs_conclusion

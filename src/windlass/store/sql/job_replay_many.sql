@@ -1,5 +1,5 @@
 -- job_replay_many: bring finished jobs back: from the history to the queue, with all their tries again.
--- params: id uuid[], state text (only those that are in it now; NULL: any)
+-- params: id uuid[], state text (only those that are in it now; NULL: any), ended_by timestamptz (and ended by then; NULL: any time)
 -- returns: id, queue, priority, run_at, parked_for, execution_id of every job brought back
 -- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
 -- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
@@ -7,7 +7,8 @@
 -- A step of a paused execution is parked for that. Children that were not told yet of the end that is taken back wait for the
 -- next one: until then nobody tells them of it, nor those who come to wait for the job meanwhile (parent_end primary key).
 WITH gone AS (
-    DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) AND ($2::text IS NULL OR h.state = $2) RETURNING h.*
+    DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) AND ($2::text IS NULL OR h.state = $2)
+      AND ($3::timestamptz IS NULL OR h.finished_at <= $3) RETURNING h.*
 ), untold AS (
     DELETE FROM windlass.parent_end e USING gone WHERE e.parent_id = ANY (ARRAY[gone.id]) RETURNING e.parent_id
 ), noted_attempt AS (

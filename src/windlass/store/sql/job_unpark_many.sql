@@ -2,8 +2,8 @@
 -- params: target text[], count int4[], has_pass bool[]     returns: id, target, queue, priority, run_at
 -- The caller holds the targets' rows (target_lock_many): what it counted is still so. Who could not start anyway, as its
 -- queue or its execution is paused, gets no pass: it would keep the target from everybody else for as long.
--- For the same reason a probe comes from a queue that has room by its own max_running, if there is one: in a full one it
--- would begin after somebody else's jobs have ended.
+-- For the same reason a probe comes from a queue that has room by its own max_running and rate, if there is one: in another
+-- it would begin after somebody else's jobs have ended, or when the next token has dripped in (as in job_claim_solo).
 -- Index: job_held for counting what runs in a limited queue; job_parked_queue, hopped through from one queue of the target to the next, and in each as many rows as go: a
 -- million jobs of a paused queue cost one hop.
 WITH chosen AS MATERIALIZED (
@@ -23,10 +23,12 @@ WITH chosen AS MATERIALIZED (
         SELECT line.id FROM hop
         JOIN windlass.queue q ON q.name = hop.queue AND NOT q.is_paused AND q.max_running IS DISTINCT FROM 0
         CROSS JOIN LATERAL (
-            SELECT q.max_running IS NOT NULL
+            SELECT (q.max_running IS NOT NULL OR q.rate IS NOT NULL)
                    AND EXISTS (SELECT FROM windlass.target t WHERE t.host = room.target AND t.breaker <> 'closed')
-                   AND q.max_running <= (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.node_id IS NOT NULL
-                                         AND r.callback_until IS NULL AND r.queue = q.name) AS is_last
+                   AND (q.max_running <= (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.node_id IS NOT NULL
+                                          AND r.callback_until IS NULL AND r.queue = q.name)
+                        OR q.rate_free_at >= now() - interval '1 second'
+                           AND extract(epoch FROM now() - greatest(q.rate_free_at, now() - interval '1 second')) * q.rate < 1) IS TRUE AS is_last
         ) turn
         CROSS JOIN LATERAL (
             SELECT j.id, j.priority, j.run_at FROM windlass.job j

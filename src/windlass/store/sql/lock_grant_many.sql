@@ -3,7 +3,7 @@
 -- returns: of every job id, queue, priority, run_at, parked_for (`paused`: it has its locks, and its execution is paused); of every
 -- caller its ticket as id, and the lock
 -- Index: job and lock primary keys, lock_wait_waiter. A job that somebody else has in hand is skipped, never waited for: who ends
--- it comes for these locks next. If it does not end, `look_at` brings it another look. Whether its execution is paused is
+-- it comes for these locks next. A ticket that has its hold already (it came twice) leaves the line and gets no second one. If it does not end, `look_at` brings it another look. Whether its execution is paused is
 -- asked once its row is locked (execution_is_paused sees what was committed by then).
 WITH going AS MATERIALIZED (
     SELECT j.id, j.execution_id FROM windlass.job j
@@ -21,6 +21,7 @@ WITH going AS MATERIALIZED (
     SELECT p.lock, nextval('windlass.lock_token'), CASE WHEN p.until IS NULL THEN p.waiter END,
            CASE WHEN p.until IS NOT NULL THEN p.waiter END, p.owner, clock_timestamp() + p.ttl_seconds * interval '1 second'
     FROM passed p
+    WHERE p.until IS NULL OR NOT EXISTS (SELECT FROM windlass.lock_hold h WHERE h.ticket = p.waiter)
     RETURNING lock, token, job_id, ticket
 ), newest AS (
     UPDATE windlass.lock l SET token = n.token, changed_at = clock_timestamp()

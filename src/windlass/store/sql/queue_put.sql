@@ -1,8 +1,11 @@
 -- queue_put: set a queue's limits; NULL takes a limit away. Makes the queue when it is new.
 -- params: name text, max_jobs int8, max_bytes int8, max_running int4, rate float8     returns: name
+-- Another rate holds from now on: what is owed by the old one, up to a thousand seconds for a start, is owed no more.
 WITH put AS (
     INSERT INTO windlass.queue (name, max_jobs, max_bytes, max_running, rate) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT (name) DO UPDATE SET max_jobs = $2, max_bytes = $3, max_running = $4, rate = $5
+    ON CONFLICT (name) DO UPDATE SET max_jobs = $2, max_bytes = $3, max_running = $4, rate = $5,
+        rate_free_at = CASE WHEN queue.rate IS DISTINCT FROM $5 THEN least(queue.rate_free_at, clock_timestamp())
+                            ELSE queue.rate_free_at END
     RETURNING name
 ), noted AS (
     INSERT INTO windlass.event (noun, subject, type, data)
