@@ -8,10 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+from redis.asyncio import Redis, RedisCluster
 from redis.crc import key_slot
 
 from tests.engines.valkeys import (
     DOWN_AFTER_MS,
+    SERVICE,
     open_cluster_of_three,
     open_watched,
 )
@@ -19,6 +22,7 @@ from tests.faults.cluster import open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
 from tests.faults.until import until
 from windlass.fastlane import keys
+from windlass.fastlane.connect import CONNECTIONS_MAX, TROUBLE, Client, client_of, close_client
 from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
 
@@ -34,6 +38,15 @@ async def opened(url: str) -> AsyncIterator[FastLane]:
         yield lane
     finally:
         await lane.close()
+
+
+@asynccontextmanager
+async def closing(url: str) -> AsyncIterator[Client]:
+    client = client_of(url)
+    try:
+        yield client
+    finally:
+        await close_client(client)
 
 
 async def until_up(lane: FastLane) -> None:
@@ -110,6 +123,41 @@ async def test_sentinels_name_a_new_primary_while_jobs_flow(
         await until_up(two)
         await until_heard(one, two)
         await until_counted(two)
+
+
+async def test_no_sentinel_is_forgotten_when_many_connections_ask_at_once() -> None:
+    async with open_watched() as watched, closing(watched.url) as client:
+        assert isinstance(client, Redis)
+        first, *others = watched.sentinels
+        await first.tell("SENTINEL", "REMOVE", SERVICE)
+        await asyncio.gather(*(client.ping() for _ in range(CONNECTIONS_MAX)))
+        await first.tell("SENTINEL", "MONITOR", SERVICE, "127.0.0.1", watched.primary.port, 2)
+        for other in others:
+            await other.kill()
+        await client.connection_pool.disconnect()
+        assert await client.ping(), "the first one is asked again, and knows the primary"
+
+
+async def test_a_client_of_a_cluster_that_failed_last_closes_all_its_connections() -> None:
+    async with open_cluster_of_three() as valkeys:
+        lost, *others = valkeys.primaries
+
+        async def connections() -> list[int]:
+            return [len(await other.client.client_list()) for other in others]
+
+        before = await connections()
+        async with closing(valkeys.url) as client:
+            assert isinstance(client, RedisCluster)
+            await client.mget_nonatomic(*(keys.BREAKER % host for host in HOSTS))
+            assert all(now > then for now, then in zip(await connections(), before, strict=True))
+            await lost.kill()
+            with pytest.raises(TROUBLE):
+                await client.mget_nonatomic(*(keys.BREAKER % host for host in HOSTS))
+
+        async def none_is_left() -> bool:
+            return await connections() == before
+
+        await until(none_is_left, what="every connection is closed")
 
 
 async def test_a_cluster_loses_a_primary_while_jobs_flow(database_url: str, tmp_path: Path) -> None:

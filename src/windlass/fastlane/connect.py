@@ -5,7 +5,8 @@
     redis+sentinel://user:password@one:26379,two:26379/service/0
     redis+cluster://user:password@one:6379,two:6379
 
-Of Sentinels and of a Cluster some hosts are enough: the rest, and whatever changes, they tell.
+Of a Cluster some hosts are enough: the rest, and whatever changes, they tell. Of Sentinels, those
+that are named are asked.
 Never: connects. A client finds its server with the first call, and again after each failure.
 """
 
@@ -16,7 +17,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from redis.asyncio import Redis, RedisCluster, Sentinel
 from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 
 from windlass.config.hosts import hosts_of
@@ -51,19 +54,46 @@ async def look_around(client: Client) -> None:
 
 async def close_client(client: Client) -> None:
     """The client, and the Sentinels that it asked."""
-    await client.aclose()
-    if isinstance(client, Redis) and isinstance(client.connection_pool, SentinelConnectionPool):
-        await client.connection_pool.sentinel_manager.aclose()
+    try:
+        await client.aclose()
+    finally:
+        if isinstance(client, RedisCluster):
+            # After a failed call it counts as one that has yet to begin, and closes nothing.
+            await client.nodes_manager.aclose()
+            await client.nodes_manager.aclose("startup_nodes")
+        elif isinstance(client.connection_pool, SentinelConnectionPool):
+            await client.connection_pool.sentinel_manager.aclose()
+
+
+class Sentinels(Sentinel):
+    """The Sentinels of one service.
+
+    redis-py puts the one that answered first in its list. Of several connections that look for the
+    primary at once, the later ones do so by places that are not right any more, and overwrite
+    another: it would never be asked again, and its connection never closed.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._all: tuple[Redis, ...] = tuple(self.sentinels)
+
+    async def discover_master(self, service_name: str) -> tuple[str, int]:
+        try:
+            found: tuple[str, int] = await super().discover_master(service_name)
+        finally:
+            self.sentinels = list(dict.fromkeys((*self.sentinels, *self._all)))
+        return found
 
 
 def _behind_sentinels(url: str, deadlines: dict[str, Any]) -> Redis:
     """Sentinels may have credentials of their own: `?sentinel_username=…&sentinel_password=…`."""
     query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
     service, _, database = urlsplit(url).path.strip("/").partition("/")
-    sentinels: Any = Sentinel(  # type: ignore[no-untyped-call]
+    sentinels: Any = Sentinels(
         [(host.name, host.port) for host in hosts_of(url, SENTINEL_PORT)],
         sentinel_kwargs={
             **deadlines,
+            "retry": Retry(NoBackoff(), 0),  # the next Sentinel is the second try
             "username": query.get("sentinel_username"),
             "password": query.get("sentinel_password"),
             **_tls(url),
