@@ -31,6 +31,7 @@ from windlass.engine.lock_acquire import Held, LockCall, acquire, give_back, giv
 from windlass.engine.lock_look import look
 from windlass.errors import LockLost
 from windlass.store.database import Database
+from windlass.store.database import Held as RowHeld
 from windlass.store.statements import statement
 
 CAPACITY = {"a": 1, "b": 2, "c": 3, "d": 1}
@@ -148,6 +149,24 @@ async def test_callers_who_meet_nobody_leave_nothing_in_line(database: Database)
             with pytest.raises(LockLost):
                 await give_back(database, "a", held.token)
     assert await nothing_left(database)
+
+
+async def test_who_gives_back_what_somebody_holds_is_told_and_keeps_nobody_from_other_locks(
+    database: Database,
+) -> None:
+    """The row of the hold, and not the lock's own: it is met only after that one was to be had."""
+    made = [(await acquire(database, call_for(name)))[0] for name in ("a", "b")]
+    async with database.side() as user, user.transaction():
+        await user.execute("SELECT FROM windlass.lock_hold FOR UPDATE")
+        giving = [
+            asyncio.create_task(give_back(database, held.name, held.token))
+            for held in made
+            if held is not None
+        ]
+        await until(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
+        assert (await acquire(database, call_for("c")))[0] is not None
+        told = await asyncio.gather(*giving, return_exceptions=True)
+    assert [type(one) for one in told] == [RowHeld, RowHeld], "after seconds, not after thirty"
 
 
 async def test_a_call_that_comes_twice_at_once_has_one_hold_and_no_place_in_line(

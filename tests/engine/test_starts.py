@@ -9,15 +9,17 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.engine.hands import sql
+from tests.engine.hands import sql, until
 from tests.faults.proxy import Proxy
 from tests.model.definitions import document, step
 from windlass.engine.finished import Finished
 from windlass.engine.request import Idempotency
 from windlass.engine.start import Start
 from windlass.engine.starts import Begun, Starts
+from windlass.engine.turns import hold_keys
 from windlass.engine.workflows import publish
 from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound, WindlassError
+from windlass.limits import ENQUEUE_LOCK_SECONDS
 from windlass.model.definition_read import trust_definition
 from windlass.store.database import Database, Held
 
@@ -45,6 +47,23 @@ async def executions(database: Database) -> int:
     [row] = await sql(database, "SELECT count(*) AS n FROM windlass.execution")
     found: int = row["n"]
     return found
+
+
+WAITS_FOR_A_KEY = """
+SELECT count(*) FROM pg_stat_activity
+WHERE wait_event = 'advisory' AND clock_timestamp() - query_start > $1 * interval '1 second'
+"""
+
+
+async def test_a_key_is_waited_for_until_the_commit_of_whoever_has_it(
+    database: Database, starts: Starts
+) -> None:
+    """However long that takes: it is no row that a user could keep."""
+    async with database.side() as other, other.transaction():
+        await hold_keys(other, [("alone", "x")])
+        start = asyncio.create_task(starts.start(Start(workflow="alone")))
+        await until(database, WAITS_FOR_A_KEY, 4 * ENQUEUE_LOCK_SECONDS)
+    assert not (await start).is_replayed
 
 
 async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> None:

@@ -125,6 +125,24 @@ async def test_a_parent_that_an_open_transaction_holds_keeps_nobody_else_from_en
     assert node.counted(BURIED) == 0
 
 
+async def test_who_is_not_held_ends_also_where_nobody_can_look_who_is(
+    database: Database, node: Node
+) -> None:
+    """A look at who is held reads tables that plain jobs have no part in, and may be too slow."""
+    made = await submit(database, *[noop()] * 40)
+    attempts = await take(database, node.node_id)
+    held, others = made[7], [job for job in made if job != made[7]]
+    async with (
+        open_transaction(database, "SELECT FROM windlass.job WHERE id = $1 FOR UPDATE", held),
+        open_transaction(database, "LOCK TABLE windlass.fan IN ACCESS EXCLUSIVE MODE"),
+    ):
+        node.succeed(attempts)
+        await until(database, ENDED, others, len(others), seconds=60)
+        assert await state(database, held) == "running"
+    await node.quiet()
+    assert await state(database, held) == "succeeded"
+
+
 async def test_what_waits_for_rows_uses_one_connection_however_many_wait(
     database: Database, node: Node
 ) -> None:

@@ -16,6 +16,7 @@ from tests.engine.hands import (
     end,
     noop,
     register,
+    row,
     several,
     sql,
     state,
@@ -23,6 +24,7 @@ from tests.engine.hands import (
     take,
     take_one,
     true_counts,
+    until,
     value,
 )
 from tests.store.sql_call import CALL, enqueue
@@ -51,6 +53,25 @@ async def test_a_kind_is_enough(database: Database) -> None:
 async def test_a_kind_may_be_one_that_only_a_plugin_knows(database: Database) -> None:
     job = await enqueue(database, kind="sms", input={"to": "Ada"})
     assert (job["kind"], job["state"], job["max_attempts"]) == ("sms", "queued", 5)
+
+
+async def test_a_key_is_waited_for_by_a_transaction_that_can_be_seen(database: Database) -> None:
+    """By its id: else it could be born at an instant that followers of the events have left."""
+    call = json.dumps({"kind": "noop", "key": "wanted"})
+    async with database.side() as first, database.side() as second:
+        before = first.transaction()
+        await before.start()
+        await first.fetchval(CALL, call)
+        waiting = asyncio.create_task(second.fetchval(CALL, call))
+        await until(
+            database, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1",
+            second.get_server_pid(),
+        )  # fmt: skip
+        seen = "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = $1"
+        assert await value(database, seen, second.get_server_pid())
+        await before.rollback()
+        job = await row(database, ids.parse("job", await waiting))
+    assert job["key"] == "wanted"
 
 
 async def test_the_id_is_like_all_others_and_tells_its_time(database: Database) -> None:

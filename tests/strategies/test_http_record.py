@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from tests.model.attempts import attempt
@@ -366,8 +368,39 @@ def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> Non
         "max-age=3600; at 5a:71:6b:7a:00",
         in_lines(b64("nothing of the kind, and that in lines " * 10), 76),
         b64(b64("nothing of the kind")),
+        f"&#{'1' * 5_000}; &#{'0' * 5_000}65; &#x{'1' * 5_000};",
     ],
 )
 def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
     assert concealed(text, [BASIC, "two words", "hunter2"]) == text
     assert concealed_bytes(b"\xff\x00" + text.encode(), [BASIC]) == b"\xff\x00" + text.encode()
+
+
+def test_a_reference_with_many_zeros_shows_what_it_stands_for() -> None:
+    echoed = "".join(f"&#{'0' * 5_000}{ord(letter)};" for letter in "hunter2")
+    assert concealed(echoed, ["hunter2"]) == REDACTED
+
+
+BEGINNINGS = st.sampled_from(
+    ["&#", "&#x", "\\u", "\\u{", "\\U", "\\", "%", "=", "\r\n", "\0", "5a:", ""]
+)
+ENDS = st.sampled_from(
+    [
+        "0" * 4_400,
+        "9" * 4_400,
+        "f" * 4_400,
+        "d83d",
+        "\\udc00",
+        "\u0661",
+        "\ud800",
+        "hunter2",
+        ";",
+        "}",
+    ]
+)
+PIECES = st.builds(str.__add__, BEGINNINGS, ENDS)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_whatever_a_receiver_writes_can_be_searched(text: str) -> None:
+    assert "hunter2" not in concealed(text, [BASIC, "hunter2"])

@@ -21,6 +21,7 @@ from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
 from windlass.model.priority import NUMBERS
 from windlass.store.database import Connection, Database, Record
+from windlass.store.database import Held as RowHeld
 from windlass.store.statements import statement
 
 # A ticket of somebody who does not wait is gone before anybody else sees it.
@@ -127,14 +128,17 @@ async def give_back(database: Database, name: str, token: int) -> Passed:
 
 
 async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
-    """Whether it is done: nobody waits for the place."""
+    """Whether it is done: nobody waits for the place, or has it in hand."""
 
     async def work(connection: Connection[Record]) -> bool:
         if not await connection.fetch(statement("lock_row_take"), name):
             return False
         return bool(await connection.fetch(statement("lock_give_back"), name, token))
 
-    return await database.ask_together_at_once(work)
+    try:
+        return await database.ask_together_at_once(work)
+    except RowHeld:
+        return False
 
 
 async def _held(

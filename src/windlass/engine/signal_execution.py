@@ -124,11 +124,19 @@ async def hold_open(connection: Connection[Record], execution_id: UUID) -> Recor
 
 
 async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
-    """Give steps that have begun to wait what was kept for them; ask people what they decide."""
+    """Give steps that have begun to wait what was kept for them; ask people what they decide.
+
+    What the steps ask is checked first, as that may take a while; it does not change any more.
+    """
+    before = await database.settle("step_asked_get_many", list(job_ids))
+    checked, found = {row["id"] for row in before}, await _wrong(before)
 
     async def work(connection: Connection[Record]) -> Finished:
         rows = await connection.fetch(statement("step_asked_get_many"), list(job_ids))
-        finished, wrong = Finished(), await _wrong(rows)
+        late = await _wrong([row for row in rows if row["id"] not in checked])
+        asked = {row["id"] for row in rows}
+        wrong = {job_id: how for job_id, how in (found | late).items() if job_id in asked}
+        finished = Finished()
         finished.add(await end_awaited(connection, wrong))
         rows = [row for row in rows if row["id"] not in wrong]
         await open_approvals(connection, [row for row in rows if row["kind"] == "approval"])

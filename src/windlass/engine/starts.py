@@ -25,6 +25,7 @@ from windlass.engine.recall import recall_many
 from windlass.engine.request import look_again
 from windlass.engine.start import Prepared, Start, Weight, begin, prepare
 from windlass.engine.turn_apart import WAITING, HeavyStarts
+from windlass.engine.turns import Key, hold_keys
 from windlass.errors import NotFound, Unavailable, WindlassError
 from windlass.limits import (
     ENQUEUE_HELD_REST_SECONDS,
@@ -33,9 +34,18 @@ from windlass.limits import (
     ENQUEUE_LOCK_MS,
     ENQUEUE_LOCK_SECONDS,
     ENQUEUE_PART_LOCK_MS,
+    ENQUEUE_PART_LOCK_SECONDS,
     START_BATCH_MAX,
 )
-from windlass.store.database import Connection, Database, Held, Record, TooSlow, Unknown
+from windlass.store.database import (
+    Connection,
+    Database,
+    Held,
+    Record,
+    TooSlow,
+    Unknown,
+    wait_at_most,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +118,14 @@ class Starts:
                     held[place] = trouble
         return held
 
-    async def _begin(self, drafts: Drafts, weight: Weight) -> Answers:
+    async def _begin(
+        self, drafts: Drafts, weight: Weight, lock_seconds: float = ENQUEUE_LOCK_SECONDS
+    ) -> Answers:
         """Together; if one of them is refused by what runs already, or needs what somebody holds,
         apart. Without those that take a while, where they are not wanted.
         """
         try:
-            return await self._begin_together(drafts, weight)
+            return await self._begin_together(drafts, weight, lock_seconds)
         except HeavyStarts as trouble:
             answers: Answers = {
                 place: trouble
@@ -121,24 +133,31 @@ class Starts:
                 if draft.execution_id in trouble.execution_ids
             }
             rest = {place: draft for place, draft in drafts.items() if place not in answers}
-            return answers | await self._begin(rest, weight) if rest else answers
+            return answers | await self._begin(rest, weight, lock_seconds) if rest else answers
         except WindlassError as trouble:
             if len(drafts) == 1:
                 return dict.fromkeys(drafts, trouble)
             if isinstance(trouble, Held):  # by halves: each part may have to wait again
-                few, more = _halves(drafts)
-                return await self._begin(few, weight) | await self._begin(more, weight)
+                answers = {}
+                for half in _halves(drafts):
+                    answers |= await self._begin(half, weight, ENQUEUE_PART_LOCK_SECONDS)
+                return answers
         answers = {}
         for place, draft in drafts.items():
-            answers |= await self._begin({place: draft}, weight)
+            answers |= await self._begin({place: draft}, weight, lock_seconds)
         return answers
 
-    async def _begin_together(self, drafts: Drafts, weight: Weight) -> Answers:
+    async def _begin_together(self, drafts: Drafts, weight: Weight, lock_seconds: float) -> Answers:
         asked = [(draft.start.idempotency, draft.execution_id) for draft in drafts.values()]
 
         async def work(
             connection: Connection[Record],
         ) -> tuple[list[UUID | WindlassError], Finished]:
+            # Keys are held by transactions like this one alone, to their commit; how long that
+            # takes is nobody's trouble. Locks of its first steps, and executions that make room for
+            # it, may be somebody's.
+            await hold_keys(connection, _keys_of(drafts))
+            await wait_at_most(connection, lock_seconds)
             found = await recall_many(connection, asked)
             own = {execution_id for _, execution_id in asked}
             fresh = [
@@ -147,8 +166,7 @@ class Starts:
             return found, await _begun(connection, fresh, weight)
 
         try:
-            # Locks of its first steps, and executions that make room for it, may be somebody's.
-            found, finished = await self._database.together(work, lock_seconds=ENQUEUE_LOCK_SECONDS)
+            found, finished = await self._database.together(work)
         except TooSlow:
             raise
         except Unknown as trouble:
@@ -179,6 +197,15 @@ class Starts:
             else trouble
             for place, draft in drafts.items()
         }
+
+
+def _keys_of(drafts: Drafts) -> set[Key]:
+    """That they share with others, who may be counted."""
+    return {
+        (draft.start.workflow, draft.key)
+        for draft in drafts.values()
+        if draft.key is not None and draft.concurrency is not None
+    }
 
 
 async def _begun(

@@ -213,12 +213,15 @@ class EventTail:
             after = page[-1].place
 
     async def _horizon(self) -> tuple[datetime, set[int]]:
-        """What time it is, and who is open of all that had an id as this began."""
+        """What time it was, and who is open of all that had an id then. The time is from before the
+        move: whoever has come since then may not be in sight.
+        """
         (row,) = await self._database.read("event_horizon")
+        now = row["now"]
         if row["is_blind"]:
             await self._database.run("event_horizon_move")
             (row,) = await self._database.read("event_horizon")
-        return row["now"], set(row["is_open"])
+        return now, set(row["is_open"])
 
     def _tell(self, told: Told) -> None:
         event = told.event

@@ -74,8 +74,9 @@ class Turns:
 
 
 async def hold_keys(connection: Connection[Record], keys: Collection[Key]) -> None:
-    columns = [workflow for workflow, _ in keys], [key for _, key in keys]
-    await connection.fetch(statement("turn_hold_many"), *columns)
+    if keys:
+        columns = [workflow for workflow, _ in keys], [key for _, key in keys]
+        await connection.fetch(statement("turn_hold_many"), *columns)
 
 
 async def take_turns(connection: Connection[Record], asked: Sequence[Asked]) -> Turns:

@@ -168,7 +168,10 @@ class Suspects:
             self._put_off([one for one in due if one.settlement.job_id in self._waiting])
 
     async def _with_free_rows(self, due: list[_Suspect]) -> list[_Suspect]:
-        held = await self._held([suspect.settlement.job_id for suspect in due])
+        try:
+            held = await self._held([suspect.settlement.job_id for suspect in due])
+        except (Held, TooSlow):  # too much to look at: by halves, then
+            return due
         self._put_off([suspect for suspect in due if suspect.settlement.job_id in held])
         return [suspect for suspect in due if suspect.settlement.job_id not in held]
 

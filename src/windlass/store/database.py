@@ -310,7 +310,7 @@ class Database:
         async def call() -> T:
             async with self.hot(readonly=False) as connection:
                 if lock_seconds is not None:
-                    await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
+                    await wait_at_most(connection, lock_seconds)
                 return await work(connection)
 
         return await _through_collisions(call)
@@ -334,7 +334,7 @@ class Database:
                     raise Held("somebody else holds what was asked for")
                 await gate.rest()
                 try:
-                    async with self._place_to_ask():
+                    async with _place_of(self._asking):
                         done = await self.together(work, lock_seconds=gate.wait_seconds)
                 except Held:
                     gate.was_held()
@@ -351,25 +351,13 @@ class Database:
 
     async def ask_at_once(self, name: str, *args: Any) -> list[Record]:
         """One statement that waits for nobody's row, in turn with those who `ask`."""
-        async with self._place_to_ask():
+        async with _place_of(self._asking):
             return await self.run(name, *args)
 
     async def ask_together_at_once(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
-        """Several of them in one transaction."""
-        async with self._place_to_ask():
-            return await self.together(work)
-
-    @contextlib.asynccontextmanager
-    async def _place_to_ask(self) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(DATABASE_CONNECT_SECONDS):
-                await self._asking.acquire()
-        except TimeoutError as trouble:
-            raise Unavailable("too many wait for what others hold; repeat it") from trouble
-        try:
-            yield
-        finally:
-            self._asking.release()
+        """Several of them in one transaction. Raises Held, where one has to wait after all."""
+        async with _place_of(self._asking):
+            return await self.together(work, lock_seconds=ASKED_ROW_SECONDS)
 
     async def ask_for(self, name: str, *args: Any, about: Hashable | None = None) -> list[Record]:
         """As `ask`, of one statement by name."""
@@ -390,7 +378,7 @@ class Database:
         async def call() -> T:
             async with self.settling(readonly=False) as connection:
                 if lock_seconds is not None:
-                    await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
+                    await wait_at_most(connection, lock_seconds)
                 return await work(connection)
 
         return await _through_collisions(call)
@@ -399,8 +387,26 @@ class Database:
         """As `settle_together`, for what somebody asks of jobs that another may hold: raises Held
         after a moment. However many ask, attempts are ended beside them.
         """
-        async with self._asking_to_settle:
+        async with _place_of(self._asking_to_settle):
             return await self.settle_together(work, lock_seconds=ASKED_ROW_SECONDS)
+
+
+async def wait_at_most(connection: Connection[Record], lock_seconds: float) -> None:
+    """From here on this transaction raises Held, rather than wait for a row for longer."""
+    await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
+
+
+@contextlib.asynccontextmanager
+async def _place_of(places: asyncio.Semaphore) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(DATABASE_CONNECT_SECONDS):
+            await places.acquire()
+    except TimeoutError as trouble:
+        raise Unavailable("too many wait for what others hold; repeat it") from trouble
+    try:
+        yield
+    finally:
+        places.release()
 
 
 @contextlib.asynccontextmanager

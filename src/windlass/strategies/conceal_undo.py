@@ -23,6 +23,8 @@ _ESCAPE: Final = re.compile(
     r"|\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|u\{([0-9a-fA-F]{1,6})\}"
     r"|([0-3][0-7]{2}|[0-7]{1,2})|(/))"
 )
+_LONG_REFERENCE: Final = re.compile("&#[0-9]{8}")
+_REFERENCE: Final = re.compile("&#0*([0-9]+)")
 # The end of a line too, which may be in JSON.
 _QUOTED_PRINTABLE: Final = re.compile(r"=(?:([0-9a-fA-F]{2})|\r?\n|(?:\\+r)?\\+n)")
 # What a mail program escapes, or any two in a row: not the `max-age=3600` of so many answers.
@@ -112,7 +114,15 @@ def _without_entities(text: str) -> str:
     if "%" not in text and "&" not in text:
         return text
     # Some escape the bytes of Latin-1: these must not all become the same sign.
-    return html.unescape(unquote(text, errors="surrogateescape"))
+    text = unquote(text, errors="surrogateescape")
+    if _LONG_REFERENCE.search(text):
+        text = _REFERENCE.sub(_short_reference, text)
+    return html.unescape(text)
+
+
+def _short_reference(found: re.Match[str]) -> str:
+    """Python reads no number of thousands of digits, and no character has one of eight."""
+    return "\ufffd" if len(found[1]) > 7 else f"&#{found[1]}"
 
 
 def _without_backslashes(text: str) -> str:

@@ -157,7 +157,8 @@ BEGIN
         END IF;
     END IF;
     -- Whatever was waited for above, this is the first instant that its transaction is known to have written at. A key that
-    -- somebody else is taking is waited for under that transaction's id.
+    -- somebody else is taking is waited for below, before a row is written: so the transaction asks for its id here.
+    PERFORM pg_current_xact_id();
     new_id := windlass.uuid7();
     born_at := clock_timestamp();
     IF unique_key IS NOT NULL THEN
