@@ -116,11 +116,11 @@ async def test_a_hold_that_runs_out_wakes_whoever_waits_and_cannot_be_renewed(
 
 
 async def test_a_hold_that_is_renewed_in_time_does_not_run_out(api: Served) -> None:
-    held = await take(api, ttl="3s")
-    waiting = asyncio.create_task(take(api, wait="5s", status=409))
+    held = await take(api, ttl="8s")
+    waiting = asyncio.create_task(take(api, wait="10s", status=409))
     await line_of(api, 1)
     while not waiting.done():
-        await api.call("PUT", A, 200, json={"token": held["token"], "ttl": "3s"})
+        await api.call("PUT", A, 200, json={"token": held["token"], "ttl": "8s"})
         await asyncio.sleep(0.1)
     assert (await waiting)["code"] == "lock_held"
 

@@ -58,11 +58,18 @@ async def test_a_name_is_used_once_and_a_repetition_is_answered_as_it_was(api: S
     await api.post(PATH, nightly(tags=["x"]), 409, headers={"Idempotency-Key": "third"})
 
 
+async def insist(api: Served, path: str, key: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+    """Again while another call of the same key has the row, as a client does."""
+    headers = {"Idempotency-Key": key}
+    while True:
+        async with api.client.post(api.url + path, json=body, headers=headers) as answer:
+            if answer.status != 503:
+                return answer.status, await answer.json()
+
+
 async def test_of_different_schedules_under_one_key_at_once_one_is_made(api: Served) -> None:
     async def post(number: int) -> tuple[int, dict[str, Any]]:
-        body, key = nightly(name=f"nightly-{number}"), {"Idempotency-Key": "deploy-8"}
-        async with api.client.post(api.url + PATH, json=body, headers=key) as answer:
-            return answer.status, await answer.json()
+        return await insist(api, PATH, "deploy-8", nightly(name=f"nightly-{number}"))
 
     said = await asyncio.gather(*(post(number) for number in range(10)))
     assert sorted(status for status, _ in said) == [201, *[422] * 9]
@@ -75,12 +82,9 @@ async def test_of_different_schedules_under_one_key_at_once_one_is_made(api: Ser
 
 
 async def test_the_same_schedule_under_one_key_at_once_is_made_once(api: Served) -> None:
-    key = {"Idempotency-Key": "deploy-9"}
-    answers = await asyncio.gather(
-        *(api.client.post(api.url + PATH, json=nightly(), headers=key) for _ in range(10))
-    )
-    assert sorted(answer.status for answer in answers) == [*[200] * 9, 201]
-    assert len({(await answer.json())["id"] for answer in answers}) == 1
+    said = await asyncio.gather(*(insist(api, PATH, "deploy-9", nightly()) for _ in range(10)))
+    assert sorted(status for status, _ in said) == [*[200] * 9, 201]
+    assert len({told["id"] for _, told in said}) == 1
 
 
 async def test_every_problem_is_told_with_its_place_and_the_fix(api: Served) -> None:
@@ -326,10 +330,10 @@ async def test_a_trigger_that_was_refused_takes_no_key(api: Served) -> None:
             assert told["code"] == "unavailable"
     finally:
         await user.close()
-    fire = f"{api.url}{PATH}/nightly/trigger"
-    answers = await asyncio.gather(*(api.client.post(fire, headers=key) for _ in range(4)))
-    assert sorted(answer.status for answer in answers) == [200, 200, 200, 201]
-    assert len({(await answer.json())["job_id"] for answer in answers}) == 1
+    fire = f"{PATH}/nightly/trigger"
+    said = await asyncio.gather(*(insist(api, fire, "pay-day") for _ in range(4)))
+    assert sorted(status for status, _ in said) == [200, 200, 200, 201]
+    assert len({told["job_id"] for _, told in said}) == 1
     assert len((await api.get(f"{PATH}/nightly/firings"))["data"]) == 1
 
 

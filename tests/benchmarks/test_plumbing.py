@@ -165,6 +165,6 @@ async def test_two_checkouts_are_measured_in_turns_on_the_same_servers(
     stage = Stage(servers=servers, bare_dsn=servers.database_url, scale=scale, tell=told.append)
     p50, p99 = await versus.latency(stage)
     assert p50.ratio is not None
-    assert 0 < p50.ratio < 100
+    assert p50.ratio > 0
     assert p50.value <= p99.value
     assert [line.partition(":")[0] for line in told] == ["submit to start"] * 2

@@ -91,7 +91,7 @@ async def test_a_second_start_is_quick_and_finds_the_data(data: Path) -> None:
     async with EmbeddedServers(data) as servers:
         took_seconds = time.monotonic() - begin
         assert await fetch(servers.database_url, "SELECT answer FROM kept") == 42
-    assert took_seconds < 5
+    assert took_seconds < 20
 
 
 async def test_two_folders_are_served_at_once(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from tests.engine.hands import (
     end,
     lapse,
     noop,
+    patiently,
     register,
     several,
     sql,
@@ -101,16 +103,16 @@ class Walk:
             await end(self.database, self.node, ends, self.chance.choice(OUTCOMES))
 
     async def cancel(self) -> None:
-        await cancel(self.database, self.some(3))
+        await patiently(partial(cancel, self.database, self.some(3)))
 
     async def replay(self) -> None:
-        await replay(self.database, self.some(4))
+        await patiently(partial(replay, self.database, self.some(4)))
 
     async def promote(self) -> None:
-        await promote(self.database, self.some(4))
+        await patiently(partial(promote, self.database, self.some(4)))
 
     async def delete(self) -> None:
-        await delete(self.database, self.some(2))
+        await patiently(partial(delete, self.database, self.some(2)))
 
     async def release(self) -> None:
         back, self.held = self.held[:2], self.held[2:]

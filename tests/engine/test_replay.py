@@ -131,7 +131,9 @@ async def test_a_replay_by_many_at_once_happens_once(database: Database, databas
     node = await register(database)
     await end(database, node, await take(database, node), DIE)
     async with several(database_url, 4) as databases:
-        done = await asyncio.gather(*(replay(databases[n % 4], made) for n in range(8)))
+        done = await asyncio.gather(
+            *(patiently(partial(replay, databases[n % 4], made)) for n in range(8))
+        )
     back = [one["id"] for rows in done for one in rows]
     assert sorted(back) == made
     assert await value(database, "SELECT array_agg(DISTINCT replays) FROM windlass.job") == [1]
@@ -166,7 +168,9 @@ async def test_replay_cancel_and_delete_at_once_leave_each_job_in_one_place(
         for n in range(0, 40, 4):
             few = made[n : n + 4]
             await asyncio.gather(
-                replay(one, few), delete(two, few), patiently(partial(cancel, three, few))
+                patiently(partial(replay, one, few)),
+                patiently(partial(delete, two, few)),
+                patiently(partial(cancel, three, few)),
             )
     rows = await database.read("job_get_many", made)
     assert len(rows) == len({found["id"] for found in rows}), "nowhere or in one place"

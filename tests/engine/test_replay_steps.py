@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.engine.endings import ended_as, row_of
 from tests.engine.flow import FAILS, Flow, noop
-from tests.engine.hands import counted, several, sql, take, take_one, true_counts, value
+from tests.engine.hands import counted, patiently, several, sql, take, take_one, true_counts, value
 from windlass.engine.cancel_execution import cancel_execution
 from windlass.engine.overdue import expire_callbacks
 from windlass.engine.pause_execution import pause_execution
@@ -102,7 +103,9 @@ async def test_a_replay_by_many_at_once_happens_once(database: Database, databas
     await ended_as(flow)
     dead = await job_of(flow, "a")
     async with several(database_url, 4) as databases:
-        done = await asyncio.gather(*(replay(databases[n % 4], [dead]) for n in range(8)))
+        done = await asyncio.gather(
+            *(patiently(partial(replay, databases[n % 4], [dead])) for n in range(8))
+        )
     assert sum(map(len, done)) == 1
     flow.outcomes.clear()
     assert await flow.run() == {"a": "succeeded", "b": "succeeded"}

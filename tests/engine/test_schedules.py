@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.engine.flow import noop
-from tests.engine.hands import sql
+from tests.engine.hands import patiently, sql
 from tests.engine.scheduling import (
     draft,
     finish_one,
@@ -130,7 +130,9 @@ async def test_a_change_of_an_edition_that_is_not_there_any_more_is_refused(
 
 
 async def test_two_who_put_the_same_name_at_once_make_one(database: Database) -> None:
-    answers = await asyncio.gather(*(put_schedule(database, draft()) for _ in range(8)))
+    answers = await asyncio.gather(
+        *(patiently(lambda: put_schedule(database, draft())) for _ in range(8))
+    )
     assert sorted(is_new for _, is_new, _ in answers) == [False] * 7 + [True]
     assert (await read_schedule(database, "minutely")).edition == 8
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from functools import partial
 
 import pytest
 
-from tests.engine.hands import several, value
+from tests.engine.hands import patiently, several, value
 from windlass.engine.reencrypt import reencrypt_secrets
 from windlass.engine.seal import CannotOpen, Sealer
 from windlass.engine.secret_value import GENERATED, Value, generate, read_value
@@ -122,7 +123,9 @@ async def test_writers_at_once_come_one_after_the_other(
     database: Database, database_url: str
 ) -> None:
     async with several(database_url, 4) as databases:
-        await asyncio.gather(*(put(databases[n % 4], "token", f"value {n}") for n in range(12)))
+        await asyncio.gather(
+            *(patiently(partial(put, databases[n % 4], "token", f"value {n}")) for n in range(12))
+        )
     assert (await read_secret(database, SEALER, "token")).version == 12
     assert len(await live(database, "token")) == 2
 

@@ -51,6 +51,10 @@ class Cluster:
             self.database.url, self.redis_url, workers=workers, settings=settings
         )
 
+    async def start_steady_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:
+        """Where nobody is to be missed: its lease is longer than any pause of a busy machine."""
+        return await self.start_node(workers=workers, WINDLASS_LEASE_SECONDS="15", **settings)
+
     async def submit(self, jobs: list[Job]) -> dict[str, UUID]:
         """The ids by marker."""
         answer = await self.enqueuer.submit_batch(drafts(jobs))

@@ -20,7 +20,7 @@ WORKERS = 4
 async def test_a_drain_finishes_what_runs_and_hands_back_what_has_not_begun(
     cluster: Cluster,
 ) -> None:
-    node = await cluster.start_node(workers=WORKERS)
+    node = await cluster.start_steady_node(workers=WORKERS)
     # While jobs take no time the node claims further and further ahead; then they are long.
     await cluster.submit([noop(f"k{n}") for n in range(1_000)])
     await cluster.until_ended()

@@ -277,7 +277,7 @@ async def test_a_concurrency_limit_is_never_exceeded_by_two_nodes(cluster: Clust
 async def test_an_execution_out_of_time_fails_and_stops_what_runs(cluster: Cluster) -> None:
     async with opened(cluster, workers=1) as (door, _):
         # Long enough for the step to start before it is over.
-        await publish(door, "late", [note("a", "a", seconds=60)], timeout="3s")
+        await publish(door, "late", [note("a", "a", seconds=60)], timeout="10s")
         execution = await start(door, "late")
         await cluster.until_started(["a"])
         done = await ended(door, execution)

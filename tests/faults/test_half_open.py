@@ -9,13 +9,13 @@ from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import open_cluster
 from tests.faults.jobs import task
-from tests.faults.nodes import LEASE_SECONDS
 from tests.faults.proxy import Proxy
 from tests.faults.reborn import reborn_as
 from windlass.clock import monotonic
 from windlass.testing.servers import PrivateServers
 
 WORKERS = 4
+LEASE_SECONDS = 10.0  # the longer it is, the longer before its end the node gives up
 PAUSE_SECONDS_MAX = 1.5  # of any process on a busy machine
 
 
@@ -27,7 +27,10 @@ async def test_a_node_that_cannot_prove_its_lease_stops_before_others_take_over(
         open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
         cut_off = await cluster.nodes.start(
-            proxy.url, servers.redis_of(database_url), workers=WORKERS
+            proxy.url,
+            servers.redis_of(database_url),
+            workers=WORKERS,
+            settings={"WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS)},
         )
         long = list(await cluster.submit([task("note_held", f"l{n}") for n in range(WORKERS)]))
         await cluster.until_started(long)

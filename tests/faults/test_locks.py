@@ -68,8 +68,8 @@ async def run_on_two_nodes(cluster: Cluster) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     jobs = of_random_locks(random.Random(seed))
-    await cluster.start_node(workers=16)
-    await cluster.start_node(workers=16)
+    await cluster.start_steady_node(workers=16)
+    await cluster.start_steady_node(workers=16)
     for start in range(0, JOBS, 40):
         await cluster.submit(list(jobs.values())[start : start + 40])
     await cluster.until_ended()

@@ -46,7 +46,7 @@ async def test_a_job_that_kills_its_node_is_buried_after_exactly_so_many_crashes
 async def test_an_isolated_job_that_dies_takes_only_its_own_process_along(
     cluster: Cluster,
 ) -> None:
-    node = await cluster.start_node(workers=4)
+    node = await cluster.start_steady_node(workers=4)
     crashers = {"exit_process": "x", "segfault": "s"}
     await cluster.submit([task(name, m, retry=QUICK_RETRY) for name, m in crashers.items()])
     await cluster.submit([task("segfault", "once", retry={"max_attempts": 1})])

@@ -135,7 +135,7 @@ async def test_a_schedule_edited_at_its_instant_loses_and_doubles_nothing(
     began_at = await now(cluster)
     rules = [EVERY_SECOND, {"cron": "*/1 * * * * *"}]
     edits = 0
-    while await now(cluster) < began_at + timedelta(seconds=5):
+    while edits < 2 or await now(cluster) < began_at + timedelta(seconds=5):
         # Up to the very instant, where the leader wakes too.
         moment = await now(cluster)
         await asyncio.sleep(1 - moment.microsecond / 1_000_000 - 0.005)
@@ -144,7 +144,6 @@ async def test_a_schedule_edited_at_its_instant_loses_and_doubles_nothing(
         cluster.announcer.schedules([name])
     await until_fired(cluster, name, await now(cluster))
     await _paused(cluster)
-    assert edits >= 2
     assert await faults_of(cluster, [name], all_made=True) == []
 
 

@@ -10,7 +10,7 @@ from tests.faults.jobs import task
 from tests.faults.until import until
 
 # Long enough to start an interpreter in, and to be late by as much again.
-TIMEOUT_SECONDS, SECONDS = 3.0, 6.0
+TIMEOUT_SECONDS, SECONDS = 8.0, 14.0
 STOPPED = {
     "thread": ("note", [SECONDS]),
     "loop": ("note_async", [SECONDS]),

@@ -16,6 +16,7 @@ from tests.engine.flow import Flow
 from tests.engine.flow import noop as step
 from tests.engine.hands import noop, register, row, sql, state, states, submit, take, until, value
 from tests.engine.wipe import wipe
+from tests.faults.until import until as until_so
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.caches import Caches, scope_of
@@ -60,6 +61,14 @@ class Node:
         async with asyncio.timeout(60):
             await self.finisher.quiet()
         assert self.finisher.unsettled == 0
+
+    async def until_unsettled(self, count: int) -> None:
+        """What is committed is settled here when the answer has come."""
+
+        async def is_so() -> bool:
+            return self.finisher.unsettled == count
+
+        await until_so(is_so, what=f"{count} are unsettled")
 
     def counted(self, name: str) -> float | None:
         return self.metrics.registry.get_sample_value(name)
@@ -117,7 +126,8 @@ async def test_a_parent_that_an_open_transaction_holds_keeps_nobody_else_from_en
         node.succeed(await take(database, node.node_id))
         await until(database, ENDED, later, len(later), seconds=25)
         assert await state(database, parent) == "running"
-        assert (node.finisher.unsettled, node.counted(ASIDE)) == (1, 1)
+        await node.until_unsettled(1)
+        assert node.counted(ASIDE) == 1
     await node.quiet()
     assert await state(database, parent) == "succeeded"
     [child] = await sql(database, "SELECT state, waits_for FROM windlass.job")
@@ -158,6 +168,7 @@ async def test_what_waits_for_rows_uses_one_connection_however_many_wait(
             "AND application_name LIKE '%settling' AND state <> 'idle'",
         )
         assert waiting <= 1
+        await node.until_unsettled(30)
         assert node.counted(ASIDE) == 30
     await node.quiet()
     assert set(await states(database, made)) == {"succeeded"}

@@ -119,7 +119,7 @@ async def test_who_waits_for_room_looks_once_more_when_its_time_is_over(peer: Pe
 
 async def test_it_gives_up_when_its_patience_is_over(peer: Peer) -> None:
     peer.answer(problem(503, code="unavailable", detail="PostgreSQL is away"))
-    async with AsyncClient(peer.url, patience_seconds=2) as client:
+    async with AsyncClient(peer.url, patience_seconds=6) as client:
         with pytest.raises(Unavailable, match="PostgreSQL is away"):
             await client.jobs.submit("noop")
     assert len(peer.calls) > 1

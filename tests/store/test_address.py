@@ -59,11 +59,11 @@ async def test_a_host_that_says_nothing_takes_only_its_share_and_is_asked_last_f
 ) -> None:
     address = Address(beside(database_url, silent))
     started_at = monotonic()
-    assert await value(await address.connect(seconds=4), "SELECT 1") == 1
-    assert 1.9 < monotonic() - started_at < 4
+    assert await value(await address.connect(seconds=12), "SELECT 1") == 1
+    assert 5.9 < monotonic() - started_at < 12
     started_at = monotonic()
-    assert await value(await address.connect(seconds=4), "SELECT 1") == 1
-    assert monotonic() - started_at < 1.9
+    assert await value(await address.connect(seconds=12), "SELECT 1") == 1
+    assert monotonic() - started_at < 5.9
 
 
 async def test_when_none_will_do_each_says_why(silent: str) -> None:
