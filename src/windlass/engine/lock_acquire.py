@@ -21,7 +21,6 @@ from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
 from windlass.model.priority import NUMBERS
 from windlass.store.database import Connection, Database, Record
-from windlass.store.database import Held as RowHeld
 from windlass.store.statements import statement
 
 # A ticket of somebody who does not wait is gone before anybody else sees it.
@@ -135,10 +134,7 @@ async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
             return False
         return bool(await connection.fetch(statement("lock_give_back"), name, token))
 
-    try:
-        return await database.ask_together_at_once(work)
-    except RowHeld:
-        return False
+    return await database.ask_together_at_once(work)
 
 
 async def _held(

@@ -355,9 +355,9 @@ class Database:
             return await self.run(name, *args)
 
     async def ask_together_at_once(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
-        """Several of them in one transaction. Raises Held, where one has to wait after all."""
+        """Several of them in one transaction."""
         async with _place_of(self._asking):
-            return await self.together(work, lock_seconds=ASKED_ROW_SECONDS)
+            return await self.together(work)
 
     async def ask_for(self, name: str, *args: Any, about: Hashable | None = None) -> list[Record]:
         """As `ask`, of one statement by name."""
