@@ -286,6 +286,28 @@ async def test_however_many_ask_for_what_is_held_who_asks_for_something_else_has
     assert all(isinstance(one, asyncio.CancelledError) for one in ended), "none was turned away"
 
 
+async def test_a_wait_for_a_row_that_is_cancelled_from_outside_is_tried_again(
+    database: Database,
+) -> None:
+    """As PostgreSQL reports a lock_timeout that passes at the moment its row is to be had."""
+    await submit(database, noop(queue="held"))
+    cancels = (
+        "SELECT count(*) FILTER (WHERE pg_cancel_backend(pid)) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        await connection.execute("SET LOCAL lock_timeout = 0")
+        hold = "SELECT 1 FROM windlass.queue WHERE name = 'held' FOR UPDATE"
+        return await connection.fetch(hold)
+
+    async with database.side() as somebody, somebody.transaction():
+        await work(somebody)
+        asking = asyncio.create_task(database.ask(work))
+        assert await until(database, cancels) == 1
+    assert len(await asking) == 1
+
+
 async def test_of_many_who_ask_for_the_same_held_row_one_tries_for_all(database: Database) -> None:
     await submit(database, noop(queue="held"))
     tries = 0
