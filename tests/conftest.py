@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from windlass.engine import detour
 from windlass.fastlane import lane, marks
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
@@ -41,6 +42,12 @@ def patient_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane, "FASTLANE_CALL_SECONDS", 10.0)
     monkeypatch.setattr(lane, "FASTLANE_CONNECT_SECONDS", 10.0)
     monkeypatch.setattr(marks, "REFRESH_CALL_SECONDS", 10.0)
+
+
+@pytest.fixture
+def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For crowds that want the same row, of whom nobody is to be sent away before its turn."""
+    monkeypatch.setattr(detour, "ENQUEUE_HELD_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from unittest.mock import patch
 
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from schemathesis.generation import GenerationMode
 
 from tests.api.fresh_keys import freshen
@@ -84,8 +88,20 @@ def _drawn(operation: Any, seed_number: int, examples: int) -> list[Any]:
     def draw(case: Any) -> None:
         cases.append(case)
 
-    draw()
+    with by_the_seed_alone():
+        draw()
     return cases
+
+
+@contextmanager
+def by_the_seed_alone() -> Iterator[None]:
+    """Hypothesis draws some values out of the source of whatever is imported, which is more or less
+    by the tests that ran before.
+    """
+    providers.CONSTANTS_CACHE.cache.clear()
+    with patch.object(providers, "_get_local_constants", Constants):
+        yield
+    providers.CONSTANTS_CACHE.cache.clear()
 
 
 def _be_about(case: Any, known: Mapping[str, Mapping[str, str]]) -> None:

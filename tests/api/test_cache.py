@@ -24,7 +24,7 @@ def letters(served: Served) -> Cache[str, str]:
     return served.parts.caches.make("letters", load_many, codec)
 
 
-async def test_every_cache_says_what_it_has_answered(api: Served) -> None:
+async def test_every_cache_says_what_it_has_answered(patient_lane: None, api: Served) -> None:
     async def is_up() -> bool:
         return api.parts.lane.is_up
 

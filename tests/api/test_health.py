@@ -29,7 +29,9 @@ async def test_a_node_that_is_well_says_so(patient_lane: None, api: Served) -> N
     assert (await api.get("/health/live")) == {"status": "ok"}
 
 
-async def test_a_node_that_cannot_sign_says_so_and_takes_no_webhooks(serve_with: Serve) -> None:
+async def test_a_node_that_cannot_sign_says_so_and_takes_no_webhooks(
+    patient_lane: None, serve_with: Serve
+) -> None:
     keyless = await serve_with(Settings(auth="off"), is_keyless=True)
     health = await keyless.get("/health")
     assert (health["status"], health["degraded"]) == ("degraded", ["signing_off"])
@@ -82,7 +84,7 @@ async def test_redis_and_then_postgresql_go_away_and_come_back() -> None:
 
 
 async def _until_ready(api: Served) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             async with api.client.get(api.url + "/health/ready") as answer:
                 if answer.status == 200:

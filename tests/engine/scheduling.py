@@ -50,13 +50,15 @@ async def rewind(database: Database, name: str = "minutely", *, instants: int = 
     """As if nobody had fired it for so many minutes; returns the first instant that is due.
 
     `name` may stand for several (LIKE). The rule is one of whole minutes. An instant that comes in
-    a moment would be one more.
+    a moment would be one more: it is let pass, but not once another was rewound, for which it is.
     """
     row, *_ = await sql(
         database,
         """
         WITH chosen AS (
             SELECT CASE WHEN extract(second FROM clock_timestamp()) > 55
+                             AND NOT EXISTS (SELECT FROM windlass.schedule
+                                             WHERE created_at < now() - interval '6 months')
                         THEN pg_sleep(61 - extract(second FROM clock_timestamp())) END
         )
         UPDATE windlass.schedule

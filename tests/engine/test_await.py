@@ -14,6 +14,7 @@ from tests.engine.hands import (
     end,
     lapse,
     noop,
+    patiently,
     register,
     row,
     several,
@@ -84,7 +85,7 @@ async def test_an_answer_said_again_while_the_first_is_being_committed_cancels_n
         token = sha256(TOKEN.encode()).digest()
         fence = ([job_id], [attempt.number], [attempt.claim_id])
         await slow.fetch(statement("job_await_many"), *fence, [600.0], [token], [None])
-        again = asyncio.create_task(finish(database, node, [said]))
+        again = asyncio.create_task(patiently(lambda: finish(database, node, [said])))
         await until(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
     finished = await again
     assert (finished.awaited, finished.ended) == ({job_id}, {})

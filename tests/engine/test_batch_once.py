@@ -12,6 +12,8 @@ from windlass.engine.request import Accepted, Idempotency
 from windlass.errors import IdempotencyMismatch, QueueFull
 from windlass.store.database import Database
 
+pytestmark = pytest.mark.usefixtures("patient_door")
+
 MARK = Idempotency(owner="key_1", key="orders", body_hash=b"body")
 
 

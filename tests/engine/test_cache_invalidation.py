@@ -115,7 +115,7 @@ async def test_an_invalidation_without_redis_is_made_good_before_redis_is_believ
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What lies in Redis was older already when this node could not say so."""
-    monkeypatch.setattr(lane, "BREAK_SECONDS", 4.0)  # what is old is there before the node is
+    monkeypatch.setattr(lane, "BREAK_SECONDS", 12.0)  # what is old is there before the node is
     cache = here.make()
     await cache.get(1)
     await shelved(redis, 1)

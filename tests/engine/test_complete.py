@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from tests.engine.hands import (
     counted,
     end,
     noop,
+    patiently,
     register,
     row,
     several,
@@ -174,7 +176,7 @@ async def test_of_completions_at_the_same_time_one_is_kept_and_only_it_is_told_s
         nodes = [Completer(one, lambda _: None) for one in databases]
         said = await asyncio.gather(
             *(
-                nodes[n % 3].complete(job_id, TOKEN, Succeeded(result))
+                patiently(partial(nodes[n % 3].complete, job_id, TOKEN, Succeeded(result)))
                 for n, result in enumerate(results)
             ),
             return_exceptions=True,

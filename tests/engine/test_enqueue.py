@@ -112,7 +112,7 @@ async def test_concurrent_submissions_share_commits(database: Database) -> None:
     answers = await asyncio.gather(*(enqueuer.submit(noop()) for _ in range(count)))
     after = await sql(database, "SELECT pg_current_xact_id()::text::bigint AS x")
     assert len(ids_in(answers)) == count
-    assert after[0]["x"] - before[0]["x"] < 20
+    assert after[0]["x"] - before[0]["x"] < count / 10
 
 
 async def test_what_is_accepted_is_told_after_the_commit(database: Database) -> None:

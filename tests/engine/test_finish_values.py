@@ -104,7 +104,7 @@ async def test_a_finish_whose_answer_is_lost_may_be_repeated(database: Database)
     made = await submit(database, *[noop()] * 40)
     attempts = {attempt.job_id: attempt for attempt in await take(database, node)}
     kill = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-              WHERE datname = current_database() AND application_name LIKE '% hot'"""
+              WHERE datname = current_database() AND application_name LIKE '% settling'"""
 
     async def cut(after_seconds: float) -> None:
         await asyncio.sleep(after_seconds)

@@ -36,6 +36,13 @@ WHERE s.name LIKE $1 ORDER BY s.name
 """
 
 
+@pytest.fixture(autouse=True)
+async def queues(database: Database) -> None:
+    """Of a queue that nobody knows yet, which may get a limit, each of them is asked for alone."""
+    for name in ("default", "reports"):
+        await put_queue(database, name, QueueLimits())
+
+
 async def make_due(database: Database) -> None:
     """Each of them fell due this very second."""
     await sql(

@@ -267,7 +267,7 @@ async def test_batches_for_a_queue_that_somebody_holds_are_taken_and_stop_nobody
 
 
 async def test_nodes_that_share_a_limited_queue_all_get_their_turn(
-    database: Database, database_url: str
+    database: Database, database_url: str, patient_door: None
 ) -> None:
     await put_queue(database, "narrow", QueueLimits(max_jobs=100_000))
     async with several(database_url, 4) as databases:

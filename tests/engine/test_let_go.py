@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from tests.engine.flow import noop as step
 from tests.engine.hands import (
     end,
     noop,
+    patiently,
     register,
     row,
     several,
@@ -323,7 +325,7 @@ async def test_only_the_first_of_many_who_open_a_breaker_does(
 ) -> None:
     async with several(database_url, 4) as others:
         opened = await asyncio.gather(
-            *(open_breaker(other, HOST, "refused", 0.5) for other in others)
+            *(patiently(partial(open_breaker, other, HOST, "refused", 0.5)) for other in others)
         )
     assert len([target for target in opened if target is not None]) == 1
     assert await value(database, "SELECT opens FROM windlass.target") == 1

@@ -28,6 +28,8 @@ from windlass.errors import QueueFull
 from windlass.model.draft import Draft
 from windlass.store.database import Database
 
+pytestmark = pytest.mark.usefixtures("patient_door")
+
 
 async def crowd(url: str, batches: Sequence[Sequence[Draft]]) -> list[Accepted | BaseException]:
     """All at once, through four processes' worth of pools."""

@@ -60,13 +60,11 @@ class Crowd:
             await self.chance.choice(deeds)()
 
     async def submit(self) -> None:
-        self.made += await submit(
-            self.database,
-            *(
-                noop(locks=asks([(name, CAPACITY[name]) for name in self._some()]), priority=level)
-                for level in self.chance.choices(range(4), k=3)
-            ),
-        )
+        drafts = [
+            noop(locks=asks([(name, CAPACITY[name]) for name in self._some()]), priority=level)
+            for level in self.chance.choices(range(4), k=3)
+        ]
+        self.made += await patiently(partial(submit, self.database, *drafts))
 
     async def end(self) -> None:
         if attempts := await take(self.database, self.node_id, 4):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -100,7 +101,8 @@ async def test_edits_and_rounds_at_the_same_instant_lose_and_double_nothing(
 
     async def edit() -> None:
         for number in range(40):
-            await put_schedule(database, draft(rule=rules[number % 2], misfire="fire_all"))
+            again = draft(rule=rules[number % 2], misfire="fire_all")
+            await patiently(partial(put_schedule, database, again))
             await asyncio.sleep(0.05)
 
     editing = asyncio.create_task(edit())

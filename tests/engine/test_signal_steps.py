@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.engine.flow import Flow
-from tests.engine.hands import sql, until, value
+from tests.engine.hands import patiently, sql, until, value
 from windlass.engine.awaited import end_awaited
 from windlass.engine.signal_execution import ask, send_signal
 from windlass.model.outcome import TimedOut
@@ -36,7 +36,7 @@ async def test_a_signal_to_a_step_that_times_out_at_that_moment_goes_to_the_next
         await change.start()
         await end_awaited(holder, {waits_longest: TimedOut(1.0)})
         sending = asyncio.create_task(
-            send_signal(database, flow.execution_id, "go", "7", sent_by=None)
+            patiently(lambda: send_signal(database, flow.execution_id, "go", "7", sent_by=None))
         )
         await until(database, WAITING)
         await change.commit()
@@ -63,7 +63,7 @@ async def test_a_kept_signal_is_not_taken_along_by_a_step_that_times_out(
         change = holder.transaction()
         await change.start()
         await end_awaited(holder, {job["id"]: TimedOut(1.0)})
-        asking = asyncio.create_task(ask(database, [job["id"]]))
+        asking = asyncio.create_task(patiently(lambda: ask(database, [job["id"]])))
         await until(database, WAITING)
         await change.commit()
         await asking

@@ -30,6 +30,8 @@ from windlass.model.draft import Draft
 from windlass.store.database import Database
 from windlass.store.statements import statement
 
+pytestmark = pytest.mark.usefixtures("patient_door")
+
 WAITS_FOR_A_ROW = """
 SELECT count(*) FROM pg_stat_activity
 WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%idempotency_take%'

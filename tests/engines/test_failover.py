@@ -39,8 +39,7 @@ async def test_nodes_go_over_to_the_new_primary_and_nothing_accepted_is_lost(
         await migrate(pair.url)
         await pair.be_synchronous()
         async with open_cluster(pair.url, None, tmp_path) as cluster:
-            # Long enough for a busy machine besides: none of them is to be taken for dead.
-            nodes = [await cluster.start_node(WINDLASS_LEASE_SECONDS="15") for _ in range(2)]
+            nodes = [await cluster.start_node() for _ in range(2)]
             stream = Stream(cluster, random.Random(seed))
             streams = [asyncio.create_task(stream.run(name)) for name in "abcd"]
             try:

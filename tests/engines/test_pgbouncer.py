@@ -107,14 +107,12 @@ async def test_jobs_flow_with_more_connections_than_sessions(
     print(f"seed {seed}")
     await migrate(bouncer_url)
     async with open_cluster(bouncer_url, None, tmp_path) as cluster:
-        # The second is not to be taken for dead because the machine paused.
-        stays = await cluster.start_node(WINDLASS_ROLES="worker", WINDLASS_LEASE_SECONDS="15")
-        nodes = [await cluster.start_node(), stays]
+        doomed, stays = await cluster.start_mortal_node(), await cluster.start_node()
         stream = Stream(cluster, random.Random(seed))
         streams = [asyncio.create_task(stream.run(name)) for name in "abcd"]
         try:
             await until_more_ended(cluster, 300)
-            await nodes[0].kill()
+            await doomed.kill()
             await until_more_ended(cluster, 100)
         finally:
             stream.stop()
@@ -122,7 +120,7 @@ async def test_jobs_flow_with_more_connections_than_sessions(
         await cluster.until_ended(within_seconds=60)
         await all_is_well(cluster, stream.refused)
         assert stream.refused == []
-        assert nodes[1].log.count("lease_lost") == 0
+        assert stays.log.count("lease_lost") == 0
 
 
 async def test_somebody_leads_and_is_followed_without_a_lock_of_a_session(

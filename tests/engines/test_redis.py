@@ -14,6 +14,7 @@ from redis.crc import key_slot
 
 from tests.engines.valkeys import (
     DOWN_AFTER_MS,
+    PATIENT_MS,
     SERVICE,
     open_cluster_of_three,
     open_watched,
@@ -126,7 +127,7 @@ async def test_sentinels_name_a_new_primary_while_jobs_flow(
 
 
 async def test_no_sentinel_is_forgotten_when_many_connections_ask_at_once() -> None:
-    async with open_watched() as watched, closing(watched.url) as client:
+    async with open_watched(down_after_ms=PATIENT_MS) as watched, closing(watched.url) as client:
         assert isinstance(client, Redis)
         first, *others = watched.sentinels
         await first.tell("SENTINEL", "REMOVE", SERVICE)

@@ -51,9 +51,11 @@ class Valkey(EmbeddedValkey):
 class SentinelServer(Valkey):
     """Reads everything from a file, into which it also writes what it finds out."""
 
-    def __init__(self, data: Path, port: int, watched: Valkey, quorum: int) -> None:
+    def __init__(
+        self, data: Path, port: int, watched: Valkey, quorum: int, down_after_ms: int
+    ) -> None:
         super().__init__(data, port)
-        self._watched, self._quorum = watched, quorum
+        self._watched, self._quorum, self._down_after_ms = watched, quorum, down_after_ms
 
     async def prepare(self) -> Order:
         order = await super().prepare()
@@ -62,7 +64,7 @@ class SentinelServer(Valkey):
             f"port {self.port}\nbind 127.0.0.1\nprotected-mode no\nlogfile ''\ndir {self.home}\n"
             f"requirepass {PASSWORD}\nsentinel auth-pass {SERVICE} {PASSWORD}\n"
             f"sentinel monitor {SERVICE} 127.0.0.1 {self._watched.port} {self._quorum}\n"
-            f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
+            f"sentinel down-after-milliseconds {SERVICE} {self._down_after_ms}\n"
             f"sentinel failover-timeout {SERVICE} 5000\n"
         )
         if order.account is not None:
@@ -117,14 +119,17 @@ class Watched:
 
 
 @asynccontextmanager
-async def open_watched() -> AsyncIterator[Watched]:
+async def open_watched(*, down_after_ms: int = DOWN_AFTER_MS) -> AsyncIterator[Watched]:
     with scratch_folder() as folder:
         async with AsyncExitStack() as stack:
             ports = free_ports(5)
             one = Valkey(_home(folder, "one"), ports[0])
             two = Valkey(_home(folder, "two"), ports[1], {"replicaof": f"127.0.0.1 {ports[0]}"})
             await _started(stack, one, two)
-            sentinels = [SentinelServer(_home(folder, port), port, one, 2) for port in ports[2:]]
+            sentinels = [
+                SentinelServer(_home(folder, port), port, one, 2, down_after_ms)
+                for port in ports[2:]
+            ]
             await _started(stack, *sentinels)
             watched = Watched(one, two, sentinels)
             await watched.until_watched()
@@ -199,7 +204,7 @@ class ClusterOfThree:
         keys = await source.tell("CLUSTER", "GETKEYSINSLOT", slot, count)
         if keys:
             await source.tell(
-                "MIGRATE", "127.0.0.1", sink.port, "", 0, 2000, "AUTH", PASSWORD, "KEYS", *keys
+                "MIGRATE", "127.0.0.1", sink.port, "", 0, 20000, "AUTH", PASSWORD, "KEYS", *keys
             )
         return bool(keys)
 

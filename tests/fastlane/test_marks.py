@@ -90,11 +90,11 @@ async def test_a_claim_is_given_once_and_gone_when_it_is_acknowledged(
 
 async def test_what_is_not_acknowledged_comes_back_by_itself(marks: Marks) -> None:
     await marks.leave([ONE], is_urgent=False)
-    await claim(marks, hold_seconds=3.0)
-    waits = await claim(marks, is_back=True, hold_seconds=5.0)
+    await claim(marks, hold_seconds=5.0)
+    waits = await claim(marks, is_back=True, hold_seconds=8.0)
     assert not waits.marks
     assert waits.next_seconds is not None
-    assert 0 < waits.next_seconds <= 3.0
+    assert 0 < waits.next_seconds <= 5.0
     await asyncio.sleep(waits.next_seconds + 0.05)
     back = await claim(marks, is_back=True)
     assert (named(back), back.overdue, back.next_seconds) == ({ONE}, 1, None)

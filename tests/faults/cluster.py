@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from tests.faults.jobs import Job, drafts
-from tests.faults.nodes import NodeProcess, Nodes
+from tests.faults.nodes import MORTAL, NodeProcess, Nodes
 from tests.faults.until import PATIENCE_SECONDS, until
 from tests.faults.witness import Witness
 from windlass import ids
@@ -51,9 +51,9 @@ class Cluster:
             self.database.url, self.redis_url, workers=workers, settings=settings
         )
 
-    async def start_steady_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:
-        """Where nobody is to be missed: its lease is longer than any pause of a busy machine."""
-        return await self.start_node(workers=workers, WINDLASS_LEASE_SECONDS="15", **settings)
+    async def start_mortal_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:
+        """One that is killed, frozen or cut off: the others do not wait for long."""
+        return await self.start_node(workers=workers, **MORTAL, **settings)
 
     async def submit(self, jobs: list[Job]) -> dict[str, UUID]:
         """The ids by marker."""

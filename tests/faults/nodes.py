@@ -20,8 +20,10 @@ from tests.faults.witness import VARIABLE
 
 ROOT: Final = Path(__file__).parents[2]
 APP: Final = "tests.faults.app:app"
-# As short as the rules allow with room for a busy machine.
-LEASE_SECONDS, HEARTBEAT_SECONDS = 4.0, 0.5
+# Longer than a pause of a busy machine.
+LEASE_SECONDS, HEARTBEAT_SECONDS = 15.0, 0.5
+# For nodes that are killed, frozen or cut off and whose lease must lapse soon.
+MORTAL: Final = {"WINDLASS_LEASE_SECONDS": "4"}
 # Without one no node delivers what has to be signed.
 SECRET_KEY: Final = "0f" * 32
 READY_SECONDS_MAX: Final = 30.0

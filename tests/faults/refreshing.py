@@ -30,6 +30,10 @@ async def start_node(cluster: Cluster, net_every: str = RARE) -> NodeProcess:
     return await cluster.start_node(WINDLASS_REFRESH_INTERVAL_SECONDS=net_every)
 
 
+async def start_mortal_node(cluster: Cluster) -> NodeProcess:
+    return await cluster.start_mortal_node(WINDLASS_REFRESH_INTERVAL_SECONDS=RARE)
+
+
 async def ended_unseen(cluster: Cluster, count: int) -> list[UUID]:
     """Executions all of whose jobs have ended, and nobody has marked them."""
     wanted = [([job("succeeded"), job("skipped")], {"state": "running"}) for _ in range(count)]

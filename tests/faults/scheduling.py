@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
+from tests.engine.hands import patiently
 from tests.engine.scheduling import draft
 from tests.faults.cluster import Cluster
 from tests.faults.until import until
@@ -13,14 +15,26 @@ from windlass.engine.schedules import put_schedule
 from windlass.store.database import Record
 
 EVERY_SECOND = {"cron": "* * * * * *"}
+ANNOUNCE_SECONDS = 0.5
 
 
 async def put_secondly(cluster: Cluster, count: int, **fields: Any) -> list[str]:
-    """So many schedules that are due every second, and whose jobs take no time."""
+    """So many schedules that are due every second, and whose jobs take no time.
+
+    Somebody fires by now: an instant that nobody fired for ten seconds would be a missed one.
+    """
     names = [f"s{number:03}" for number in range(count)]
     for name in names:
-        await put_schedule(cluster.database, draft(name, EVERY_SECOND, **fields))
-    cluster.announcer.schedules(names)
+        await patiently(
+            partial(put_schedule, cluster.database, draft(name, EVERY_SECOND, **fields))
+        )
+
+    async def all_fire() -> bool:
+        cluster.announcer.schedules(names)  # it may be lost, so it is said again
+        fired = "FROM windlass.schedule WHERE last_at IS NOT NULL"
+        return await cluster.count(fired) == count
+
+    await until(all_fire, what="each of them fires", poll_seconds=ANNOUNCE_SECONDS)
     return names
 
 

@@ -32,7 +32,7 @@ class Sender:
     id: str
 
     async def send(
-        self, name: str = "ping", *, to: list[UUID] | None = None, wait_seconds: float = 10.0
+        self, name: str = "ping", *, to: list[UUID] | None = None, wait_seconds: float = 30.0
     ) -> Signalled:
         return await self.signaller.signal(to, name, {}, wait_seconds)
 

@@ -11,6 +11,7 @@ from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import task
+from tests.faults.nodes import MORTAL
 from tests.faults.until import until
 from tests.ports import free_port
 from windlass import ids
@@ -26,7 +27,7 @@ async def test_what_was_answered_with_201_ends_although_the_node_that_answered_i
         cluster.database.url,
         cluster.redis_url,
         roles="api,worker",
-        settings={"WINDLASS_AUTH": "off", "WINDLASS_PORT": str(free_port())},
+        settings={"WINDLASS_AUTH": "off", "WINDLASS_PORT": str(free_port()), **MORTAL},
     )
     unknown: list[str] = []
 

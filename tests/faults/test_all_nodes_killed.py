@@ -15,7 +15,7 @@ JOBS = 400
 async def test_one_node_finishes_what_all_the_dead_ones_left(cluster: Cluster) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    first, second = await cluster.start_node(), await cluster.start_node()
+    first, second = [await cluster.start_mortal_node() for _ in range(2)]
     slow = [task("note", f"s{n}", 1.0) for n in range(40)]
     await cluster.submit([*slow, *mixed(JOBS, random.Random(seed))])
 

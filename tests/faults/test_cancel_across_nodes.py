@@ -135,7 +135,8 @@ async def test_a_frozen_node_holds_up_no_answer_and_its_job_ends_cancelled(
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        frozen = await cluster.start_node()
+        # It lapses soon, but not before both cancels.
+        frozen = await cluster.start_node(WINDLASS_LEASE_SECONDS="8")
         await begin(cluster, "a", "b")
         await frozen.freeze()
         begun = monotonic()

@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import Job, drafts, noop, task
@@ -95,6 +97,7 @@ async def how_often_markers_exist(cluster: Cluster) -> Counter[str]:
     return Counter(row["correlation_id"] for row in rows)
 
 
+@pytest.mark.timeout(300)  # longer than all that it waits for
 async def test_a_node_whose_connections_are_cut_ends_every_job_once(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:

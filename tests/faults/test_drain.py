@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import noop, task
-from tests.faults.nodes import NodeProcess
+from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.proxy import Proxy
 from tests.faults.until import until
 from windlass.clock import monotonic
@@ -20,7 +20,7 @@ WORKERS = 4
 async def test_a_drain_finishes_what_runs_and_hands_back_what_has_not_begun(
     cluster: Cluster,
 ) -> None:
-    node = await cluster.start_steady_node(workers=WORKERS)
+    node = await cluster.start_node(workers=WORKERS)
     # While jobs take no time the node claims further and further ahead; then they are long.
     await cluster.submit([noop(f"k{n}") for n in range(1_000)])
     await cluster.until_ended()
@@ -112,7 +112,7 @@ async def test_a_node_without_a_lease_that_is_told_to_leave_is_not_born_again(
         Proxy(database_url, random.Random(0)) as proxy,
         open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
-        node = await cluster.nodes.start(proxy.url, cluster.redis_url)
+        node = await cluster.nodes.start(proxy.url, cluster.redis_url, settings=MORTAL)
         proxy.silence()
 
         async def has_lost_its_lease() -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import msgspec
 
 from tests.faults.cluster import Cluster
 from tests.faults.durable_app import relay
+from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.until import until
 from windlass.engine.start import Start, start_many
 from windlass.engine.workflows import publish
@@ -17,35 +16,36 @@ from windlass.model.definition_read import trust_definition
 RUNNERS, LEGS = 24, 20
 
 
+async def start_node(cluster: Cluster, **settings: str) -> NodeProcess:
+    return await cluster.nodes.start(
+        cluster.database.url,
+        cluster.redis_url,
+        app="tests.faults.durable_app:app",
+        settings=settings,
+    )
+
+
 async def test_what_was_kept_is_never_done_again_although_its_node_was_killed(
     cluster: Cluster,
 ) -> None:
-    nodes = [
-        await cluster.nodes.start(
-            cluster.database.url, cluster.redis_url, app="tests.faults.durable_app:app"
-        )
-        for _ in range(2)
-    ]
+    doomed = await start_node(cluster, **MORTAL)
+    await start_node(cluster)
     await publish(cluster.database, trust_definition(relay.definition()), by=None)
     starts = [
         Start(workflow="relay", input={"runner": f"r{n}", "legs": LEGS}) for n in range(RUNNERS)
     ]
     await start_many(cluster.database, starts)
 
-    in_the_middle: list[UUID] = []
-
     async def is_in_the_middle() -> bool:
-        rows = await cluster.fetch(
-            "SELECT j.node_id FROM windlass.checkpoint c JOIN windlass.job j ON j.id = c.job_id"
-            " WHERE j.node_id IS NOT NULL GROUP BY 1 HAVING count(*) > $1",
-            LEGS,
+        kept = await cluster.count(
+            "FROM windlass.checkpoint c JOIN windlass.job j ON j.id = c.job_id"
+            " WHERE j.node_id = $1",
+            doomed.node_id,
         )
-        in_the_middle[:] = [row["node_id"] for row in rows]
-        return bool(rows)
+        return kept > LEGS
 
-    await until(is_in_the_middle, what="a node has kept some steps of functions that it runs")
-    [killed] = [node for node in nodes if node.node_id == in_the_middle[0]]
-    await killed.kill()
+    await until(is_in_the_middle, what="the node has kept some steps of functions that it runs")
+    await doomed.kill()
 
     async def have_all_ended() -> bool:
         return await cluster.count("FROM windlass.job_history") == RUNNERS

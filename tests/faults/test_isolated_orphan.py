@@ -43,7 +43,7 @@ async def stopped_process_of(node: psutil.Process) -> psutil.Process:
 
 async def test_the_process_of_a_killed_node_begins_nothing(cluster: Cluster) -> None:
     for number in range(STOPS_MAX):
-        doomed = await cluster.start_node(workers=1)
+        doomed = await cluster.start_mortal_node(workers=1)
         node = psutil.Process(doomed.pid)
         marker = f"once-{number}"
         await cluster.submit([task("note_isolated", marker)])

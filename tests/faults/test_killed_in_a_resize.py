@@ -36,7 +36,9 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
 ) -> None:
     async with cluster.database.side() as connection:
         await connection.execute(_HOLD)
-    nodes = await asyncio.gather(*(cluster.start_node(workers=WORKERS) for _ in PHASES))
+    # All of them are killed, but not before six interpreters have started at once.
+    starts = (cluster.start_node(workers=WORKERS, WINDLASS_LEASE_SECONDS="10") for _ in PHASES)
+    nodes = await asyncio.gather(*starts)
     jobs = await cluster.submit([task("note", f"k{n}", 4.0) for n in range(WORKERS * len(PHASES))])
     await cluster.until_started(jobs)
     operations = {}

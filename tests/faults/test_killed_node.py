@@ -63,7 +63,7 @@ async def story(
     url = await servers.create_database(template_url)
     folder = tmp_path_factory.mktemp("killed")
     async with open_cluster(url, servers.redis_of(url), folder) as cluster:
-        killed = await cluster.start_node()
+        killed = await cluster.start_mortal_node()
         await cluster.start_node()
         connected = graph(GRAPH_JOBS, chance)
         # In one batch: the graph is not over before the others have come.

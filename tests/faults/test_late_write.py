@@ -12,6 +12,7 @@ from tests.faults.app import gate
 from tests.faults.check import faults_found
 from tests.faults.cluster import open_cluster
 from tests.faults.jobs import task
+from tests.faults.nodes import MORTAL
 from tests.faults.proxy import Proxy
 from tests.faults.reborn import reborn_as
 from tests.faults.until import until
@@ -30,7 +31,7 @@ async def test_an_end_that_arrives_after_the_lease_changes_nothing(
         Proxy(database_url, random.Random(0)) as proxy,
         open_cluster(database_url, servers.redis_of(database_url), tmp_path) as cluster,
     ):
-        late = await cluster.nodes.start(proxy.url, cluster.redis_url)
+        late = await cluster.nodes.start(proxy.url, cluster.redis_url, settings=MORTAL)
         await cluster.submit([task("note_held", f"n{n}") for n in range(JOBS)])
         await cluster.until_started(cluster.accepted)
         proxy.hold(*(job_id.bytes for job_id in cluster.accepted.values()))

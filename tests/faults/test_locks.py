@@ -68,8 +68,8 @@ async def run_on_two_nodes(cluster: Cluster) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     jobs = of_random_locks(random.Random(seed))
-    await cluster.start_steady_node(workers=16)
-    await cluster.start_steady_node(workers=16)
+    await cluster.start_node(workers=16)
+    await cluster.start_node(workers=16)
     for start in range(0, JOBS, 40):
         await cluster.submit(list(jobs.values())[start : start + 40])
     await cluster.until_ended()
@@ -100,7 +100,7 @@ async def test_without_redis_there_are_never_more_inside_than_places(
 async def test_a_killed_node_s_job_keeps_its_lock_until_it_has_run_elsewhere(
     cluster: Cluster,
 ) -> None:
-    dying = await cluster.start_node()
+    dying = await cluster.start_mortal_node()
     await cluster.submit([task("note_held", "holder", locks=["a"])])
     await cluster.until_started(["holder"])
     await cluster.submit([task("note", f"next{n}", 0.05, locks=["a"]) for n in range(3)])
@@ -122,7 +122,7 @@ async def test_a_killed_node_s_job_keeps_its_lock_until_it_has_run_elsewhere(
 async def test_a_frozen_node_that_thaws_does_not_release_what_is_no_longer_its_own(
     cluster: Cluster,
 ) -> None:
-    frozen = await cluster.start_node()
+    frozen = await cluster.start_mortal_node()
     await cluster.submit([task("note", "holder", 4.0, locks=["a"])])
     await cluster.until_started(["holder"])
     await cluster.submit([task("note", "next", 0.05, locks=["a"])])
@@ -132,10 +132,10 @@ async def test_a_frozen_node_that_thaws_does_not_release_what_is_no_longer_its_o
     frozen.thaw()
     await reborn_as(cluster, frozen)
     await cluster.until_ended()
-    ended = cluster.witness.lines("end", "holder")
+    # The thawed one may end its own as well, and on a busy machine as the last of them.
+    [ended] = [line for line in cluster.witness.lines("end", "holder") if line.pid == other.pid]
     [begun] = cluster.witness.lines("start", "next")
-    assert ended[-1].pid == other.pid
-    assert begun.at > ended[-1].at, "the attempt that counts had ended"
+    assert begun.at > ended.at, "the attempt that counts had ended"
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
 
 

@@ -55,7 +55,7 @@ async def fill(
 
 async def test_a_busy_node_grows_and_shrinks_to_nothing_and_back(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=4)
+        node = await cluster.start_node(workers=4)
         await fill(cluster, door, [node], 1.0)
         for size in (0, 6, 1, 3):
             done = await door.until_ended(await door.resize(node.node_id, size))
@@ -67,7 +67,7 @@ async def test_a_busy_node_grows_and_shrinks_to_nothing_and_back(cluster: Cluste
 
 async def test_an_idle_node_is_resized_as_well(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=4)
+        node = await cluster.start_node(workers=4)
         for size in (1, 8):
             done = await door.until_ended(await door.resize(node.node_id, size))
             assert done["phase"] == "done", done
@@ -78,7 +78,7 @@ async def test_an_idle_node_is_resized_as_well(cluster: Cluster) -> None:
 
 async def test_a_paused_node_starts_nothing_and_a_resumed_one_goes_on(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=2)
+        node = await cluster.start_node(workers=2)
         await fill(cluster, door, [node], 0.5)
         paused = await door.until_ended(await door.verb(node.node_id, "pause"))
         assert paused["phase"] == "done"
@@ -101,20 +101,20 @@ async def test_a_paused_node_starts_nothing_and_a_resumed_one_goes_on(cluster: C
 
 async def test_a_drained_node_finishes_leaves_and_another_does_the_rest(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=2)
+        node = await cluster.start_node(workers=2)
         await fill(cluster, door, [node], 1.0)
         asked = await door.verb(node.node_id, "drain")
         assert await node.ends() == 0
         assert (await door.until_ended(asked))["phase"] == "done"
         assert (await door.shown(node))["state"] == "left"
-        await cluster.start_steady_node(workers=4)
+        await cluster.start_node(workers=4)
         await cluster.until_ended()
     await is_whole(cluster)
 
 
 async def test_an_aborted_resize_goes_back_and_the_node_works_on(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=2)
+        node = await cluster.start_node(workers=2)
         await fill(cluster, door, [node], None)
         asked = await door.until_phase(await door.resize(node.node_id, 0), "draining")
         await door.call("POST", f"/v1/operations/{asked['id']}/abort", 200)
@@ -130,7 +130,7 @@ async def test_the_whole_cluster_is_resized_and_called_back_while_it_works(
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        both = (cluster.start_steady_node(workers=2) for _ in range(2))
+        both = (cluster.start_node(workers=2) for _ in range(2))
         nodes = list(await asyncio.gather(*both))
         await fill(cluster, door, nodes, None)
         asked = await door.call("PATCH", "/v1/cluster", 202, {"workers": 0})

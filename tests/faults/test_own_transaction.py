@@ -8,15 +8,17 @@ from collections import Counter
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
 from tests.faults.jobs import task
-from tests.faults.nodes import NodeProcess
+from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.until import until
 
 APP = "tests.faults.writing_app:app"
 AGAIN = {"max_attempts": 20, "initial": "50ms", "factor": 1, "jitter": False}
 
 
-async def start_node(cluster: Cluster) -> NodeProcess:
-    return await cluster.nodes.start(cluster.database.url, cluster.redis_url, app=APP)
+async def start_node(cluster: Cluster, **settings: str) -> NodeProcess:
+    return await cluster.nodes.start(
+        cluster.database.url, cluster.redis_url, app=APP, settings=settings
+    )
 
 
 async def make_room(cluster: Cluster) -> None:
@@ -37,7 +39,7 @@ async def test_a_node_killed_between_a_tasks_sql_and_its_finish_leaves_one_effec
     print(f"seed {seed}")
     chance = random.Random(seed)
     await make_room(cluster)
-    doomed = await start_node(cluster)
+    doomed = await start_node(cluster, **MORTAL)
     staying = {"in-a-thread": "write_and_stay", "on-the-loop": "write_and_stay_async"}
     quick = [f"m{n}" for n in range(150)]
     await cluster.submit([task(name, marker, retry=AGAIN) for marker, name in staying.items()])
@@ -81,7 +83,7 @@ async def until_effects(cluster: Cluster, count: int) -> None:
 
 async def test_a_frozen_node_that_wakes_up_holds_and_commits_nothing(cluster: Cluster) -> None:
     await make_room(cluster)
-    frozen = await start_node(cluster)
+    frozen = await start_node(cluster, **MORTAL)
     await cluster.submit([task("write_and_stay", "slow")])
     await cluster.until_started(["slow"])
     await start_node(cluster)

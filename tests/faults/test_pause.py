@@ -13,7 +13,7 @@ async def test_a_paused_node_finishes_what_runs_and_starts_nothing_until_it_is_r
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=2)
+        node = await cluster.start_node(workers=2)
         await cluster.submit([task("note", f"p{n}", 1.0) for n in range(6)])
         await cluster.until_started(["p0", "p1"])
         done = await door.until_ended(await door.verb(node.node_id, "pause"))
@@ -38,7 +38,7 @@ async def test_a_node_that_lost_its_lease_comes_back_as_large_and_as_paused_as_i
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_node(workers=2)
+        node = await cluster.start_mortal_node(workers=2)
         await door.until_ended(await door.resize(node.node_id, 5))
         await door.until_ended(await door.verb(node.node_id, "pause"))
         await node.freeze()

@@ -20,14 +20,14 @@ async def test_a_job_that_kills_its_node_is_buried_after_exactly_so_many_crashes
     await cluster.submit([poison, *(wait(f"w{n}", 0.2) for n in range(6))])
     await cluster.submit([noop(f"k{n}") for n in range(50)])
     deaths = 0
-    node = await cluster.start_node()
+    node = await cluster.start_mortal_node()
 
     async def is_over() -> bool:
         nonlocal node, deaths
         if not node.is_alive:
             deaths += 1
             assert await node.ends() == 9
-            node = await cluster.start_node()
+            node = await cluster.start_mortal_node()
         return (await cluster.states(["poison"]))["dead"] == 1
 
     await until(is_over, what="the poisoned job is buried")
@@ -46,7 +46,7 @@ async def test_a_job_that_kills_its_node_is_buried_after_exactly_so_many_crashes
 async def test_an_isolated_job_that_dies_takes_only_its_own_process_along(
     cluster: Cluster,
 ) -> None:
-    node = await cluster.start_steady_node(workers=4)
+    node = await cluster.start_node(workers=4)
     crashers = {"exit_process": "x", "segfault": "s"}
     await cluster.submit([task(name, m, retry=QUICK_RETRY) for name, m in crashers.items()])
     await cluster.submit([task("segfault", "once", retry={"max_attempts": 1})])

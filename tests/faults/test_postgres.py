@@ -35,6 +35,7 @@ async def kill(servers: PrivateServers) -> None:
     await servers.restart_postgres()
 
 
+@pytest.mark.timeout(300)  # longer than all that it waits for
 @pytest.mark.parametrize("fault", [restart_fast, restart_at_once, kill], ids=lambda f: f.__name__)
 async def test_nothing_is_lost_or_ended_twice_and_the_nodes_go_on(
     own_servers: PrivateServers,

@@ -21,6 +21,7 @@ from tests.faults.refreshing import (
     mark,
     marking,
     poking,
+    start_mortal_node,
     start_node,
     until_it_has_shards,
     until_nothing_is_marked,
@@ -130,7 +131,7 @@ async def test_a_replay_unfinishes_an_execution_and_its_end_finishes_it_again(
 async def test_a_killed_nodes_shards_and_what_it_had_claimed_are_taken_over(
     cluster: Cluster, own_servers: PrivateServers
 ) -> None:
-    dead, heir = await start_node(cluster), await start_node(cluster)
+    dead, heir = await start_mortal_node(cluster), await start_node(cluster)
     await until_it_has_shards(dead)
     await until_it_has_shards(heir)
     made = await ended_unseen(cluster, 20 * SHARDS)
@@ -182,7 +183,7 @@ async def test_a_frozen_refreshers_late_update_changes_nothing(
 ) -> None:
     running = job("running")
     execution_id = await put(cluster.database, [running])
-    late = await start_node(cluster)
+    late = await start_mortal_node(cluster)
     async with marking(own_servers.redis_url) as marks:
         async with cluster.database.side(readonly=False) as holder:
             await _hold(holder, execution_id)

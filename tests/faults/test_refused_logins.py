@@ -17,7 +17,7 @@ import pytest
 
 from tests.faults.cluster import Cluster, open_cluster
 from tests.faults.jobs import task
-from tests.faults.nodes import NodeProcess
+from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.until import until
 from tests.ports import free_port
 from windlass.testing.servers import PrivateServers
@@ -68,7 +68,7 @@ async def test_a_node_whose_logins_were_refused_for_longer_than_a_lease_comes_ba
         open_cluster(database_url, redis_url, tmp_path) as cluster,
         aiohttp.ClientSession() as session,
     ):
-        node = await _start(cluster, account)
+        node = await _start(cluster, account, **MORTAL)
 
         async def ready() -> tuple[int, list[str]]:
             async with session.get(f"{node.url}/health/ready") as answer:

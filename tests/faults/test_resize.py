@@ -92,7 +92,7 @@ async def test_what_waits_for_a_slot_begins_when_the_node_grows(cluster: Cluster
 
 async def test_a_smaller_node_runs_no_more_at_once_than_its_new_size(cluster: Cluster) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=6)
+        node = await cluster.start_node(workers=6)
         await cluster.submit([task("note", f"a{n}", 0.3) for n in range(200)])
         await cluster.until_started([f"a{n}" for n in range(6)])
         done = await door.until_ended(await door.resize(node.node_id, 2))
@@ -125,7 +125,7 @@ async def test_time_is_up_and_what_still_runs_is_handed_back_or_ends_late(
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=4)
+        node = await cluster.start_node(workers=4)
         long = await cluster.submit([task("note_held", f"l{n}") for n in range(4)])
         await cluster.until_started(long)
         asked = await door.resize(node.node_id, 2, drain_timeout="500ms", on_timeout="finish")
@@ -149,7 +149,7 @@ async def test_time_is_up_and_what_still_runs_is_handed_back_or_ends_late(
         # No try is spent, and the fence is raised by whoever claims it next.
         assert sum(row["snoozes"] for row in rows) == 3
         assert {row["attempt"] - row["snoozes"] for row in rows} <= {0, 1}
-        await cluster.start_steady_node(workers=8)
+        await cluster.start_node(workers=8)
         gate(cluster.witness.path).touch()
         await cluster.until_ended()
     assert await cluster.states(long) == {"succeeded": 4}
@@ -160,7 +160,7 @@ async def test_an_abort_brings_the_old_size_back_and_a_second_resize_is_refused(
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=3)
+        node = await cluster.start_node(workers=3)
         await cluster.submit([task("note_held", f"c{n}") for n in range(3)])
         await cluster.until_started(["c0", "c1", "c2"])
         first = await door.until_phase(await door.resize(node.node_id, 1), "draining")
@@ -190,7 +190,7 @@ async def test_a_signal_during_a_resize_rolls_it_back_and_drains_the_node(
     cluster: Cluster,
 ) -> None:
     async with open_door(cluster) as door:
-        node = await cluster.start_steady_node(workers=2)
+        node = await cluster.start_node(workers=2)
         await cluster.submit([task("note_held", "e0"), task("note_held", "e1")])
         await cluster.until_started(["e0", "e1"])
         resize = await door.until_phase(await door.resize(node.node_id, 1), "draining")

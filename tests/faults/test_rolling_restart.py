@@ -15,8 +15,6 @@ from tests.faults.nodes import NodeProcess
 from tests.faults.until import until
 
 NODES = 3
-# Nobody is killed: no attempt is to end because the machine paused.
-LEASE = "15"
 BATCH = 15
 QUIET_SECONDS = 0.1
 
@@ -57,7 +55,7 @@ async def test_a_rolling_restart_of_three_nodes_under_load_loses_and_doubles_not
 
 
 async def start(cluster: Cluster) -> NodeProcess:
-    return await cluster.start_node(workers=4, WINDLASS_LEASE_SECONDS=LEASE)
+    return await cluster.start_node(workers=4)
 
 
 async def leave(door: Door, node: NodeProcess, how: str) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
+import pytest
+
+from tests.engine.hands import patiently
 from tests.engine.scheduling import draft
 from tests.faults.check import faults_found
 from tests.faults.cluster import Cluster
@@ -44,6 +48,7 @@ from windlass.store.database import Database
 async def main() -> None:
     database = Database(sys.argv[1])
     await database.open()
+    print("ready", flush=True)
     while True:
         await fire_due(database, FireRules())
         await asyncio.sleep(0.005)
@@ -52,11 +57,13 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.timeout(300)  # one after another they start, lead and are killed
 async def test_leaders_are_killed_one_after_another_and_no_second_is_missed_or_doubled(
     cluster: Cluster,
 ) -> None:
-    names = await put_secondly(cluster, SCHEDULES)
     nodes = [await candidate(cluster, redis_url=cluster.redis_url) for _ in range(2)]
+    await leader_after(cluster, 0, within_seconds=START_SECONDS_MAX)
+    names = await put_secondly(cluster, SCHEDULES)
     term = 0
     for _ in range(KILLS):
         led = await leader_after(cluster, term, within_seconds=START_SECONDS_MAX)
@@ -73,14 +80,19 @@ async def test_leaders_are_killed_one_after_another_and_no_second_is_missed_or_d
 
 
 async def test_believing_leaders_of_several_processes_fire_once(cluster: Cluster) -> None:
-    names = await put_secondly(cluster, SCHEDULES)
     believers = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-c", BELIEVE, cluster.database.url, cwd=ROOT
+            *(sys.executable, "-c", BELIEVE, cluster.database.url),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
         )
         for _ in range(BELIEVERS)
     ]
     try:
+        for process in believers:
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"ready\n"
+        names = await put_secondly(cluster, SCHEDULES)
         began_at = await now(cluster)
         await until_fired(cluster, names[-1], began_at + timedelta(seconds=5))
     finally:
@@ -130,8 +142,9 @@ async def test_after_a_time_without_any_node_each_policy_is_obeyed_and_the_next_
 async def test_a_schedule_edited_at_its_instant_loses_and_doubles_nothing(
     cluster: Cluster,
 ) -> None:
-    [name] = await put_secondly(cluster, 1)
     await candidate(cluster, redis_url=cluster.redis_url)
+    await leader_after(cluster, 0, within_seconds=START_SECONDS_MAX)
+    [name] = await put_secondly(cluster, 1)
     began_at = await now(cluster)
     rules = [EVERY_SECOND, {"cron": "*/1 * * * * *"}]
     edits = 0
@@ -140,7 +153,8 @@ async def test_a_schedule_edited_at_its_instant_loses_and_doubles_nothing(
         moment = await now(cluster)
         await asyncio.sleep(1 - moment.microsecond / 1_000_000 - 0.005)
         edits += 1
-        await put_schedule(cluster.database, draft(name, rules[edits % 2]))
+        # The leader may have it in hand for longer than an editor waits.
+        await patiently(partial(put_schedule, cluster.database, draft(name, rules[edits % 2])))
         cluster.announcer.schedules([name])
     await until_fired(cluster, name, await now(cluster))
     await _paused(cluster)

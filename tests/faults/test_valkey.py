@@ -43,8 +43,8 @@ async def work_through(cluster: Cluster) -> None:
     """Two nodes take a stream of jobs; in the end everything is as it must be."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    await cluster.start_steady_node()
-    await cluster.start_steady_node()
+    await cluster.start_node()
+    await cluster.start_node()
     jobs = mixed(JOBS, random.Random(seed))
     for start in range(0, JOBS, 100):
         await cluster.submit(jobs[start : start + 100])

@@ -326,13 +326,14 @@ async def test_however_many_ask_to_cancel_what_is_held_others_end_and_are_cancel
         try:
             node.succeed([attempt for attempt in attempts if attempt.job_id != held])
             await until(database, ENDED, made, 30, seconds=20)
-            async with asyncio.timeout(25):
-                await cancel(database, [other])
+            async with asyncio.timeout(60):
+                while await state(database, other) != "cancelled":
+                    with contextlib.suppress(Unavailable):  # told to come again: one line for all
+                        await cancel(database, [other])
         finally:
             for task in asking:
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
-    assert await state(database, other) == "cancelled"
 
 
 async def test_a_result_that_nobody_can_work_with_ends_its_own_step_and_harms_no_other(

@@ -162,7 +162,7 @@ async def test_a_taken_key_is_answered_with_its_holder(database: Database) -> No
 
 
 async def test_one_key_from_all_sides_at_once_is_one_job(
-    database: Database, store_url: str
+    database: Database, store_url: str, patient_door: None
 ) -> None:
     await put_queue(database, "default", QueueLimits(max_jobs=1))
     async with several(store_url, 4) as databases:

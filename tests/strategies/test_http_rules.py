@@ -151,6 +151,13 @@ def test_rules_that_say_nothing_clear_are_refused_at_the_door(statuses: Any, poi
     assert detail
 
 
+def test_a_status_under_two_verdicts_is_named_as_it_is_known() -> None:
+    """404.0 is 404: JSON does not tell them apart."""
+    statuses = {"retry": [404], "fail": [404.0]}
+    [(_, detail)] = check_input({"url": "http://x.example", "statuses": statuses})
+    assert detail == "404 stands under retry too"
+
+
 @pytest.mark.parametrize(
     ("content_type", "body", "expected"),
     [

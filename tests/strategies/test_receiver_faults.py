@@ -105,11 +105,11 @@ async def test_one_that_never_answers_is_left_at_the_first_byte_deadline(http: H
 
 async def test_without_deadlines_of_its_own_the_attempts_timeout_ends_it(http: Http) -> None:
     async with raw_receiver(silent) as url:
-        done = await perform_within(http, 0.2, url)
-    assert done.outcome == TimedOut(0.2)
+        done = await perform_within(http, 1.0, url)
+    assert done.outcome == TimedOut(1.0)
     assert done.took_seconds < SOON_SECONDS
     assert done.detail["request_headers"]["webhook-id"].startswith("job_")
-    assert done.detail["timings_ms"]["total"] >= 190
+    assert done.detail["timings_ms"]["total"] >= 990
 
 
 async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,8 +119,8 @@ async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def test_one_that_never_reads_a_long_request_is_left_at_either_deadline(http: Http) -> None:
     before = psutil.Process().num_fds()
     async with raw_receiver(deaf) as url:
-        for deadline in {"first_byte_timeout": "200ms"}, {}:
-            done = await perform_within(http, 0.4, url, text="x" * 20_000_000, **deadline)
+        for deadline in {"first_byte_timeout": "1s"}, {}:
+            done = await perform_within(http, 2.0, url, text="x" * 20_000_000, **deadline)
             assert isinstance(done.outcome, TimedOut)
             assert done.took_seconds < SOON_SECONDS
             assert done.detail["is_reused"] is False

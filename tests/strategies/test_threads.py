@@ -175,19 +175,23 @@ async def test_closing_lets_the_threads_go() -> None:
 
 
 async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
-    before = len(task_threads())
+    before = set(task_threads())
+
+    def count() -> int:
+        return len(set(task_threads()) - before)
+
     gate = threading.Event()
     calls = [asyncio.create_task(called(threads, gate.wait, [], {})) for _ in range(4)]
-    await until(lambda: len(task_threads()) == before + 4)
+    await until(lambda: count() == 4)
     threads.keep(1)
-    assert len(task_threads()) == before + 4, "they are in use"
+    assert count() == 4, "they are in use"
     gate.set()
     await asyncio.gather(*calls)
 
     # A thread is idle a moment after its call has ended.
     def have_gone() -> bool:
         threads.keep(1)
-        return len(task_threads()) == before + 1
+        return count() == 1
 
     await until(have_gone)
     assert await called(threads, str, [7], {}) == "7"

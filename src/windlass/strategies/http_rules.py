@@ -173,15 +173,17 @@ def statuses_problems(value: object) -> list[tuple[str, str]]:
             continue
         for place, name in enumerate(names):
             pointer = f"/{verdict}" + step(str(place))
-            if not _is_status(name):
+            status = _status(name)
+            if status is None:
                 problems.append((pointer, 'must be 100 to 599, or a class such as "4xx"'))
-            elif seen.setdefault(name, verdict) != verdict:
-                problems.append((pointer, f"{name} stands under {seen[name]} too"))
+            elif seen.setdefault(status, verdict) != verdict:
+                problems.append((pointer, f"{status} stands under {seen[status]} too"))
     return problems
 
 
-def _is_status(name: object) -> bool:
+def _status(name: object) -> int | str | None:
+    """None: it is neither a status nor a class of them."""
     if isinstance(name, str):
-        return name in CLASSES
+        return name if name in CLASSES else None
     found = whole(name)
-    return found is not None and 100 <= found <= 599
+    return found if found is not None and 100 <= found <= 599 else None
