@@ -12,7 +12,7 @@ CODE := src tests $(wildcard benchmarks examples docs)
 digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
 	| { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-16)
 SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
-TYPES_SETUP = .venv/.types-$(call digest,tests/api/types/package-lock.json)
+TYPES_SETUP = .venv/.types-$(call digest,tests/api/http/types/package-lock.json)
 BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
 
 .PHONY: help up test setup check fmt bench oracle docs lock clean
@@ -45,7 +45,7 @@ bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare limits of th
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
 oracle: $(SETUP)  ## compare the rules of schedules with brute force, over ten years in every zone
-	@exec $(BIN)/python -m tests.model.cron_compare $(ARGS)
+	@exec $(BIN)/python -m tests.model.schedule.cron_compare $(ARGS)
 
 docs: $(SETUP)  ## write docs/openapi.json and check every link and every named test
 	@$(BIN)/python docs/openapi.py
@@ -71,7 +71,7 @@ $(SETUP):
 
 # TypeScript, which tests/api makes of the OpenAPI document as a caller would.
 $(TYPES_SETUP): $(SETUP)
-	@mkdir -p .venv/types && cp tests/api/types/package*.json .venv/types
+	@mkdir -p .venv/types && cp tests/api/http/types/package*.json .venv/types
 	@npm ci --prefix .venv/types --ignore-scripts --no-audit --no-fund --silent
 	@rm -f .venv/.types-* && touch $@
 

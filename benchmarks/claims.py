@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 
 from benchmarks.limits import RUN_SECONDS_MAX
 from benchmarks.load import percentile
-from windlass.engine.claim import Frontier, claim, peek
-from windlass.engine.finish import finish
-from windlass.model.attempt import Attempt
-from windlass.model.outcome import Succeeded
-from windlass.model.settle import settle
+from windlass.engine.jobs.claim import Frontier, claim, peek
+from windlass.engine.jobs.finish import finish
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Succeeded
+from windlass.model.job.settle import settle
 from windlass.store.database import Database
 
 

@@ -18,10 +18,10 @@ from benchmarks.node import running
 from benchmarks.stage import Stage
 from benchmarks.until import until
 from windlass.engine.announce import Announcer
-from windlass.engine.start import Start, start_many
-from windlass.engine.workflows import publish
+from windlass.engine.executions.start import Start, start_many
+from windlass.engine.executions.workflows import publish
 from windlass.fastlane.lane import FastLane
-from windlass.model.definition_read import trust_definition
+from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
 
 BATCH = 500

@@ -18,11 +18,11 @@ from benchmarks.limits import (
 )
 from benchmarks.rows import PAYLOAD_TEXT
 from benchmarks.schema import settle
-from windlass.cli import compose
+from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
-from windlass.engine.enqueue import Enqueuer, OnAccepted
-from windlass.model.draft import Draft
+from windlass.engine.jobs.enqueue import Enqueuer, OnAccepted
+from windlass.model.job.draft import Draft
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 

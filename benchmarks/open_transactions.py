@@ -25,8 +25,8 @@ from benchmarks.limits import HELD_MANY, INSISTING_CALLERS, INSISTING_THINK_SECO
 from benchmarks.mixed import QUEUE, WORKFLOW, Callers, Refused
 from benchmarks.receiver import RunningReceiver
 from benchmarks.until import until
-from windlass.engine import partitions
-from windlass.engine.retain import retain
+from windlass.engine.jobs import partitions
+from windlass.engine.jobs.retain import retain
 from windlass.store.database import Database
 
 DAYS: Final = 14  # of retention

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 import windlass
-from windlass.sdk.app import App
+from windlass.sdk.tasks.app import App
 
 app = App("benchmarks")
 

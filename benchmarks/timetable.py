@@ -22,10 +22,10 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.schema import settle
 from benchmarks.until import until
 from windlass import ids
-from windlass.engine.alike import alike_of
-from windlass.engine.rules import KnownRule, rule_of
-from windlass.engine.schedule import ScheduleDraft
-from windlass.model.schedule_next import between
+from windlass.engine.schedules.alike import alike_of
+from windlass.engine.schedules.known_rules import KnownRule, rule_of
+from windlass.engine.schedules.schedule import ScheduleDraft
+from windlass.model.schedule.next import between
 
 Due: TypeAlias = tuple[UUID, datetime]
 Entry: TypeAlias = tuple[UUID, datetime, UUID | None]  # of the ledger: what was due, and its job

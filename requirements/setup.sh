@@ -45,13 +45,13 @@ for program in haproxy pgbouncer nginx; do
 done
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        say "installing ${missing[*]}, which tests/engines needs"
+        say "installing ${missing[*]}, which tests/servers needs"
         # RUNLEVEL=1 keeps the packages from starting their services.
         { apt-get -qq update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes \
             --no-install-recommends "${missing[@]}"; } >/dev/null 2>&1 ||
-            say "that failed; tests/engines will say so too"
+            say "that failed; tests/servers will say so too"
     else
-        say "tests/engines needs ${missing[*]}; on Debian or Ubuntu: apt install ${missing[*]}"
+        say "tests/servers needs ${missing[*]}; on Debian or Ubuntu: apt install ${missing[*]}"
     fi
 fi
 

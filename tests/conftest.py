@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from windlass.engine import detour
+from windlass.engine.jobs import detour
 from windlass.fastlane import lane, marks
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
@@ -17,7 +17,7 @@ from windlass.testing.servers import PrivateServers
 
 # Folders whose files take long, mostly waiting for processes. They go first, so that no worker is
 # left with one of them at the end while the others have nothing to do.
-SLOW: Final = ("faults", "engines", "cli", "sdk", "testing", "api", "embedded", "runtime")
+SLOW: Final = ("faults", "servers", "cli", "sdk", "testing", "api", "embedded", "runtime")
 ROOT: Final = Path(__file__).parent
 
 # The same examples in every run, however slow the machine: a run says something of the change it

@@ -18,8 +18,8 @@ from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.receiver import RunningReceiver, receiving
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
-from windlass.model.draft import Draft
-from windlass.model.target import target_of
+from windlass.model.job.draft import Draft
+from windlass.model.job.target import target_of
 
 OURS, BARE = "deliveries to a fast receiver", "bare client loop"
 RATIO_MIN = 0.45

@@ -22,9 +22,9 @@ from benchmarks.flows import BATCH
 from benchmarks.measure import Figure, Run, Sample, absolute, compare
 from benchmarks.peers import dbos
 from benchmarks.stage import Stage
-from windlass.cli.compose import Windlass
+from windlass.compose.start import Windlass
 from windlass.config import Settings
-from windlass.engine.start import Start, start_many
+from windlass.engine.executions.start import Start, start_many
 
 APP = "benchmarks.durables:app"
 STEPS_OF = {

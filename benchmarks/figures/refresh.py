@@ -36,7 +36,7 @@ from benchmarks.node import RunningNode, running
 from benchmarks.stage import Stage
 from windlass.fastlane.keys import REFRESH, REFRESH_INFLIGHT, REFRESH_MARKS
 from windlass.limits import LEASE_SECONDS, REFRESH_KEPT_SECONDS
-from windlass.model.placement import SHARDS, shard_of
+from windlass.model.workflow.refresh import SHARDS, shard_of
 
 RATE_MIN, RATIO_MIN, STATEMENTS_MAX, COMMANDS_MAX = 20_000, 0.5, 1.0, 2.0
 # Only marks: what the net would find while everything is prepared is not what we measure.

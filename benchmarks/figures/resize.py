@@ -29,8 +29,8 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
 from benchmarks.until import until
 from windlass import ids
-from windlass.model.draft import Draft
-from windlass.model.target import target_of
+from windlass.model.job.draft import Draft
+from windlass.model.job.target import target_of
 
 FIRST, SIZES, LAST = 8, (0, 8, 1, 4), 32
 LIVE_MS_MAX, GROWTH_MS_MAX, SHRINK_SECONDS_MAX = 50.0, 100.0, RESIZE_DRAIN_SECONDS + 1.0

@@ -22,7 +22,7 @@ from benchmarks.measure import Figure, Series, compare, worst
 from benchmarks.stage import Stage
 from benchmarks.timetable import Faults
 from benchmarks.until import until
-from windlass.engine.rules import rule_of
+from windlass.engine.schedules.known_rules import rule_of
 
 LATE_SECONDS_MAX, GROWTH_MAX = 5.0, 5.0
 assert GROWTH_MAX > SCHEDULES_SHARE

@@ -24,7 +24,7 @@ from benchmarks.node import running
 from benchmarks.stage import Stage
 from benchmarks.tasks import now
 from windlass import App
-from windlass.sdk.task import Task
+from windlass.sdk.tasks.task import Task
 
 APP = "benchmarks.tasks:app"
 P50_MS_MAX = 100.0  # of what was told

@@ -24,8 +24,8 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
 from benchmarks.tasks import keep
 from windlass import App
-from windlass.sdk.transport import Request as Sent
-from windlass.sdk.transport import Response
+from windlass.sdk.http.transport import Request as Sent
+from windlass.sdk.http.transport import Response
 
 RATIO_MIN = 0.8
 MAP, RAW = f"task.map of {INSERT_BATCH:,}", "the same requests to the batch endpoint"

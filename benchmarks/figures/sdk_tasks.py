@@ -15,7 +15,7 @@ from benchmarks.figures import drain
 from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.stage import Stage
 from windlass.config import Settings
-from windlass.model.draft import Draft
+from windlass.model.job.draft import Draft
 
 APP = "benchmarks.tasks:app"
 NOOP = "noop jobs"

@@ -22,7 +22,7 @@ from benchmarks.limits import COORDINATOR_KEYS, SLOW_LOG_MAX, SLOW_MICROS, SWEEP
 from benchmarks.measure import Figure, Series, absolute, compare, worst
 from benchmarks.pinger import Waits, pinged
 from benchmarks.stage import Stage
-from windlass.engine.sweep import Report, Sweeper
+from windlass.engine.cluster.sweep import Report, Sweeper
 from windlass.limits import HEARTBEAT_SECONDS
 
 SECONDS_MAX, STALL_MS_MAX, GROWTH_MAX = 1.0, 5.0, 5.5

@@ -23,7 +23,7 @@ from benchmarks.stage import Stage
 from benchmarks.until import until
 from windlass.engine.announce import Announcer
 from windlass.fastlane.lane import FastLane
-from windlass.model.draft import Draft
+from windlass.model.job.draft import Draft
 
 RATIO_MIN = 1.6
 CORES = len(os.sched_getaffinity(0))

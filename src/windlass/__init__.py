@@ -27,27 +27,27 @@ if TYPE_CHECKING:
         WindlassError,
         WouldDeadlock,
     )
-    from windlass.sdk import flow
-    from windlass.sdk.app import App
-    from windlass.sdk.async_client import AsyncClient
-    from windlass.sdk.client import Client
-    from windlass.sdk.cron import INSTANT
-    from windlass.sdk.current import Current, current
-    from windlass.sdk.durable import Durable
-    from windlass.sdk.durable_errors import DurableMisuse
-    from windlass.sdk.durable_verbs import step
-    from windlass.sdk.execution_handle import ExecutionHandle
-    from windlass.sdk.flow import approval, switch, when
-    from windlass.sdk.handle import Handle
-    from windlass.sdk.handles import Handles
-    from windlass.sdk.options import Retry
-    from windlass.sdk.pauses import sleep, wait_for
-    from windlass.sdk.problems import ApiError, Unreachable
-    from windlass.sdk.task import AsyncTask, Task
-    from windlass.sdk.tracing_trouble import CannotTrace
-    from windlass.sdk.tracing_value import Value
-    from windlass.sdk.waiting import as_completed, await_all, wait
-    from windlass.sdk.workflow_code import WorkflowCode
+    from windlass.sdk.durable.durable import Durable
+    from windlass.sdk.durable.errors import DurableMisuse
+    from windlass.sdk.durable.verbs import step
+    from windlass.sdk.http.async_client import AsyncClient
+    from windlass.sdk.http.client import Client
+    from windlass.sdk.http.problems import ApiError, Unreachable
+    from windlass.sdk.tasks.app import App
+    from windlass.sdk.tasks.cron import INSTANT
+    from windlass.sdk.tasks.current import Current, current
+    from windlass.sdk.tasks.execution_handle import ExecutionHandle
+    from windlass.sdk.tasks.handle import Handle
+    from windlass.sdk.tasks.handles import Handles
+    from windlass.sdk.tasks.options import Retry
+    from windlass.sdk.tasks.pauses import sleep, wait_for
+    from windlass.sdk.tasks.task import AsyncTask, Task
+    from windlass.sdk.tasks.waiting import as_completed, await_all, wait
+    from windlass.sdk.workflow import flow
+    from windlass.sdk.workflow.cannot_trace import CannotTrace
+    from windlass.sdk.workflow.code import WorkflowCode
+    from windlass.sdk.workflow.flow import approval, switch, when
+    from windlass.sdk.workflow.value import Value
 
 __version__ = "0.1.0"
 __all__ = [
@@ -103,26 +103,26 @@ _ROOMS = {
     "windlass.errors": "Cancelled Conflict Drop InvalidArguments InvalidInput JobFailed NotFound"
     " NotInTask QueueFull ResultTimeout RetryAfter Unauthorized Unavailable WindlassError"
     " WouldDeadlock",
-    "windlass.sdk.app": "App",
-    "windlass.sdk.async_client": "AsyncClient",
-    "windlass.sdk.client": "Client",
-    "windlass.sdk.cron": "INSTANT",
-    "windlass.sdk.current": "Current current",
-    "windlass.sdk.durable": "Durable",
-    "windlass.sdk.durable_errors": "DurableMisuse",
-    "windlass.sdk.durable_verbs": "step",
-    "windlass.sdk.execution_handle": "ExecutionHandle",
-    "windlass.sdk.flow": "approval switch when",
-    "windlass.sdk.handle": "Handle",
-    "windlass.sdk.handles": "Handles",
-    "windlass.sdk.options": "Retry",
-    "windlass.sdk.pauses": "sleep wait_for",
-    "windlass.sdk.problems": "ApiError Unreachable",
-    "windlass.sdk.task": "AsyncTask Task",
-    "windlass.sdk.tracing_trouble": "CannotTrace",
-    "windlass.sdk.tracing_value": "Value",
-    "windlass.sdk.waiting": "as_completed await_all wait",
-    "windlass.sdk.workflow_code": "WorkflowCode",
+    "windlass.sdk.tasks.app": "App",
+    "windlass.sdk.http.async_client": "AsyncClient",
+    "windlass.sdk.http.client": "Client",
+    "windlass.sdk.tasks.cron": "INSTANT",
+    "windlass.sdk.tasks.current": "Current current",
+    "windlass.sdk.durable.durable": "Durable",
+    "windlass.sdk.durable.errors": "DurableMisuse",
+    "windlass.sdk.durable.verbs": "step",
+    "windlass.sdk.tasks.execution_handle": "ExecutionHandle",
+    "windlass.sdk.workflow.flow": "approval switch when",
+    "windlass.sdk.tasks.handle": "Handle",
+    "windlass.sdk.tasks.handles": "Handles",
+    "windlass.sdk.tasks.options": "Retry",
+    "windlass.sdk.tasks.pauses": "sleep wait_for",
+    "windlass.sdk.http.problems": "ApiError Unreachable",
+    "windlass.sdk.tasks.task": "AsyncTask Task",
+    "windlass.sdk.workflow.cannot_trace": "CannotTrace",
+    "windlass.sdk.workflow.value": "Value",
+    "windlass.sdk.tasks.waiting": "as_completed await_all wait",
+    "windlass.sdk.workflow.code": "WorkflowCode",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
@@ -131,7 +131,7 @@ if not TYPE_CHECKING:  # for a type checker every other name is a mistake
     def __getattr__(name: str) -> Any:
         room = _ROOM_OF.get(name)
         if name == "flow":  # a whole room of words
-            found = globals()[name] = import_module("windlass.sdk.flow")
+            found = globals()[name] = import_module("windlass.sdk.workflow.flow")
             return found
         if room is None:
             raise AttributeError(f"module 'windlass' has no attribute {name!r}")

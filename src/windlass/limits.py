@@ -11,11 +11,11 @@ assert 3 * HEARTBEAT_SECONDS < LEASE_SECONDS
 # What a lost node held is looked for this often, and when a lease is about to lapse: then, and so
 # much later at most, as all nodes do.
 RESCUE_INTERVAL_SECONDS, RESCUE_SPREAD_SECONDS = 5, 0.25
-# A node stops starting work this long before its lease ends (see runtime.lease).
+# A node stops starting work this long before its lease ends (see runtime.cluster.lease).
 LEASE_MARGIN_SECONDS = 2.0
 
 # The leader's lease: short enough that a frozen one is followed within five seconds. It is renewed
-# after this share of it, and trusted for all but a last share (see runtime.leadership).
+# after this share of it, and trusted for all but a last share (see runtime.cluster.leadership).
 LEADER_LEASE_SECONDS = 4.0
 LEADER_RENEW_SHARE, LEADER_TRUST_SHARE = 0.6, 0.9
 assert LEADER_RENEW_SHARE < LEADER_TRUST_SHARE < 1
@@ -81,8 +81,8 @@ DESCRIPTORS_WANTED = 65_536
 METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
 
 # Bodies. Larger ones are parsed in a thread, one at a time; what is larger than any but a batch, or
-# holds very many values, in a process of its own (api.batch_reader), of which there are so many.
-# Whoever finds none waits so long.
+# holds very many values, in a process of its own (api.jobs.batch_reader), of which there are so
+# many. Whoever finds none waits so long.
 PARSE_HERE_BYTES_MAX = 256 * 1024
 assert PARSE_HERE_BYTES_MAX < BODY_BYTES_MAX
 BATCH_READERS_MAX, BATCH_READ_SECONDS, BATCH_READER_IDLE_SECONDS = 1, 60.0, 60.0
@@ -188,7 +188,7 @@ HAND_BACK_SECONDS = 1.0
 # Claimed and not yet settled in the database, per node, beyond the slots.
 PREFETCH_MAX = 2_000
 assert CLAIM_BATCH_MAX <= PREFETCH_MAX
-# A claim starts its scan at the oldest row it may find, less this; see engine.claim.
+# A claim starts its scan at the oldest row it may find, less this; see engine.jobs.claim.
 CLAIM_SLACK_SECONDS = 1.0
 
 # Adaptive polling: how long a worker rests between peeks when nobody wakes it.
@@ -241,7 +241,7 @@ CONCEAL_QUICK_BYTES_MAX = 4 * 1024
 HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
 REDIRECTS_MAX = 5
-# `expect`: its text, and how much work a look at one answer may be (see model.expression_run).
+# `expect`: its text, and how much work a look at one answer may be (see model.expression.run).
 EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 200_000
 # So much of it is done on the loop; what needs more is done again in a thread.
 EXPECT_QUICK_WORK_MAX = 20_000
@@ -365,7 +365,7 @@ OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600.0
 PLUGIN_CLOSE_SECONDS = 5.0
 
 # Caches. In a process: so many values, of about so many bytes as they are encoded, believed for so
-# long unless somebody says that they changed (see engine.cache).
+# long unless somebody says that they changed (see engine.cache.cache).
 CACHE_ENTRIES_MAX, CACHE_BYTES_MAX, CACHE_BELIEVED_SECONDS = 10_000, 64 * 1024 * 1024, 30.0
 # In Redis: until nobody asked for so long. A larger value is not worth a call of tens of ms.
 CACHE_KEPT_SECONDS, CACHE_VALUE_BYTES_MAX = 30 * 60, 1024 * 1024
@@ -389,7 +389,7 @@ DEFINITION_BYTES_MAX, STEPS_MAX, DEFINITION_PROBLEMS_MAX = 1024 * 1024, 10_000, 
 DEFINITION_HERE_BYTES_MAX = 4 * 1024
 assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take their room"
 # Expressions: how long, how deep, how many parts, operations in a row; and how much work all those
-# of one step may be (see model.expression_run: a unit takes a fifth of a microsecond).
+# of one step may be (see model.expression.run: a unit takes a fifth of a microsecond).
 EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
 EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
 EXPRESSION_WORK_MAX = 400_000
@@ -397,9 +397,9 @@ EXPRESSION_WORK_MAX = 400_000
 EXPRESSIONS_KEPT_MAX = ((32, 10_000), (256, 1_500), (EXPRESSION_CHARS_MAX, 100))
 assert sum(chars * most for chars, most in EXPRESSIONS_KEPT_MAX) < 1_200_000
 # So much of it is done on the loop for one execution, and before others have their turn there; the
-# rest in a process (engine.evaluator). A transaction that other executions share is given up beyond
-# the second, and tried with fewer of them; what one execution decides at once may be no more than
-# the third.
+# rest in a process (engine.evaluate.evaluator). A transaction that other executions share is given
+# up beyond the second, and tried with fewer of them; what one execution decides at once may be no
+# more than the third.
 EXPRESSION_QUICK_WORK_MAX = 20_000
 EXPRESSION_BATCH_WORK_MAX, EXPRESSION_EXECUTION_WORK_MAX = 1_000_000, 4_000_000
 assert EXPRESSION_QUICK_WORK_MAX < EXPRESSION_WORK_MAX < EXPRESSION_BATCH_WORK_MAX
@@ -411,21 +411,22 @@ assert EXPRESSION_DEPTH_MAX <= JSON_DEPTH_MAX, "what is written as deep may be a
 assert EXPRESSION_CHAIN_MAX < EXPRESSION_NODES_MAX < EXPRESSION_CHARS_MAX
 assert EXPECT_CHARS_MAX <= EXPRESSION_CHARS_MAX
 assert EXPECT_WORK_MAX <= EXPRESSION_WORK_MAX
-# JSON Schemas. Patterns: how long, and how much work to compile (model.text_pattern; a unit is less
-# than a tenth of a millisecond): one, and all of a definition.
+# JSON Schemas. Patterns: how long, and how much work to compile (model.expression.pattern; a unit
+# is less than a tenth of a millisecond): one, and all of a definition.
 PATTERN_CHARS_MAX, PATTERN_COST_MAX, DEFINITION_PATTERNS_COST_MAX = 500, 1_000, 10_000
 # A process keeps so many compiled ones that take little, and fewer of the others.
 PATTERN_CHEAP_COST_MAX, PATTERNS_CHEAP_KEPT_MAX, PATTERNS_COSTLY_KEPT_MAX = 100, 256, 20
 assert PATTERN_CHEAP_COST_MAX < PATTERN_COST_MAX < DEFINITION_PATTERNS_COST_MAX
 assert DEFINITION_PATTERNS_COST_MAX <= PATTERN_COST_MAX * PATTERNS_COSTLY_KEPT_MAX
-# What checking a value may be (model.json_schema; a unit is one or two microseconds, the largest
+# What checking a value may be (model.json.schema; a unit is one or two microseconds, the largest
 # input has half a million values); and so much of it is done on the loop, the rest in a process.
 SCHEMA_WORK_MAX, SCHEMA_QUICK_WORK_MAX = 600_000, 2_000
 # Of a job of a plugin's kind, which is always checked on the loop, by a schema of the plugin's.
 SCHEMA_JOB_WORK_MAX = 200_000
 assert SCHEMA_QUICK_WORK_MAX < SCHEMA_JOB_WORK_MAX < SCHEMA_WORK_MAX
-# The process that evaluates what is more (engine.evaluator). It may take so much of memory, so long
-# for an answer, and leaves when nobody asked for so long; it keeps so many compiled steps.
+# The process that evaluates what is more (engine.evaluate.evaluator). It may take so much of
+# memory, so long for an answer, and leaves when nobody asked for so long; it keeps so many compiled
+# steps.
 EVALUATOR_BYTES_MAX, EVALUATION_SECONDS, EVALUATOR_IDLE_SECONDS = 1024 * 1024 * 1024, 20.0, 60.0
 # When it fails, the node evaluates by itself for so long.
 EVALUATOR_NICENESS, EVALUATOR_REST_SECONDS = 5, 10.0

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.claim import Frontier, claim, claim_solo, peek
-from windlass.engine.finish import finish
 from windlass.engine.finished import Finished
-from windlass.model.attempt import Attempt
-from windlass.model.outcome import Failed, Outcome, Succeeded
-from windlass.model.settle import settle
+from windlass.engine.jobs.claim import Frontier, claim, claim_solo, peek
+from windlass.engine.jobs.finish import finish
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Failed, Outcome, Succeeded
+from windlass.model.job.settle import settle
 from windlass.store.database import Database
 
 

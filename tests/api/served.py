@@ -15,23 +15,23 @@ from prometheus_client import CollectorRegistry
 
 from windlass import ids
 from windlass.api.app import build_app
-from windlass.api.keys import ensure_admin_key
+from windlass.api.http.keys import ensure_admin_key
+from windlass.api.http.serve import Front, Serving
 from windlass.api.parts import ApiParts
-from windlass.api.serve import Front, Serving
-from windlass.cli import compose
+from windlass.compose import start as compose
 from windlass.config import Settings
-from windlass.engine.admission import Limits
 from windlass.engine.announce import Announcer
-from windlass.engine.caches import Caches, scope_of
-from windlass.engine.definitions import Definitions
-from windlass.engine.enqueue import Enqueuer
+from windlass.engine.cache.registry import Caches, scope_of
+from windlass.engine.cluster.node_signals import Signaller
+from windlass.engine.cluster.sweep import Sweeper
+from windlass.engine.executions.definitions import Definitions
+from windlass.engine.executions.refresh_tally import Tally
+from windlass.engine.executions.start_batch import Starts
 from windlass.engine.follow import Follower
-from windlass.engine.refresh_tally import Tally
-from windlass.engine.seal import sealer_of
-from windlass.engine.signal import Signaller
-from windlass.engine.starts import Starts
-from windlass.engine.stop import Stopper
-from windlass.engine.sweep import Sweeper
+from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.enqueue import Enqueuer
+from windlass.engine.jobs.stop import Stopper
+from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks

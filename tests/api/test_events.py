@@ -18,16 +18,17 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
-from tests.api.flows import bring_up_to_date, by_hand, publish, read, start
+from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read, start
 from tests.api.served import Served
-from tests.engine.flow import noop
+from tests.engine.executions.flow import noop
 from windlass import ids
-from windlass.api import stream
+from windlass.api.http import stream
 from windlass.config import Settings
-from windlass.engine import read_events, tail_events
-from windlass.engine.read_events import read_events_after
+from windlass.engine.jobs import read_events
+from windlass.engine.jobs import tail as tail_events
+from windlass.engine.jobs.read_events import read_events_after
 from windlass.limits import STREAM_CLIENTS_MAX
-from windlass.model.event import Place
+from windlass.model.job.event import Place
 from windlass.store.database import Database
 
 # In place of the stream's own seconds: far more than a pause of the machine between an instant that

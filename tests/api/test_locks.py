@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
-from windlass.model.outcome import Succeeded
+from windlass.model.job.outcome import Succeeded
 
 A = "/v1/locks/a"
 

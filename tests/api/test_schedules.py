@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from tests.api.served import Served
-from tests.model.definitions import document, step
+from tests.model.workflow.definitions import document, step
 from windlass.limits import BACKFILL_MAX
 
 PATH = "/v1/schedules"

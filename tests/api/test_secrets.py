@@ -19,7 +19,7 @@ from windlass.limits import (
     SECRET_HOSTS_MAX,
     SECRET_OVERLAP_SECONDS_MAX,
 )
-from windlass.model.json_schema import value_problems
+from windlass.model.json.schema import value_problems
 
 KEY = "0f" * 32
 CANARY = "canary-7d1f-sings"

@@ -9,7 +9,7 @@ import pytest
 from tests.api.conftest import Serve
 from tests.api.served import Served
 from windlass.config import Settings
-from windlass.strategies.sign import derived_secret
+from windlass.strategies.http.auth.sign import derived_secret
 
 KEY = "0f" * 32
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
-from windlass.engine.claim import park
+from windlass.engine.jobs.claim import park
 
 SHOP = "/v1/targets/shop.example"
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.api.served import Served
-from tests.model.definitions import document, step
+from tests.model.workflow.definitions import document, step
 from windlass.limits import BODY_BYTES_MAX, DEFINITION_BYTES_MAX
 
 YAML = {"Content-Type": "application/yaml"}

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from standardwebhooks import Webhook
 
-from windlass.cli.listen_receive import Delivery
-from windlass.cli.listen_verify import Verdict
-from windlass.cli.listen_view import lines
+from windlass.cli.listen.receive import Delivery
+from windlass.cli.listen.verify import Verdict
+from windlass.cli.listen.view import lines
 
 SHARED = "whsec_" + base64.b64encode(b"a secret of twenty-four b").decode()
 OTHER = "whsec_" + base64.b64encode(b"another of twenty-four by").decode()

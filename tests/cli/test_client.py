@@ -11,9 +11,9 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says
 from tests.cli.things import JOB_ID, job
-from windlass.cli import client as client_module
-from windlass.cli.client import Client
 from windlass.cli.exits import Stopped, Unreachable
+from windlass.cli.http import client as client_module
+from windlass.cli.http.client import Client
 
 
 def test_calls_share_one_connection_and_carry_the_key(peer: Peer) -> None:

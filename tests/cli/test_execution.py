@@ -11,8 +11,8 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says, problem
 from tests.cli.things import JOB_ID, job, page
-from windlass.cli import execution as commands
-from windlass.cli.execution_tree import Tree, bar, lines
+from windlass.cli.show.execution_tree import Tree, bar, lines
+from windlass.cli.verbs import execution as commands
 
 EXECUTION_ID = "exe_" + "0190" * 8
 CHILD_ID = "exe_" + "0191" * 8

@@ -26,10 +26,10 @@ from tests.cli.peer import Peer, Says
 from tests.cli.server import clean_environment
 from tests.ports import free_port
 from windlass.cli.limits import LISTEN_BODY_BYTES_MAX, LISTEN_IDS_MAX
-from windlass.cli.listen_forward import always
-from windlass.cli.listen_receive import Delivery, Receiver
-from windlass.cli.listen_serve import Listening, listening
-from windlass.cli.listen_verify import read_key
+from windlass.cli.listen.forward import always
+from windlass.cli.listen.receive import Delivery, Receiver
+from windlass.cli.listen.serve import Listening, listening
+from windlass.cli.listen.verify import read_key
 
 
 class Received:

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from standardwebhooks import Webhook
 
 from tests.cli.deliveries import AT, BODY, OTHER, SHARED, signed_by
-from windlass.cli.listen_verify import read_key, verify
-from windlass.strategies.sign import derived_secret, public_key, signature
+from windlass.cli.listen.verify import read_key, verify
+from windlass.strategies.http.auth.sign import derived_secret, public_key, signature
 
 
 def test_what_the_official_package_signs_is_verified() -> None:

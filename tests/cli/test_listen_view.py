@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.deliveries import BODY, delivery, told
 from windlass.cli.limits import LISTEN_BODY_CHARS_SHOWN_MAX
-from windlass.cli.listen_verify import Verdict
-from windlass.cli.listen_view import document, shower
+from windlass.cli.listen.verify import Verdict
+from windlass.cli.listen.view import document, shower
 
 
 def test_a_delivery_is_one_line() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windlass.cli.moment import clock_time, length, precisely, when
+from windlass.cli.show.moment import clock_time, length, precisely, when
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 

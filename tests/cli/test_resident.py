@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from windlass.cli import compose
+from windlass.compose import start as compose
 from windlass.config import Settings
-from windlass.sdk.transport import Request, Transport
+from windlass.sdk.http.transport import Request, Transport
 from windlass.testing.servers import PrivateServers
 
 

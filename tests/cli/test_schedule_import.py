@@ -10,8 +10,8 @@ import pytest
 
 from tests.cli.conftest import Ended, Windlass
 from tests.cli.peer import Peer, Says, problem
-from windlass.cli.celery_import import BRIDGE_TASK
 from windlass.cli.exits import Exit
+from windlass.cli.imports.celery import BRIDGE_TASK
 from windlass.sdk.bridges.celery import NAME
 
 CRONTAB = """\

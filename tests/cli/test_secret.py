@@ -14,12 +14,12 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
 from tests.cli.things import page
-from windlass.cli.secret_key import with_key
+from windlass.compose.secret_key import with_key
 from windlass.config import Settings
 from windlass.config.secret_key import read_keys
-from windlass.engine.seal import Sealer
-from windlass.engine.secret_value import read_value
-from windlass.engine.secrets import put_secret
+from windlass.engine.secrets.seal import Sealer
+from windlass.engine.secrets.secrets import put_secret
+from windlass.engine.secrets.value import read_value
 from windlass.limits import SECRET_BYTES_MAX
 from windlass.store.database import Database
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says, problem
 from tests.cli.things import JOB_ID
-from windlass.cli import tail
+from windlass.cli.http import tail
 
 STREAM = {"Content-Type": "text/event-stream"}
 

@@ -8,13 +8,13 @@ import pytest
 from examples.shop import OutOfStock, app, draw_label, reserve_goods, total_of
 
 from tests.house.repository import ROOT
-from windlass.model import strict_yaml
-from windlass.model.definition import AWAITED_KINDS, DECIDED_KINDS, Definition
-from windlass.model.definition_read import read_definition
-from windlass.model.known_kinds import KnownKinds
+from windlass.model.json import yaml as strict_yaml
+from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Definition
+from windlass.model.workflow.known_kinds import KnownKinds
+from windlass.model.workflow.read import read_definition
 from windlass.strategies.checks import INPUT_CHECKS
-from windlass.strategies.task import load_tasks
-from windlass.strategies.task_shape import shape_of
+from windlass.strategies.python.task import load_tasks
+from windlass.strategies.python.task_shape import shape_of
 
 WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yaml"))
 

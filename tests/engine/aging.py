@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from windlass.engine import plans
+from windlass.engine.executions import plans
 from windlass.store.database import Database
 
 # How a row of each table is found, and which instants of it move; the first is that of its day.

@@ -11,17 +11,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from windlass.engine.admission import Limits
-from windlass.engine.claim import Frontier, claim, peek
-from windlass.engine.enqueue import Enqueuer
-from windlass.engine.finish import finish
 from windlass.engine.finished import Finished
-from windlass.engine.request import Accepted
-from windlass.model.attempt import Attempt
-from windlass.model.draft import Draft
-from windlass.model.outcome import Outcome, Succeeded
-from windlass.model.settle import settle
-from windlass.model.states import STATES
+from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.claim import Frontier, claim, peek
+from windlass.engine.jobs.enqueue import Enqueuer
+from windlass.engine.jobs.finish import finish
+from windlass.engine.jobs.request import Accepted
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.draft import Draft
+from windlass.model.job.outcome import Outcome, Succeeded
+from windlass.model.job.settle import settle
+from windlass.model.job.states import STATES
 from windlass.store.database import Database, Held, Record
 
 T = TypeVar("T")

@@ -12,10 +12,10 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.engine.executions import job
-from tests.engine.executions import put as put_execution
-from tests.engine.flow import Flow
-from tests.engine.flow import noop as step
+from tests.engine.execution_rows import job
+from tests.engine.execution_rows import put as put_execution
+from tests.engine.executions.flow import Flow
+from tests.engine.executions.flow import noop as step
 from tests.engine.hands import (
     counted,
     door,
@@ -29,18 +29,18 @@ from tests.engine.hands import (
     until,
     value,
 )
-from tests.engine.scheduling import fire, ledger, put, rewind
+from tests.engine.schedules.scheduling import fire, ledger, put, rewind
 from tests.faults.proxy import Proxy
 from windlass import ids
 from windlass.clock import monotonic
-from windlass.engine import enqueue
-from windlass.engine.conclude import conclude
-from windlass.engine.ledger import count_silent
-from windlass.engine.queues import QueueLimits, put_queue
-from windlass.engine.refresh import refresh
-from windlass.engine.request import Accepted, Idempotency
-from windlass.engine.schedules import read_schedule
-from windlass.engine.trigger import trigger
+from windlass.engine.executions.conclude import conclude
+from windlass.engine.executions.refresh import refresh
+from windlass.engine.jobs import enqueue
+from windlass.engine.jobs.queues import QueueLimits, put_queue
+from windlass.engine.jobs.request import Accepted, Idempotency
+from windlass.engine.schedules.ledger import count_silent
+from windlass.engine.schedules.schedules import read_schedule
+from windlass.engine.schedules.trigger import trigger
 from windlass.errors import QueueFull, Unavailable
 from windlass.limits import ENQUEUE_HELD_SECONDS, ENQUEUE_SAME_KEY_MAX
 from windlass.store.database import Database, Held

@@ -16,7 +16,7 @@ from windlass.fastlane.keys import REFRESH_INFLIGHT, REFRESH_MARKS
 from windlass.fastlane.lane import FastLane, LaneDown
 from windlass.fastlane.marks import Claim, Marks
 from windlass.limits import REFRESH_CLAIM_MAX, REFRESH_KEPT_SECONDS
-from windlass.model.placement import SHARDS, shard_of
+from windlass.model.workflow.refresh import SHARDS, shard_of
 
 ONE = UUID(int=7)
 SHARD = shard_of(ONE)

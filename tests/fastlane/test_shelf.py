@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from windlass.embedded.valkey import EmbeddedValkey
 from windlass.fastlane.keys import CACHE, CACHE_EPOCH
 from windlass.fastlane.lane import FastLane
-from windlass.fastlane.shelf import Shelf
+from windlass.fastlane.shared_cache import Shelf
 from windlass.limits import CACHE_MARK_SECONDS, CACHE_MARKS_OWED_MAX, CACHE_VALUE_BYTES_MAX
 
 NAMES = [str(number) for number in range(20)]

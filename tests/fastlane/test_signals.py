@@ -14,7 +14,7 @@ from windlass.fastlane.keys import COORDINATORS, INSTALLATION, coordinator
 from windlass.fastlane.lane import FastLane, LaneDown
 from windlass.fastlane.signals import Signals
 from windlass.limits import SIGNALS_PENDING_MAX
-from windlass.model.signal import Signal
+from windlass.model.cluster.node_signal import Signal
 
 ME, OTHER = "node_1", "node_10"
 SIGNAL = Signal(id="sig_1", name="ping", payload={"é": [1]}, sender=OTHER)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.witness import VARIABLE, Witness, write
-from windlass.sdk.app import App
+from windlass.sdk.tasks.app import App
 
 app = App("faults")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from uuid import UUID
 
-from windlass.engine.doctor import doctor
-from windlass.engine.read_events import read_events_of
-from windlass.model.event import Event
-from windlass.model.states import LEGAL_MOVES, TERMINAL
+from windlass.engine.doctor.doctor import doctor
+from windlass.engine.jobs.read_events import read_events_of
+from windlass.model.job.event import Event
+from windlass.model.job.states import LEGAL_MOVES, TERMINAL
 from windlass.store.database import Database, Record
 
 # Rows that nobody answers for, by what is wrong with them.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.cluster import Cluster, open_cluster
+from tests.faults.real_cluster import Cluster, open_cluster
 from windlass.testing.servers import PrivateServers
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import aiohttp
 
-from tests.faults.cluster import Cluster
 from tests.faults.nodes import APP, NodeProcess
+from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from tests.ports import free_port
 from windlass import ids

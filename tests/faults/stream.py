@@ -7,8 +7,8 @@ import random
 from collections import Counter
 
 from tests.faults.check import faults_found
-from tests.faults.cluster import Cluster
-from tests.faults.jobs import Job, drafts, noop, task, wait
+from tests.faults.job_objects import Job, drafts, noop, task, wait
+from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from windlass.errors import Unavailable
 

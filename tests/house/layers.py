@@ -22,21 +22,24 @@ LEVELS: dict[str, int] = {
     **dict.fromkeys(("store", "fastlane", "strategies"), 3),
     "engine": 4,
     **dict.fromkeys(("runtime", "api"), 5),
-    "cli": 6,
+    "compose": 6,
+    "cli": 7,
 }
 # The rooms beside the stack, the two front doors, and what each may import.
 BESIDE: dict[str, frozenset[str]] = {
     "sdk": frozenset({*GROUND, "model"}),
     # It joins the SDK to other people's libraries, and a whole node to their web server.
-    "sdk.bridges": frozenset({*GROUND, "model", "sdk", "cli"}),
+    "sdk.bridges": frozenset({*GROUND, "model", "sdk", "compose"}),
     "embedded": frozenset(GROUND),
     # Users test their App on a whole node, so it puts one together as the command line does.
     "testing": frozenset({*LEVELS, "embedded", "sdk"}),
     "__init__": frozenset({*GROUND, "model", "sdk"}),
     "__main__": frozenset({"cli"}),
 }
-# The composition root puts everything together; nobody else looks sideways.
-CLI_EXTRA = frozenset({"embedded", "sdk"})
+# The composition root puts everything together, and the command line has clients of its own: nobody
+# else looks sideways.
+ABOVE_ALL = frozenset({"compose", "cli"})
+BESIDE_ALL = frozenset({"embedded", "sdk"})
 # `from windlass import __version__` is the one name of the front door used inside.
 FRONT_NAMES = frozenset({"__version__"})
 
@@ -106,7 +109,7 @@ def _may_import(room: str, target: str) -> bool:
     if room == "model" and target in ("clock", "chance"):
         return False
     if target not in LEVELS:
-        return room == "cli" and target in CLI_EXTRA
+        return room in ABOVE_ALL and target in BESIDE_ALL
     if room in GROUND and target in GROUND:
         return GROUND.index(target) < GROUND.index(room)
     return LEVELS[target] < LEVELS[room]

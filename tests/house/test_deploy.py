@@ -17,7 +17,7 @@ RULES: list[dict[str, Any]] = [
     for group in yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
     for rule in group["rules"]
 ]
-# Made where it is shown: see api/metrics.py.
+# Made where it is shown: see api/cluster/metrics.py.
 SHOWN_BY_THE_API = {"windlass_queue_depth", "windlass_schedule_silent"}
 
 

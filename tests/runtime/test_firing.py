@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.engine.hands import sql
-from tests.engine.scheduling import put
-from windlass.engine.fired import Fired, FireRules
+from tests.engine.schedules.scheduling import put
+from windlass.engine.schedules.fired import Fired, FireRules
 from windlass.limits import (
     FIRE_BATCH,
     FIRE_EMPTY_SECONDS,

@@ -12,11 +12,11 @@ from tests.cli.peer import Peer, running_peer
 from tests.faults.nodes import Nodes
 from tests.ports import free_port
 from tests.sdk import sample_app
-from windlass.api.keys import ensure_admin_key
-from windlass.sdk.app import App
-from windlass.sdk.async_client import AsyncClient
-from windlass.sdk.client import Client
-from windlass.sdk.http_transport import HttpTransport
+from windlass.api.http.keys import ensure_admin_key
+from windlass.sdk.http.async_client import AsyncClient
+from windlass.sdk.http.client import Client
+from windlass.sdk.http.http_transport import HttpTransport
+from windlass.sdk.tasks.app import App
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 

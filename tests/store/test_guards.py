@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from tests.engine.hands import end, register, row, sql, submit_one, take
-from windlass.engine.cancel import cancel
+from windlass.engine.jobs.cancel import cancel
 from windlass.store.database import Database, Refused
 
 

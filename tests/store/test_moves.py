@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from tests.engine.hands import noop, register, sql, submit, submit_one, take
-from windlass.engine.replay import replay
-from windlass.model.states import LEGAL_MOVES, STATES, TERMINAL, UNFINISHED, State
+from windlass.engine.jobs.replay import replay
+from windlass.model.job.states import LEGAL_MOVES, STATES, TERMINAL, UNFINISHED, State
 from windlass.store.database import Database, Refused
 
 OUTCOMES = {"succeeded": "succeeded", "dead": "failed", "cancelled": "cancelled"}

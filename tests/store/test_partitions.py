@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.engine.aging import age, age_execution
-from tests.engine.flow import Flow
-from tests.engine.flow import noop as step
+from tests.engine.executions.flow import Flow
+from tests.engine.executions.flow import noop as step
 from tests.engine.hands import (
     counted,
     door,
@@ -27,13 +27,13 @@ from tests.engine.hands import (
     until,
     value,
 )
-from windlass.engine import partitions
-from windlass.engine.cancel import cancel
-from windlass.engine.partitions import are_low
-from windlass.engine.replay import replay
-from windlass.engine.retain import fold_counters, retain
+from windlass.engine.jobs import partitions
+from windlass.engine.jobs.cancel import cancel
+from windlass.engine.jobs.partitions import are_low
+from windlass.engine.jobs.replay import replay
+from windlass.engine.jobs.retain import fold_counters, retain
 from windlass.limits import DAY_TRIES, DAYS_BUSY_MAX, PARTITIONS_AHEAD_DAYS
-from windlass.model.outcome import Failed, Succeeded
+from windlass.model.job.outcome import Failed, Succeeded
 from windlass.store.database import Database
 
 TABLES = ("job_history", "attempt", "event")

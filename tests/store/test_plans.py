@@ -14,9 +14,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 from tests.engine.hands import counted, register, several, sql, submit_one, take
-from windlass.engine.finish import finish
-from windlass.model.outcome import Failed, Succeeded
-from windlass.model.settle import settle
+from windlass.engine.jobs.finish import finish
+from windlass.model.job.outcome import Failed, Succeeded
+from windlass.model.job.settle import settle
 from windlass.store.database import Database
 from windlass.store.statements import statement
 
@@ -106,7 +106,7 @@ async def test_no_statement_reads_a_large_table_whole_because_it_was_empty_once(
     database: Database,
 ) -> None:
     await forget_all(database)
-    names = sorted(path.stem for path in FOLDER.glob("*.sql"))
+    names = sorted(path.stem for path in FOLDER.rglob("*.sql"))
     wrong: dict[str, list[str]] = {}
     async with database.hot() as connection:
         for name in names:
@@ -159,7 +159,7 @@ async def _check_every_plan(database: Database) -> None:
         for table in LARGE:
             await sql(database, f"ANALYZE windlass.{table}")
         await inserting.commit()
-    every = {path.stem for path in FOLDER.glob("*.sql")}
+    every = {path.stem for path in FOLDER.rglob("*.sql")}
     wrong: dict[str, list[str]] = {}
     # The doctor asks beside the hot path, without its pins.
     for lend, names in ((database.hot, every), (database.side, DOCTOR)):

@@ -29,9 +29,9 @@ from tests.engine.hands import (
 )
 from tests.store.sql_call import CALL, enqueue
 from windlass import ids
-from windlass.engine.queues import QueueLimits, put_queue
+from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.errors import Unavailable
-from windlass.model.outcome import Failed
+from windlass.model.job.outcome import Failed
 from windlass.store.database import Connection, Database, LimitReached, Record, Refused
 
 LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)

@@ -11,8 +11,8 @@ import pytest
 from tests.engine.hands import counted, sql, value
 from tests.store.sql_call import CALL, enqueue
 from windlass.errors import MalformedBody
-from windlass.model import strict_json
-from windlass.model.printable import is_printable
+from windlass.model.json import strict as strict_json
+from windlass.model.json.printable import is_printable
 from windlass.store.database import Database, Refused
 
 LATER = (datetime.now(UTC) + timedelta(days=30)).replace(microsecond=0)

@@ -10,11 +10,11 @@ import pytest
 from tests.engine.hands import end, noop, register, sql, state, submit, take, value
 from windlass import ids
 from windlass.embedded.binaries import postgres_bin_dir
-from windlass.engine.cancel import cancel
-from windlass.engine.replay import delete, replay
-from windlass.engine.rescue import expire, rescue
-from windlass.engine.retain import fold_counters, retain
-from windlass.model.outcome import Failed
+from windlass.engine.jobs.cancel import cancel
+from windlass.engine.jobs.replay import delete, replay
+from windlass.engine.jobs.rescue import expire, rescue
+from windlass.engine.jobs.retain import fold_counters, retain
+from windlass.model.job.outcome import Failed
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.store.statements import statement
@@ -80,7 +80,7 @@ async def test_sql_enqueues_and_old_days_go(older: Database) -> None:
 
 async def test_every_statement_is_understood(older: Database) -> None:
     folder = Path(__file__).parents[2] / "src" / "windlass" / "store" / "sql"
-    names = sorted(path.stem for path in folder.glob("*.sql"))
+    names = sorted(path.stem for path in folder.rglob("*.sql"))
     assert len(names) > 40
     async with older.side() as connection:
         for name in names:

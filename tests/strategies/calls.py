@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from windlass.strategies.threads import Threads
-from windlass.strategies.user_loop import UserLoop
+from windlass.strategies.python.threads import Threads
+from windlass.strategies.python.user_loop import UserLoop
 
 
 async def called(

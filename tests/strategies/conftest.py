@@ -8,15 +8,15 @@ import aiohttp
 import pytest
 
 from tests.strategies.drawer import Drawer
+from tests.strategies.http.auth.token_endpoint import SECRET, Endpoint
 from tests.strategies.receiver import Receiver, listening
-from tests.strategies.token_endpoint import SECRET, Endpoint
-from windlass.strategies.auth import Credentials
-from windlass.strategies.egress import Egress
-from windlass.strategies.http import Http
-from windlass.strategies.python import Python
-from windlass.strategies.task import load_tasks
+from windlass.strategies.http.auth.auth import Credentials
+from windlass.strategies.http.http import Http
+from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.python.python import Python
+from windlass.strategies.python.task import load_tasks
 
-ERRANDS = "tests.strategies.errands:app"
+ERRANDS = "tests.strategies.python.errands:app"
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from windlass.strategies.vault import SecretUnavailable
+from windlass.strategies.http.auth.secrets import SecretUnavailable
 
 
 class Drawer:

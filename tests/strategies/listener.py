@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from windlass.model.attempt import Attempt
-from windlass.model.note import Line, Progress
-from windlass.strategies.desk import EmptyDesk
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.task_log import Line, Progress
+from windlass.strategies.python.services import EmptyDesk
 
 
 class Listener(EmptyDesk):

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from tests.model.attempts import attempt
-from windlass.model.attempt import Attempt
-from windlass.model.outcome import Outcome
-from windlass.runtime.kinds import Kinds
-from windlass.strategies.http import Http
+from tests.model.job.attempts import attempt
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Outcome
+from windlass.runtime.worker.kinds import Kinds
+from windlass.strategies.http.http import Http
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 # A deadline of a fraction of a second has ended it by then, however busy the machine is.

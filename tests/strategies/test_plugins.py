@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.runtime.installed import Installed
-from windlass.strategies.plugins import Plugin, load_plugins
+from tests.runtime.worker.installed import Installed
+from windlass.strategies.plugins.load import Plugin, load_plugins
 
 GOOD = """
     class Good:

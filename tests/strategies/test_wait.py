@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.model.attempts import NOON, attempt
+from tests.model.job.attempts import NOON, attempt
 from windlass.limits import WAIT_IN_SLOT_SECONDS_MAX
-from windlass.model.outcome import Failed, Outcome, Snoozed, Succeeded
-from windlass.strategies.noop import Noop, check_input
+from windlass.model.job.outcome import Failed, Outcome, Snoozed, Succeeded
+from windlass.strategies.builtin import Noop, check_input
 from windlass.strategies.wait import Wait
 
 

@@ -10,55 +10,44 @@ from litestar import Litestar
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp
 
-from windlass.api import (
-    approvals,
+from windlass.api import events, queues, secrets, stats, targets
+from windlass.api.cluster import (
     cache,
-    complete,
-    dead_letters,
-    docs_page,
-    events,
-    execution_start,
-    execution_verbs,
-    executions,
     health,
-    history,
-    jobs,
     leader,
-    locks,
     metrics,
     nodes,
-    openapi,
     operations,
-    problems,
-    queues,
     refresh,
-    schedule_asked,
-    schedule_times,
-    schedule_verbs,
-    schedules,
-    schemas,
-    secrets,
     signals,
-    stats,
     strategies,
-    submit,
     system,
-    targets,
-    webhook_status,
-    workflow_draft,
-    workflow_versions,
-    workflows,
 )
-from windlass.api.auth import Keys
-from windlass.api.conditional import heeded
-from windlass.api.door import Door
-from windlass.api.idempotency import repeatable
+from windlass.api.executions import approvals, executions
+from windlass.api.executions import start as execution_start
+from windlass.api.executions import verbs as execution_verbs
+from windlass.api.http import components as schemas
+from windlass.api.http import docs_page, openapi
+from windlass.api.http import problem_pages as problems
+from windlass.api.http.auth import Keys
+from windlass.api.http.conditional import heeded
+from windlass.api.http.door import Door
+from windlass.api.http.idempotency import repeatable
+from windlass.api.http.problem import on_exception, on_http_exception
+from windlass.api.http.reply import JSON, Reply, encode
+from windlass.api.http.route import Answer, Call, Route, handler_of
+from windlass.api.http.stream import EventStreams
+from windlass.api.jobs import complete, dead_letters, history, jobs, submit, webhook_status
+from windlass.api.locks import locks
 from windlass.api.parts import ApiParts
-from windlass.api.problem import on_exception, on_http_exception
-from windlass.api.reply import JSON, Reply, encode
-from windlass.api.route import Answer, Call, Route, handler_of
-from windlass.api.stream import EventStreams
-from windlass.engine.stats import Counters
+from windlass.api.schedules import on_demand as schedule_asked
+from windlass.api.schedules import schedules
+from windlass.api.schedules import times as schedule_times
+from windlass.api.schedules import verbs as schedule_verbs
+from windlass.api.workflows import draft as workflow_draft
+from windlass.api.workflows import versions as workflow_versions
+from windlass.api.workflows import workflows
+from windlass.engine.jobs.stats import Counters
 
 
 def build_app(parts: ApiParts) -> ASGIApp:

@@ -8,11 +8,9 @@ from uuid import UUID
 
 from litestar.types import ASGIApp
 
-from windlass.api import schemas
-from windlass.api.event_view import event_view
-from windlass.api.paging import EVENTS, event_cursor, page_reply
-from windlass.api.parts import ApiParts
-from windlass.api.query import (
+from windlass.api.http import components as schemas
+from windlass.api.http.paging import EVENTS, event_cursor, page_reply
+from windlass.api.http.query import (
     Param,
     choices_param,
     created_params,
@@ -21,12 +19,14 @@ from windlass.api.query import (
     name_param,
     type_param,
 )
-from windlass.api.route import Answer, Call, Route
-from windlass.api.schemas.history import NOUNS
-from windlass.api.stream import EventStreams, Wanted
-from windlass.engine.read_events import database_now, read_events_after
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.stream import EventStreams, Wanted
+from windlass.api.jobs.event_view import event_view
+from windlass.api.jobs.history_schema import NOUNS
+from windlass.api.parts import ApiParts
+from windlass.engine.jobs.read_events import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.event import POSITION_PATTERN, Event, Place
+from windlass.model.job.event import POSITION_PATTERN, Event, Place
 
 # Who names no beginning sees the last quarter of an hour.
 LOOK_BACK: Final = timedelta(minutes=15)

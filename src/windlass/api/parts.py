@@ -10,25 +10,25 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from windlass.api.batch_reader import BatchReaders
+from windlass.api.jobs.batch_reader import BatchReaders
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
-from windlass.engine.caches import Caches
-from windlass.engine.definitions import Definitions
-from windlass.engine.enqueue import Enqueuer
+from windlass.engine.cache.registry import Caches
+from windlass.engine.cluster.node_signals import Signaller
+from windlass.engine.cluster.sweep import Sweeper
+from windlass.engine.executions.definitions import Definitions
+from windlass.engine.executions.refresh_tally import Tally
+from windlass.engine.executions.start_batch import Starts
 from windlass.engine.follow import Follower
-from windlass.engine.refresh_tally import Tally
-from windlass.engine.seal import Sealer
-from windlass.engine.signal import Signaller
-from windlass.engine.starts import Starts
-from windlass.engine.stop import Stopper
-from windlass.engine.sweep import Sweeper
+from windlass.engine.jobs.enqueue import Enqueuer
+from windlass.engine.jobs.stop import Stopper
+from windlass.engine.secrets.seal import Sealer
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
-from windlass.model.submission import InputCheck
+from windlass.model.job.submission import InputCheck
 from windlass.store.database import Database
-from windlass.strategies.described import Described
+from windlass.strategies.plugins.described import Described
 
 
 class NodeFacts(Protocol):

@@ -6,15 +6,15 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api import schemas
-from windlass.api.body import read_json, read_nothing
-from windlass.api.conditional import etag, wanted_of
-from windlass.api.noun import Noun
-from windlass.api.paging import QUEUES, page_reply
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json, read_nothing
+from windlass.api.http.conditional import etag, wanted_of
+from windlass.api.http.noun import Noun
+from windlass.api.http.paging import QUEUES, page_reply
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.reply import json_reply
-from windlass.api.route import Call, Route
-from windlass.engine.queues import (
+from windlass.engine.jobs.queues import (
     Queue,
     QueueLimits,
     list_queues,
@@ -25,9 +25,9 @@ from windlass.engine.queues import (
 )
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.submission import read_name
-from windlass.model.value_schema import NAME_SCHEMA
-from windlass.model.whole import whole
+from windlass.model.job.submission import read_name
+from windlass.model.json.value_schema import NAME_SCHEMA
+from windlass.model.json.whole import whole
 
 # What the columns hold.
 _WHOLE_MAX: Final = {"max_jobs": 2**53 - 1, "max_bytes": 2**53 - 1, "max_running": 2**31 - 1}

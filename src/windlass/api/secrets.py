@@ -10,18 +10,17 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api import schemas
-from windlass.api.body import read_json, read_nothing
-from windlass.api.conditional import ETAG, TAKES_BOTH, etag, wanted_of
-from windlass.api.host import BOUND_SCHEMA
-from windlass.api.noun import Noun
-from windlass.api.paging import SECRETS, page_reply
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json, read_nothing
+from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, wanted_of
+from windlass.api.http.host import BOUND_SCHEMA
+from windlass.api.http.noun import Noun
+from windlass.api.http.paging import SECRETS, page_reply
+from windlass.api.http.reply import empty_reply, json_reply
+from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.reply import empty_reply, json_reply
-from windlass.api.route import Answer, Call, Route
 from windlass.duration import parse_seconds
-from windlass.engine.secret_value import GENERATED, Value, generate, read_value
-from windlass.engine.secrets import (
+from windlass.engine.secrets.secrets import (
     Hosts,
     Secret,
     bind_secret,
@@ -30,6 +29,7 @@ from windlass.engine.secrets import (
     put_secret,
     read_secret,
 )
+from windlass.engine.secrets.value import GENERATED, Value, generate, read_value
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
     CONCEALED_CHARS_MIN,
@@ -40,9 +40,9 @@ from windlass.limits import (
     SECRET_OVERLAP_SECONDS,
     SECRET_OVERLAP_SECONDS_MAX,
 )
-from windlass.model.secret_hosts import read_hosts
-from windlass.model.submission import read_name
-from windlass.model.value_schema import NAME_SCHEMA
+from windlass.model.job.secret_hosts import read_hosts
+from windlass.model.job.submission import read_name
+from windlass.model.json.value_schema import NAME_SCHEMA
 
 _FIELDS: Final = ("value", "generate", "overlap", "hosts")
 _OVERLAP_RULE: Final = (

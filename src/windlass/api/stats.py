@@ -6,11 +6,11 @@ from typing import Any
 
 from litestar.types import ASGIApp
 
-from windlass.api import schemas
+from windlass.api.http import components as schemas
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.reply import json_reply
-from windlass.api.route import Answer, Call, Route
-from windlass.engine.stats import add_up, read_counters
+from windlass.engine.jobs.stats import add_up, read_counters
 
 
 def routes(parts: ApiParts) -> list[Route]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from windlass.api import schemas
-from windlass.api.body import check_type, parse, read_bytes
-from windlass.api.caller import caller_of
-from windlass.api.query import read_wanted
-from windlass.api.route import Call
+from windlass.api.http import components as schemas
+from windlass.api.http.body import check_type, parse, read_bytes
+from windlass.api.http.caller import caller_of
+from windlass.api.http.query import read_wanted
+from windlass.api.http.route import Call
 from windlass.duration import parse_seconds
-from windlass.engine.targets import TargetLimits
+from windlass.engine.targets.targets import TargetLimits
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BREAKER_REST_SECONDS, BREAKER_REST_SECONDS_MAX
-from windlass.model.whole import read_whole
+from windlass.model.json.whole import read_whole
 
 REASON_CHARS_MAX: Final = 500
 _RATE_MIN, _RATE_MAX = 0.001, 1_000_000.0

@@ -6,19 +6,19 @@ from typing import Any
 
 from litestar.types import ASGIApp
 
-from windlass.api import schemas
-from windlass.api.body import read_json, read_nothing
-from windlass.api.conditional import etag, wanted_of
-from windlass.api.host import HOST_SCHEMA, read_host
-from windlass.api.noun import Noun
-from windlass.api.paging import TARGETS, page_reply
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json, read_nothing
+from windlass.api.http.conditional import etag, wanted_of
+from windlass.api.http.host import HOST_SCHEMA, read_host
+from windlass.api.http.noun import Noun
+from windlass.api.http.paging import TARGETS, page_reply
+from windlass.api.http.query import name_param, wanted_schema
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.query import name_param, wanted_schema
-from windlass.api.reply import json_reply
-from windlass.api.route import Answer, Call, Route
 from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
-from windlass.engine.target_secret import target_secrets
-from windlass.engine.targets import (
+from windlass.engine.secrets.target_secret import target_secrets
+from windlass.engine.targets.targets import (
     Target,
     disable_target,
     enable_target,
@@ -29,7 +29,7 @@ from windlass.engine.targets import (
 )
 from windlass.errors import InvalidInput
 from windlass.limits import PAGE_DEFAULT
-from windlass.strategies.auth import DEFAULT_SECRET
+from windlass.strategies.http.auth.auth import DEFAULT_SECRET
 
 
 class Targets:

@@ -19,7 +19,7 @@ class Command:
 
 
 def _command(name: str, does: str, module: str | None = None) -> Command:
-    return Command(name=name, path=f"windlass.cli.{module or name}:app", does=does)
+    return Command(name=name, path=f"windlass.cli.{module or f'verbs.{name}'}:app", does=does)
 
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
@@ -40,7 +40,9 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         _command("dead", "Look through dead letters; replay or discard them."),
         _command("lock", "Take named locks and semaphores; see who holds them."),
         _command("event", "Follow what happens, live."),
-        _command("listen", "Receive deliveries here: print, verify and forward them."),
+        _command(
+            "listen", "Receive deliveries here: print, verify and forward them.", "listen.command"
+        ),
     ),
     "Look after it": (
         _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),

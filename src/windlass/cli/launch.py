@@ -131,6 +131,6 @@ def _page(words: list[str], has_verb: bool) -> str:
 
 
 def _complain(message: str) -> None:
-    from windlass.cli.output import say
+    from windlass.cli.show.output import say
 
     say(f"error: {message}")

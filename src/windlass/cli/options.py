@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from windlass.cli.client import Client
+from windlass.cli.http.client import Client
 
 DEFAULT_URL: Final = "http://127.0.0.1:5777"
 SERVER: Final = Group("Server and output", sort_key=100)

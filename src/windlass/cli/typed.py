@@ -10,7 +10,7 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.limits import FILE_BYTES_MAX
 from windlass.duration import parse_seconds
 from windlass.errors import MalformedBody
-from windlass.model import strict_json
+from windlass.model.json import strict as strict_json
 
 
 def json_value(flag: str, text: str) -> Any:

@@ -140,7 +140,7 @@ class Announcer:
             listener(told, is_urgent)
 
     def cancels(self, job_ids: Iterable[UUID]) -> None:
-        """These running jobs must stop. Only this process hears it: others, see engine.stop."""
+        """These running jobs must stop. Only this process hears it (others: engine.jobs.stop)."""
         told = list(job_ids)
         if not told:
             return

@@ -19,9 +19,9 @@ class Progressed:
     unbegun: set[UUID] = field(default_factory=set)  # steps that need their child execution
     asked: set[UUID] = field(default_factory=set)  # steps that wait for a signal or a decision
     unheard: set[UUID] = field(default_factory=set)  # executions whose jobs are to be told (heed)
-    # Parents that have ended and have children yet to be told (engine.notify_children).
+    # Parents that have ended and have children yet to be told (engine.jobs.notify_children).
     unnotified: set[UUID] = field(default_factory=set)
-    # Parked for `lock`: at its end the transaction takes them into line (engine.lock_release).
+    # Parked for `lock`: at its end the transaction takes them into line (engine.locks.release).
     locked: list[UUID] = field(default_factory=list)
     locks: Passed = field(default_factory=Passed)  # what came of it
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.engine.request import Idempotency
+from windlass.engine.jobs.request import Idempotency
 from windlass.errors import IdempotencyMismatch, WindlassError
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement

@@ -21,9 +21,9 @@ SIGNALS: Final = PREFIX + "signals"  # look for your signals; somebody acknowled
 SWEPT: Final = PREFIX + "swept"  # a sweep has ended; its age is only a number to watch
 REFRESH: Final = PREFIX + "refresh"  # marks were left in these shards, and how many
 CHANNELS: Final = (WAKE, RESULTS, EVENTS, INVALIDATE, SIGNALS, SWEPT, REFRESH)
-# Whose Redis this is: the scope of a database (see engine.caches). Said again by each of its nodes,
-# and taken back by who leaves; who finds another's word there tells of it. After a flush it is the
-# word of who comes first.
+# Whose Redis this is: the scope of a database (see engine.cache.registry). Said again by each of
+# its nodes, and taken back by who leaves; who finds another's word there tells of it. After a flush
+# it is the word of who comes first.
 INSTALLATION: Final = PREFIX + "installation"
 # Coordinators: id -> last beat (ms, Redis TIME). Each enters itself with every beat, which also
 # brings it back after a flush; a clean leave or the sweep takes it out. It is alone in its slot.
@@ -41,7 +41,7 @@ CACHE_EPOCH: Final = PREFIX + "cache-epoch:%s"
 
 # Executions that are out of date, by shard. marks: a set, left by whoever ended a job; inflight:
 # those being refreshed, by when they come back (ms, Redis TIME). Owned by the shard's node. Both go
-# after an hour; what a flush takes is found in PostgreSQL by the net (see runtime.refresh_net).
+# after an hour; what a flush takes is found in PostgreSQL by the net (see runtime.refresh.net).
 REFRESH_MARKS: Final = PREFIX + "refresh:{%d}:marks"
 REFRESH_INFLIGHT: Final = PREFIX + "refresh:{%d}:inflight"
 

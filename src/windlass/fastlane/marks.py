@@ -21,7 +21,7 @@ from windlass import ids
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane, LaneDown, lua
 from windlass.limits import REFRESH_CALL_SECONDS, REFRESH_KEPT_SECONDS
-from windlass.model.placement import SHARDS, shard_of
+from windlass.model.workflow.refresh import SHARDS, shard_of
 
 log = structlog.get_logger()
 

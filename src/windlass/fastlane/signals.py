@@ -1,7 +1,8 @@
 """Signals through Redis: left with their targets, read, done with, acknowledged.
 
 Promises: a signal stays with its target until the target has done with it, so a lost answer loses
-nothing; whatever a flush takes is said again by the sender through PostgreSQL (engine.signal).
+nothing; whatever a flush takes is said again by the sender through PostgreSQL
+(engine.cluster.node_signals).
 Never: holds more than a few of the lane's connections. Raises LaneDown.
 """
 
@@ -18,7 +19,7 @@ from windlass.fastlane import keys
 from windlass.fastlane.coordinator import KEPT_MS
 from windlass.fastlane.lane import FastLane
 from windlass.limits import SIGNAL_LIFE_SECONDS, SIGNALS_PENDING_MAX, SIGNALS_READ_MAX
-from windlass.model.signal import Answer, Signal
+from windlass.model.cluster.node_signal import Answer, Signal
 
 # The lane has eight connections for everybody, and who finds none free takes it for broken.
 _CALLS_MAX: Final = 3

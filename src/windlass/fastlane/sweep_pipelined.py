@@ -23,7 +23,7 @@ from windlass.fastlane.suspect import (
     is_moving,
 )
 from windlass.limits import SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX, SWEEP_TRIES_MAX
-from windlass.model.beat import beat_at_ms
+from windlass.model.cluster.beat import beat_at_ms
 
 KEPT: Final = Verdict(word="kept", keys=0)
 

@@ -11,7 +11,7 @@ from redis.exceptions import NoPermissionError, RedisError, ResponseError
 from windlass.fastlane.lane import lua
 from windlass.fastlane.suspect import BEATS, MOVING, Suspect, Terms, Verdict, is_moving
 from windlass.limits import SWEEP_CALLS_AT_ONCE, SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX
-from windlass.model.beat import BEAT_BYTES_MAX
+from windlass.model.cluster.beat import BEAT_BYTES_MAX
 
 
 async def may_script(client: Any) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from windlass.chance import chance
 from windlass.engine.follow import Follower
-from windlass.engine.held import ROUND_MAX
-from windlass.engine.rescue import next_lapse_seconds, recover
-from windlass.engine.retain import fold_counters, retain
+from windlass.engine.jobs.held import ROUND_MAX
+from windlass.engine.jobs.rescue import next_lapse_seconds, recover
+from windlass.engine.jobs.retain import fold_counters, retain
 from windlass.limits import (
     COUNTER_FOLD_SECONDS,
     RESCUE_INTERVAL_SECONDS,
@@ -19,7 +19,7 @@ from windlass.limits import (
 )
 from windlass.runtime.lock_keeper import LockKeeper
 from windlass.runtime.loop import Loop
-from windlass.runtime.worker import Worker
+from windlass.runtime.worker.worker import Worker
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 

@@ -1,8 +1,8 @@
 """The leader's rounds of firing: it sleeps until the next schedule is due, or until one changes.
 
-A round is fired whoever else believes that it leads (engine.fire). Hints through Redis say that a
-schedule has changed; without them, or when one is lost, a look at the first entry of an index every
-so often finds out.
+A round is fired whoever else believes that it leads (engine.schedules.fire). Hints through Redis
+say that a schedule has changed; without them, or when one is lost, a look at the first entry of an
+index every so often finds out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from windlass.engine.fire import fire_due
-from windlass.engine.fired import Fired, FireRules
+from windlass.engine.schedules.fire import fire_due
+from windlass.engine.schedules.fired import Fired, FireRules
 from windlass.limits import (
     FIRE_EMPTY_SECONDS,
     FIRE_GATHER_SECONDS,
@@ -21,7 +21,7 @@ from windlass.limits import (
     FIRE_NEAR_SECONDS,
     FIRE_POLL_SECONDS,
 )
-from windlass.runtime.leader_duties import LeaderDuty
+from windlass.runtime.cluster.leader_duties import LeaderDuty
 from windlass.store.database import Database
 
 FIRE: Final = "fire schedules"

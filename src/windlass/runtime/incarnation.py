@@ -1,4 +1,4 @@
-"""An incarnation: what is born and dies with one node id (it is made in `runtime.birth`).
+"""An incarnation: what is born and dies with one node id (it is made in `runtime.assemble`).
 
 Life:    start -> finish (or abandon) -> let_go -> leave
 Or, when the lease is gone: start -> lose. It ends at once, and what it held is for others to take.
@@ -13,15 +13,15 @@ from uuid import UUID
 import structlog
 
 from windlass.errors import Unavailable
-from windlass.runtime.coordinator import Coordinator
+from windlass.runtime.cluster.coordinator import Coordinator
+from windlass.runtime.cluster.leader_duties import LeaderDuties
+from windlass.runtime.cluster.lease import Lease
+from windlass.runtime.cluster.operations import Operations
 from windlass.runtime.duties import STOP_CANCELLED
-from windlass.runtime.finisher import Finisher
-from windlass.runtime.leader_duties import LeaderDuties
-from windlass.runtime.lease import Lease
 from windlass.runtime.lock_keeper import LockKeeper
 from windlass.runtime.loop import Loop
-from windlass.runtime.operations import Operations
-from windlass.runtime.worker import Worker
+from windlass.runtime.worker.finisher import Finisher
+from windlass.runtime.worker.worker import Worker
 from windlass.store.database import Database
 
 log = structlog.get_logger()

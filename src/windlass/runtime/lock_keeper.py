@@ -1,4 +1,4 @@
-"""The duty that sees to what time brings about at locks (engine.lock_look).
+"""The duty that sees to what time brings about at locks (engine.locks.look).
 
 It rests until the next instant that is known here: from what this process did, and from the look
 that goes along with every rescue. Where nobody holds or waits for a lock it does nothing at all.
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from windlass.clock import monotonic
-from windlass.engine.lock_look import look
 from windlass.engine.lock_passed import Passed
+from windlass.engine.locks.look import look
 from windlass.runtime.loop import Loop
 from windlass.store.database import Database
 

@@ -18,19 +18,19 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Line
-from windlass.engine.enqueue import Reservation
+from windlass.engine.jobs.enqueue import Reservation
 from windlass.errors import Unavailable
 from windlass.limits import REBIRTH_SECONDS_MAX
-from windlass.model.attempt import Attempt
-from windlass.model.draft import Draft
-from windlass.model.operation import Operation
-from windlass.model.signal import Answer
-from windlass.runtime.birth import Inheritance, be_born
+from windlass.model.cluster.node_signal import Answer
+from windlass.model.cluster.operation import Operation
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.draft import Draft
+from windlass.runtime.assemble import Inheritance, be_born
+from windlass.runtime.cluster.signal_handlers import SignalHandlers, node_handlers
 from windlass.runtime.firing import FIRE
 from windlass.runtime.incarnation import Incarnation
 from windlass.runtime.parts import NodeParts
-from windlass.runtime.signal_handlers import SignalHandlers, node_handlers
-from windlass.runtime.worker import Worker
+from windlass.runtime.worker.worker import Worker
 from windlass.supervise import Restarts, supervisor
 
 log = structlog.get_logger()

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
-from windlass.engine.caches import Caches
-from windlass.engine.execution_facts import ExecutionFacts
+from windlass.engine.cache.registry import Caches
+from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.signals import Signals
-from windlass.runtime.kinds import Kinds
-from windlass.runtime.refresh import Refresher
-from windlass.runtime.targets import Targets
+from windlass.runtime.refresh.refresher import Refresher
+from windlass.runtime.worker.kinds import Kinds
+from windlass.runtime.worker.target_gate import Targets
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 

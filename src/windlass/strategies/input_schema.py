@@ -19,9 +19,9 @@ from windlass.limits import (
     KEY_CHARS_MAX,
     REDIRECTS_MAX,
 )
-from windlass.model.printable import CHAR_PATTERN
-from windlass.model.target import URL_SCHEMA
-from windlass.model.value_schema import (
+from windlass.model.job.target import URL_SCHEMA
+from windlass.model.json.printable import CHAR_PATTERN
+from windlass.model.json.value_schema import (
     INSTANT_SCHEMA,
     KEPT_SCHEMA,
     NAME_SCHEMA,
@@ -31,8 +31,11 @@ from windlass.model.value_schema import (
     duration,
     text_schema,
 )
-from windlass.strategies import check_auth, http_headers, http_input, http_rules
-from windlass.strategies.http_body import BODIES
+from windlass.strategies.http import headers as http_headers
+from windlass.strategies.http import input as http_input
+from windlass.strategies.http import judge as http_rules
+from windlass.strategies.http.auth import check as check_auth
+from windlass.strategies.http.request import BODIES
 
 _OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 _TEXTS: Final[Schema] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from windlass.model.attempt import Attempt
-from windlass.model.outcome import Failed, Outcome
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Failed, Outcome
 
 
 class Instant(Protocol):

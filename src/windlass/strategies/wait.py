@@ -9,10 +9,10 @@ from typing import Any
 
 from windlass.duration import parse_seconds
 from windlass.limits import DURATION_SECONDS_MAX, WAIT_IN_SLOT_SECONDS_MAX
-from windlass.model.attempt import Attempt
-from windlass.model.outcome import Outcome, Snoozed, Succeeded
-from windlass.model.pointer import step
-from windlass.model.submission import read_instant
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Outcome, Snoozed, Succeeded
+from windlass.model.job.submission import read_instant
+from windlass.model.json.pointer import step
 from windlass.strategies.strategy import refused_input
 
 _FIELDS = ("seconds", "duration", "until")

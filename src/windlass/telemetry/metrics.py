@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX, PARTITIONS_AHEAD_DAYS
-from windlass.model.settle import Settlement
+from windlass.model.job.settle import Settlement
 from windlass.telemetry.age import Age
 from windlass.telemetry.buckets import LabelledBuckets
 

@@ -19,9 +19,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from windlass.clock import wall
 from windlass.duration import parse_seconds
-from windlass.model.submission import read_instant
-from windlass.sdk.across import on_loop
-from windlass.sdk.app import App
+from windlass.model.job.submission import read_instant
+from windlass.sdk.http.across import on_loop
+from windlass.sdk.tasks.app import App
 from windlass.testing import local_seen
 from windlass.testing.local_advance import advance
 from windlass.testing.local_calls import Call, Calls, Fake, Raised

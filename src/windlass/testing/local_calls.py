@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
-from windlass.strategies.task import Task
+from windlass.strategies.python.task import Task
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 Raised = BaseException | type[BaseException] | None

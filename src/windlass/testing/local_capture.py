@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from windlass import ids
-from windlass.engine.cancel import cancel
 from windlass.engine.finished import Finished
+from windlass.engine.jobs.cancel import cancel
 from windlass.testing import local_seen
 from windlass.testing.local_seen import SeenJob
 from windlass.testing.local_stage import Stage

@@ -20,15 +20,15 @@ from typing import Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.cli.compose import Windlass
 from windlass.clock import monotonic
-from windlass.engine.admission import Limits
-from windlass.engine.conclude import conclude
-from windlass.engine.fire import fire_due
-from windlass.engine.fired import FireRules
-from windlass.engine.refresh import refresh
-from windlass.engine.rescue import recover
-from windlass.engine.untended import find_untended
+from windlass.compose.start import Windlass
+from windlass.engine.executions.conclude import conclude
+from windlass.engine.executions.refresh import refresh
+from windlass.engine.executions.untended import find_untended
+from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.rescue import recover
+from windlass.engine.schedules.fire import fire_due
+from windlass.engine.schedules.fired import FireRules
 from windlass.errors import WindlassError
 from windlass.testing.local_gate import Gate
 from windlass.testing.local_sql import ask

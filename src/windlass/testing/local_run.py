@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from windlass.sdk.app import App
+from windlass.sdk.tasks.app import App
 from windlass.testing.local import Local, LocalMaker, instant_of
 from windlass.testing.local_calls import Calls
 from windlass.testing.local_stage import Stage

@@ -21,11 +21,11 @@ from typing import Any, Final, Self, TypeVar
 
 from redis.asyncio import Redis
 
-from windlass.cli import compose
+from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.config.secret_key import KEY_BYTES
-from windlass.sdk.app import App
-from windlass.strategies.task import Task, tasks_of
+from windlass.sdk.tasks.app import App
+from windlass.strategies.python.task import Task, tasks_of
 from windlass.strategies.wait import Wait
 from windlass.testing import local_clock
 from windlass.testing.local_calls import Calls

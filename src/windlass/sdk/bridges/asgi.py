@@ -16,8 +16,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from windlass.sdk.across import AsgiApp, Receive, Send
-from windlass.sdk.app import App
+from windlass.sdk.http.across import AsgiApp, Receive, Send
+from windlass.sdk.tasks.app import App
 
 # Nodes that run in this process, by their App.
 _running: WeakKeyDictionary[App, AsgiApp] = WeakKeyDictionary()
@@ -48,7 +48,7 @@ def lifespan(
 
 @asynccontextmanager
 async def _client(app: App, url: str, token: str | None) -> AsyncIterator[None]:
-    from windlass.sdk.http_transport import HttpTransport
+    from windlass.sdk.http.http_transport import HttpTransport
 
     transport = HttpTransport(url, token)
     app.connect(transport)
@@ -62,7 +62,7 @@ async def _client(app: App, url: str, token: str | None) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _node(app: App, settings: dict[str, object]) -> AsyncIterator[None]:
     # Here: who only wants a client needs no server installed.
-    from windlass.cli.inside import Inside
+    from windlass.compose.in_program import Inside
 
     node = Inside(app, {name: value for name, value in settings.items() if value is not None})
     _running[app] = await node.start()

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import celery
 
-from windlass.sdk.app import App
 from windlass.sdk.bridges.celery_canvas import Plan, Takes, chain, chord, group
 from windlass.sdk.bridges.celery_maps import as_json, called_by
 from windlass.sdk.bridges.celery_options import fields_of
 from windlass.sdk.bridges.celery_result import Result
+from windlass.sdk.tasks.app import App
 
 __all__ = ["Bridge", "bridge", "chain", "chord", "group"]
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from windlass.clock import monotonic
 from windlass.errors import JobFailed
-from windlass.sdk.app import App
-from windlass.sdk.handle import Handle, failure_of
+from windlass.sdk.tasks.app import App
+from windlass.sdk.tasks.handle import Handle, failure_of
 
 _STATE: Final = {
     "blocked": "PENDING",

@@ -23,7 +23,7 @@ from celery.exceptions import Ignore, Retry
 from windlass import clock
 from windlass.errors import Cancelled, Drop, RetryAfter
 from windlass.sdk.bridges.celery_maps import called_by
-from windlass.sdk.current import Current, current
+from windlass.sdk.tasks.current import Current, current
 
 if TYPE_CHECKING:
     from windlass.sdk.bridges.celery import Bridge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from windlass.sdk.app import App
+from windlass.sdk.tasks.app import App
 
 NAME: Final = "django.task"
 

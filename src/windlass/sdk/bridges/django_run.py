@@ -17,7 +17,7 @@ from windlass.sdk.bridges.django_names import (
     task_started,
 )
 from windlass.sdk.bridges.django_result import task_at
-from windlass.sdk.current import current
+from windlass.sdk.tasks.current import current
 
 
 def perform(path: str, alias: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

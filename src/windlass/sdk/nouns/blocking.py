@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.sdk.blocking import Blocking, Blocks, Listed, Streamed
+from windlass.sdk.http.blocking import Blocking, Blocks, Listed, Streamed
 from windlass.sdk.nouns.approvals import Approvals
 from windlass.sdk.nouns.dead_letters import DeadLetters
 from windlass.sdk.nouns.events import Events

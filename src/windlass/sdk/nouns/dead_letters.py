@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Sequence
 from typing import ClassVar, TypedDict, Unpack
 
+from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.nouns.noun import Instant, Many, Noun
-from windlass.sdk.paging import Pages, Thing
 
 
 class DeadFilter(TypedDict, total=False):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import ClassVar, TypedDict, Unpack
 
+from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.stream import follow
 from windlass.sdk.nouns.noun import Instant, Many, Noun
-from windlass.sdk.paging import Pages, Thing
-from windlass.sdk.stream import follow
 
 
 class Followed(TypedDict, total=False):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypedDict, Unpack
 
+from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.wait import until_so
+from windlass.sdk.http.wire import segment
 from windlass.sdk.nouns.noun import Instant, Many, Noun, given
-from windlass.sdk.paging import Pages, Thing
-from windlass.sdk.waits import until_so
-from windlass.sdk.wire import segment
 
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 from windlass.limits import HINT_JOBS_MAX
-from windlass.model.states import is_terminal
+from windlass.model.job.states import is_terminal
+from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.wait import until_so
 from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
-from windlass.sdk.paging import Pages, Thing
-from windlass.sdk.waits import until_so
 
 
 class JobOptions(TypedDict, total=False):

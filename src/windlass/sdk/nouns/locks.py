@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from windlass.duration import parse_seconds
+from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.nouns.noun import Duration, Noun, given
-from windlass.sdk.paging import Pages, Thing
 
 
 class Locks(Noun):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import ClassVar
 
+from windlass.sdk.http.paging import Thing
 from windlass.sdk.nouns.noun import Duration, Noun, given
-from windlass.sdk.paging import Thing
 
 
 class Nodes(Noun):

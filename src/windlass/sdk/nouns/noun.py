@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from windlass.sdk.exchange import Exchange
-from windlass.sdk.paging import Pages, Thing
-from windlass.sdk.wire import segment
+from windlass.sdk.http.exchange import Exchange
+from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.wire import segment
 
 Duration = float | str  # seconds, or "30s", "5m", "2h", "7d"
 Instant = datetime | str  # RFC 3339

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.nouns.noun import Many, Noun
-from windlass.sdk.paging import Pages, Thing
 
 
 class Operations(Noun):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict, Unpack
 
+from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.wire import path_with
 from windlass.sdk.nouns.noun import Instant, Many, Noun, given
-from windlass.sdk.paging import Pages, Thing
-from windlass.sdk.wire import path_with
 
 
 class ScheduleFilter(TypedDict, total=False):

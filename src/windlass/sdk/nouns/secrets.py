@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.nouns.noun import Duration, Noun, given
-from windlass.sdk.paging import Pages, Thing
 
 
 class Secrets(Noun):

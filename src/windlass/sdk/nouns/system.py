@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Sequence
 from typing import ClassVar
 
+from windlass.sdk.http.paging import Thing
 from windlass.sdk.nouns.noun import Duration, Noun, given
-from windlass.sdk.paging import Thing
 
 
 class System(Noun):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict, Unpack
 
+from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.nouns.noun import Noun, given
-from windlass.sdk.paging import Pages, Thing
 
 
 class TargetLimits(TypedDict, total=False):

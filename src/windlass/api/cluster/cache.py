@@ -1,0 +1,143 @@
+"""/v1/system/cache: what this node's caches have done, and making all nodes drop what they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from litestar.types import ASGIApp
+
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.parts import ApiParts
+from windlass.engine.cache.cache import shown
+from windlass.errors import FieldProblem, InvalidInput, NotFound
+from windlass.limits import (
+    CACHE_KEYS_BYTES_MAX,
+    CACHE_KEYS_MAX,
+    NAME_CHARS_MAX,
+    SIGNAL_WAIT_SECONDS,
+)
+from windlass.model.cluster.node_signal import Signalled
+from windlass.model.job.submission import read_name, read_text
+from windlass.model.json.pointer import step
+from windlass.model.json.value_schema import NAME_SCHEMA, text_schema
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    async def index(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply([shown(cache) for cache in parts.caches])
+
+    async def invalidate(request: Call, _query: dict[str, Any]) -> ASGIApp:
+        cache, keys = read_wish(await read_json(request))
+        if cache not in parts.caches:
+            raise NotFound("cache", cache)
+        names = [cache] if keys is None else [f"{cache}:{key}" for key in keys]
+        told = await parts.signaller.signal(
+            None, "invalidate", {"cache": names}, SIGNAL_WAIT_SECONDS
+        )
+        return json_reply(done_by(told))
+
+    return [
+        Route(
+            method="GET",
+            path="/v1/system/cache",
+            handle=index,
+            summary="What this node's caches have answered since it started",
+            description="`hits` were found in memory, `redis_hits` in Redis, `loads` were read "
+            "from PostgreSQL. `hit_rate` is null while nothing was asked.",
+            tag="System",
+            answers={
+                200: Answer(description="Every cache", schema=schemas.listed(schemas.ref("Cache")))
+            },
+        ),
+        Route(
+            method="POST",
+            path="/v1/system/cache/invalidate",
+            handle=invalidate,
+            summary="Make all nodes drop what they keep of these keys, and wait until they have",
+            description="`dropped` counts what lay in the memory of the nodes that acknowledged. A "
+            "node that is `missing` may believe what it keeps for half a minute more.",
+            tag="System",
+            body=wish_schema(),
+            answers={200: Answer(description="Who did", schema=schemas.ref("Invalidated"))},
+            problems=(400, 404, 413, 415),
+        ),
+    ]
+
+
+def done_by(told: Signalled) -> dict[str, Any]:
+    """A node that answered with an error has not done it."""
+    done = {node: answer["cache"] for node, answer in told.answers.items() if "cache" in answer}
+    return {
+        "acknowledged": sorted(done),
+        "missing": sorted({*told.missing, *(told.answers.keys() - done.keys())}),
+        "dropped": sum(done.values()),
+    }
+
+
+def read_wish(value: object) -> tuple[str, list[str] | None]:
+    """The cache, and which keys of it; None: all. Raises InvalidInput."""
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", 'must be an object such as {"cache": "workflow", "all": true}')
+    given: dict[str, Any] = {}
+    problems: list[FieldProblem] = []
+    for name, found in value.items():
+        try:
+            given[name] = _READERS.get(name, _unknown)(found)
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=step(name), detail=str(trouble)))
+    if "cache" not in value:
+        problems.append(FieldProblem(pointer="/cache", detail="is needed"))
+    if ("keys" in value) == ("all" in value):
+        problems.append(FieldProblem(pointer="", detail='needs either "keys" or "all": true'))
+    if problems:
+        raise InvalidInput(*problems)
+    return given["cache"], given.get("keys")
+
+
+def _unknown(_value: object) -> None:
+    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
+
+
+def _keys(value: object) -> list[str]:
+    if not isinstance(value, list) or not 1 <= len(value) <= CACHE_KEYS_MAX:
+        raise ValueError(f"must be a list of 1 to {CACHE_KEYS_MAX} keys")
+    keys = [read_text(key, NAME_CHARS_MAX) for key in value]
+    if sum(len(key.encode()) for key in keys) > CACHE_KEYS_BYTES_MAX:
+        raise ValueError(f"must be at most {CACHE_KEYS_BYTES_MAX} bytes together; name fewer")
+    return keys
+
+
+def _all(value: object) -> bool:
+    if value is not True:
+        raise ValueError("must be true; name the keys otherwise")
+    return True
+
+
+_READERS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "cache": read_name,
+    "keys": _keys,
+    "all": _all,
+}
+
+
+def wish_schema() -> schemas.Schema:
+    keys = {
+        "type": "array",
+        "items": text_schema(NAME_CHARS_MAX),
+        "minItems": 1,
+        "maxItems": CACHE_KEYS_MAX,
+    }
+
+    def wish(name: str, schema: schemas.Schema) -> schemas.Schema:
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["cache", name],
+            "properties": {"cache": NAME_SCHEMA, name: schema},
+        }
+
+    return {"oneOf": [wish("keys", keys), wish("all", {"const": True})]}

@@ -1,0 +1,135 @@
+"""Signals: tell nodes something and wait until they have done it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json
+from windlass.api.http.query import id_schema, read_wait, wait_param
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.parts import ApiParts
+from windlass.duration import parse_seconds
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import (
+    SIGNAL_PAYLOAD_BYTES_MAX,
+    SIGNAL_TARGETS_MAX,
+    SIGNAL_WAIT_SECONDS,
+    WAIT_SECONDS_MAX,
+)
+from windlass.model.job.submission import read_name
+from windlass.model.json import strict as strict_json
+from windlass.model.json.pointer import step
+from windlass.model.json.value_schema import NAME_SCHEMA
+
+ALL: Final = "all"
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    async def send(request: Call, _query: dict[str, Any]) -> ASGIApp:
+        asked = read_signal(await read_json(request))
+        return json_reply(await parts.signaller.signal(*asked))
+
+    return [
+        Route(
+            method="POST",
+            path="/v1/signals",
+            handle=send,
+            summary="Tell nodes something and wait until each has done it",
+            description="Dead and unknown nodes are `missing` at once; those that do not "
+            "acknowledge within `wait` are missing then, and may still do it. `answers` holds what "
+            "each node said; a name that it does not know is said there as an `error`.",
+            tag="Nodes",
+            body=signal_schema(),
+            answers={200: Answer(description="Who did", schema=schemas.ref("Signalled"))},
+            problems=(400, 413, 415),
+        ),
+    ]
+
+
+def read_signal(value: object) -> tuple[list[UUID] | None, str, dict[str, Any], float]:
+    """Targets (None: all), name, payload, seconds to wait. Raises InvalidInput."""
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", 'must be an object such as {"targets": "all", "name": "ping"}')
+    given: dict[str, Any] = {"payload": {}, "wait": SIGNAL_WAIT_SECONDS}
+    problems: list[FieldProblem] = []
+    for name, found in value.items():
+        try:
+            given[name] = _READERS.get(name, _unknown)(found)
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=step(name), detail=str(trouble)))
+        except InvalidInput as trouble:
+            problems += trouble.problems
+    for name in ("targets", "name"):
+        if name not in value:
+            problems.append(FieldProblem(pointer=f"/{name}", detail="is needed"))
+    if problems:
+        raise InvalidInput(*problems)
+    return given["targets"], given["name"], given["payload"], given["wait"]
+
+
+def _unknown(_value: object) -> None:
+    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
+
+
+def _targets(value: object) -> list[UUID] | None:
+    if value == ALL:
+        return None
+    if not isinstance(value, list) or not 1 <= len(value) <= SIGNAL_TARGETS_MAX:
+        raise ValueError(f'must be "{ALL}", or a list of 1 to {SIGNAL_TARGETS_MAX} node ids')
+    found, problems = [], []
+    for place, one in enumerate(value):
+        try:
+            found.append(ids.parse("node", one if isinstance(one, str) else strict_json.write(one)))
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=f"/targets/{place}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return found
+
+
+def _payload(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    if len(strict_json.write(value).encode()) > SIGNAL_PAYLOAD_BYTES_MAX:
+        raise ValueError(f"must be at most {SIGNAL_PAYLOAD_BYTES_MAX} bytes")
+    return value
+
+
+def _wait(value: object) -> float:
+    return read_wait(value) if isinstance(value, str) else parse_seconds(value, WAIT_SECONDS_MAX)
+
+
+_READERS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "targets": _targets,
+    "name": read_name,
+    "payload": _payload,
+    "wait": _wait,
+}
+
+
+def signal_schema() -> schemas.Schema:
+    nodes = {
+        "type": "array",
+        "items": id_schema("node"),
+        "minItems": 1,
+        "maxItems": SIGNAL_TARGETS_MAX,
+    }
+    seconds = {"type": "number", "minimum": 0, "maximum": WAIT_SECONDS_MAX}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["targets", "name"],
+        "properties": {
+            "targets": {"anyOf": [{"const": ALL}, nodes]},
+            "name": NAME_SCHEMA,
+            "payload": schemas.ANY_OBJECT,
+            "wait": {"anyOf": [seconds, wait_param().schema]},
+        },
+    }

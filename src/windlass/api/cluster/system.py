@@ -1,0 +1,80 @@
+"""/v1/system: looking after the installation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from litestar.types import ASGIApp
+
+from windlass import duration
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.parts import ApiParts
+from windlass.errors import FieldProblem, InvalidInput, Unavailable
+from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
+from windlass.model.json.pointer import step
+
+_FLAGS = ("dry_run", "scan")
+
+
+def read_wish(value: object) -> tuple[float | None, dict[str, bool]]:
+    """How long without a beat is dead (None: as set), and the flags. Raises InvalidInput."""
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", "must be an object; {} sweeps as the settings say")
+    problems: list[FieldProblem] = []
+    stale_seconds: float | None = None
+    flags = dict.fromkeys(_FLAGS, False)
+    for name, found in value.items():
+        pointer = step(name)
+        if name in _FLAGS:
+            flags[name] = found is True
+            if not isinstance(found, bool):
+                problems.append(FieldProblem(pointer=pointer, detail="must be true or false"))
+        elif name == "stale_after":
+            try:
+                stale_seconds = None if found is None else duration.parse_seconds(found)
+            except ValueError as trouble:
+                problems.append(FieldProblem(pointer=pointer, detail=str(trouble)))
+        else:
+            detail = f"unknown field; known are stale_after {' '.join(_FLAGS)}"
+            problems.append(FieldProblem(pointer=pointer, detail=detail))
+    if problems:
+        raise InvalidInput(*problems)
+    return stale_seconds, flags
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    async def sweep(request: Call, _query: dict[str, Any]) -> ASGIApp:
+        stale_seconds, flags = read_wish(await read_json(request))
+        if parts.sweeper is None:
+            raise Unavailable("there is no Redis to sweep; set WINDLASS_REDIS_URL")
+        report = await parts.sweeper.sweep(
+            stale_seconds, is_dry_run=flags["dry_run"], is_scan=flags["scan"]
+        )
+        return json_reply(asdict(report))
+
+    stale_min = STALE_BEATS_MIN * parts.settings.heartbeat_seconds
+    return [
+        Route(
+            method="POST",
+            path="/v1/system/sweep",
+            handle=sweep,
+            summary="Remove from Redis what dead coordinators left there",
+            tag="System",
+            body={
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "stale_after": schemas.nullable(
+                        schemas.duration(DURATION_SECONDS_MAX, stale_min)
+                    ),
+                    **{name: {"type": "boolean"} for name in _FLAGS},
+                },
+            },
+            answers={200: Answer(description="What was done", schema=schemas.ref("Swept"))},
+            problems=(400, 413, 415),
+        )
+    ]

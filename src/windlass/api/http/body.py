@@ -1,0 +1,114 @@
+"""Reading a body: its size is bounded before it is parsed, and so is its type."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from windlass.api.http.caller import Caller, caller_of
+from windlass.api.http.problem import NotAcceptable
+from windlass.api.http.route import Call
+from windlass.api.jobs.batch_reader import is_heavy
+from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
+from windlass.limits import BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
+from windlass.model.json import strict as strict_json
+from windlass.model.json.pointer import step
+
+# One thread: two would only wait for each other's lock, and for the memory that both take.
+_THREAD: Final = ThreadPoolExecutor(1, "parse")
+_R = TypeVar("_R")
+
+
+async def apart(work: Callable[[], _R]) -> _R:
+    """Work on a body that is too large for the loop and no more than a thread can take."""
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
+
+
+async def read_bytes(request: Call, bytes_max: int = BODY_BYTES_MAX) -> bytes:
+    """The body. Raises BodyTooLarge before it has read more than `bytes_max`, and BodiesFull when
+    too much of others is in hand.
+    """
+    _check_declared(caller_of(request.scope), bytes_max)
+    message = await request.receive()
+    if not message.get("more_body") and message["type"] == "http.request":
+        body: bytes = message["body"]
+        if len(body) <= PARSE_HERE_BYTES_MAX:
+            if len(body) > bytes_max:
+                raise BodyTooLarge(bytes_max)
+            return body
+    return b"".join([piece async for piece in _pieces(request, bytes_max, message)])
+
+
+async def read_pieces(request: Call, bytes_max: int = BODY_BYTES_MAX) -> AsyncIterator[bytes]:
+    """The same as it arrives."""
+    _check_declared(caller_of(request.scope), bytes_max)
+    async for piece in _pieces(request, bytes_max, await request.receive()):
+        yield piece
+
+
+def _check_declared(caller: Caller, bytes_max: int) -> None:
+    declared = caller.headers.get(b"content-length", b"0").strip()
+    if not declared.isdigit() or int(declared[:20]) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+
+
+async def _pieces(request: Call, bytes_max: int, message: Any) -> AsyncIterator[bytes]:
+    caller, size = caller_of(request.scope), 0
+    while True:
+        if message["type"] != "http.request":
+            raise Unavailable("the caller went away before its request was complete")
+        size += len(message["body"])
+        if size > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        if size > PARSE_HERE_BYTES_MAX:
+            await caller.take_room(size)
+        yield message["body"]
+        if not message.get("more_body"):
+            return
+        message = await request.receive()
+
+
+def check_type(caller: Caller) -> None:
+    """A body is JSON. Raises NotAcceptable for a type that says otherwise."""
+    given = caller.headers.get(b"content-type")
+    if given is None or given == b"application/json":
+        return
+    media, _, rest = given.decode("latin-1").partition(";")
+    charset = rest.strip().lower().removeprefix("charset=").strip('"')
+    is_json = media.strip().lower() == "application/json"
+    if not is_json or charset not in ("", "utf-8", "utf8"):
+        raise NotAcceptable("send the body as Content-Type: application/json in UTF-8")
+
+
+async def parse(body: bytes) -> Any:
+    if len(body) > PARSE_HERE_BYTES_MAX:
+        # A parser in C has the interpreter's lock until it is done.
+        work = strict_json.parse_in_bites if is_heavy(body) else strict_json.parse
+        return await apart(partial(work, body))
+    return strict_json.parse(body)
+
+
+async def read_json(request: Call, bytes_max: int = BODY_BYTES_MAX) -> Any:
+    """The value in the body. Raises what the caller did wrong."""
+    check_type(caller_of(request.scope))
+    body = await read_bytes(request, bytes_max)
+    if not body:
+        raise MalformedBody.at("", "the body is empty; send a JSON object")
+    return await parse(body)
+
+
+async def read_nothing(request: Call) -> None:
+    """For verbs that need no words: no body, or an empty object."""
+    body = await read_bytes(request)
+    if not body:
+        return
+    check_type(caller_of(request.scope))
+    value = await parse(body)
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", "must be an object, or no body at all")
+    if value:
+        name = next(iter(value))
+        raise InvalidInput.at(step(name), "unknown field; this takes no fields")

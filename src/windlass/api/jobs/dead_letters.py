@@ -1,0 +1,257 @@
+"""Dead letters: seen, grouped by cause, replayed and discarded, one or a hundred thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+from litestar.types import ASGIApp
+
+from windlass import ids
+from windlass.api.http import components as schemas
+from windlass.api.http.body import read_json
+from windlass.api.http.host import HOST_SCHEMA, read_host
+from windlass.api.http.paging import DEAD_LETTERS, page_of_whole, whole_params
+from windlass.api.http.query import (
+    finished_params,
+    id_schema,
+    limit_param,
+    read_wanted,
+    say_instead,
+    text_param,
+    wanted_schema,
+)
+from windlass.api.http.reply import json_reply
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.jobs.jobs import FILTERS, executions_of, jobs_page, read_ids
+from windlass.api.parts import ApiParts
+from windlass.engine.executions.replay_steps import Seen
+from windlass.engine.jobs.dead import group_dead
+from windlass.engine.jobs.read import JobFilter, list_jobs, read_jobs
+from windlass.engine.jobs.read_events import database_now
+from windlass.engine.jobs.replay import SELECT_MAX, DeadFilter, delete, replay, select_dead
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
+from windlass.model.job.submission import read_instant, read_name
+from windlass.model.json.value_schema import INSTANT_SCHEMA, NAME_SCHEMA
+from windlass.store.database import Record
+
+CAUSE_CHARS_MAX: Final = KEY_CHARS_MAX
+# Of those that were left an answer names so many.
+LEFT_SHOWN_MAX: Final = 100
+_READERS: Final[dict[str, Callable[[object], Any]]] = {
+    "queue": read_name,
+    "kind": read_name,
+    "cause": lambda value: read_wanted(value, CAUSE_CHARS_MAX),
+    "tag": lambda value: read_wanted(value, TAG_CHARS_MAX),
+    "finished_after": read_instant,
+    "finished_before": read_instant,
+    "target": read_host,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    ids: list[UUID]
+    seen: Seen  # their ends
+    more: bool = False  # True: a filter matches more than one call takes; ask again
+    left: dict[UUID, str] = field(default_factory=dict)  # asked for and not touched: why
+
+
+class DeadLetters:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._database = parts.database
+
+    async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        limit, before = query.pop("limit", PAGE_DEFAULT), query.pop("cursor", None)
+        which = JobFilter(states=("dead",), **query)
+        rows = await list_jobs(self._database, which, limit, before)
+        return jobs_page(rows, limit, cursors=DEAD_LETTERS)
+
+    async def groups(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
+        rows = await group_dead(self._database)
+        shown = [{**row, "sample_id": ids.show("job", row["sample_id"])} for row in rows]
+        return page_of_whole(shown, query)
+
+    async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        chosen = await self._chosen(request)
+        moved = await replay(self._database, chosen.ids, seen=chosen.seen, left=chosen.left)
+        self._parts.announcer.rows(moved)
+        self._parts.announcer.marks(executions_of(moved), is_urgent=True)
+        return json_reply(_told("replayed", chosen, moved))
+
+    async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        chosen = await self._chosen(request)
+        gone = await delete(self._database, chosen.ids, seen=chosen.seen)
+        return json_reply(_told("discarded", chosen, gone))
+
+    async def _chosen(self, request: Call) -> Chosen:
+        """The dead among those asked for: what ended otherwise is not touched from here."""
+        asked = read_choice(await read_json(request))
+        seen = Seen(state="dead", by=await database_now(self._database))
+        if isinstance(asked, DeadFilter):
+            found = await select_dead(self._database, asked, SELECT_MAX + 1)
+            return Chosen(ids=found[:SELECT_MAX], seen=seen, more=len(found) > SELECT_MAX)
+        states = {row["id"]: row["state"] for row in await read_jobs(self._database, asked)}
+        return Chosen(
+            ids=[one for one in asked if states.get(one) == "dead"],
+            seen=seen,
+            left={
+                one: f"it is {states[one]}, and no dead letter"
+                if one in states
+                else "there is no such job, or not any more"
+                for one in asked
+                if states.get(one) != "dead"
+            },
+        )
+
+
+def _told(done: str, chosen: Chosen, rows: Sequence[Record]) -> dict[str, Any]:
+    """How many, and what of those asked for was left, as far as an answer holds it."""
+    gone = {row["id"] for row in rows}
+    left = chosen.left | {
+        one: "somebody else was first: it is no dead letter any more"
+        for one in chosen.ids
+        if one not in gone and one not in chosen.left
+    }
+    shown = [
+        {"id": ids.show("job", one), "reason": why}
+        for one, why in islice(left.items(), LEFT_SHOWN_MAX)
+    ]
+    return {done: len(rows), "more": chosen.more, "left": len(left), "left_jobs": shown}
+
+
+def read_choice(value: object) -> list[UUID] | DeadFilter:
+    """`{"ids": […]}` or `{"filter": {…}}`. Raises InvalidInput."""
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("ids", "filter"):
+        raise InvalidInput.at("", 'must be {"ids": ["job_…"]} or {"filter": {"queue": "…"}}')
+    return (
+        read_ids(value["ids"], BATCH_JOBS_MAX) if "ids" in value else _read_filter(value["filter"])
+    )
+
+
+def _read_filter(value: object) -> DeadFilter:
+    if not isinstance(value, dict):
+        raise InvalidInput.at("/filter", "must be an object; {} means every dead letter")
+    given: dict[str, Any] = {}
+    problems = []
+    for name, found in value.items():
+        try:
+            given[name] = _read_named(name, found)
+        except ValueError as trouble:
+            problems.append(FieldProblem(pointer=f"/filter/{name[:60]}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return DeadFilter(**given)
+
+
+def _read_named(name: str, value: object) -> Any:
+    reader = _READERS.get(name)
+    if reader is None:
+        known = f"known are {' '.join(_READERS)}"
+        raise ValueError(f"unknown field; {say_instead(name, _READERS)}{known}")
+    return None if value is None else reader(value)
+
+
+def _choice_schema() -> schemas.Schema:
+    told = {
+        "queue": NAME_SCHEMA,
+        "kind": NAME_SCHEMA,
+        "cause": wanted_schema(CAUSE_CHARS_MAX),
+        "tag": wanted_schema(TAG_CHARS_MAX),
+        "finished_after": INSTANT_SCHEMA,
+        "finished_before": INSTANT_SCHEMA,
+        "target": HOST_SCHEMA,
+    }
+    named = {
+        "type": "array",
+        "items": id_schema("job"),
+        "minItems": 1,
+        "maxItems": BATCH_JOBS_MAX,
+    }
+    which = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: schemas.nullable(schema) for name, schema in told.items()},
+    }
+    return {
+        "oneOf": [
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": [name],
+                "properties": {name: schema},
+            }
+            for name, schema in (("ids", named), ("filter", which))
+        ]
+    }
+
+
+def _told_schema(word: str) -> schemas.Schema:
+    left = schemas.record(id=id_schema("job"), reason=schemas.TEXT)
+    return schemas.record(
+        **{
+            word: schemas.COUNT,
+            "more": {"type": "boolean"},
+            "left": schemas.COUNT,
+            "left_jobs": schemas.listed(left),
+        }
+    )
+
+
+def routes(parts: ApiParts) -> list[Route]:
+    dead = DeadLetters(parts)
+    listed = Route(
+        method="GET",
+        path="/v1/dead-letters",
+        handle=dead.index,
+        summary="List dead letters, newest first",
+        tag="Dead letters",
+        query=(
+            *FILTERS,
+            text_param("cause", "Those with this cause"),
+            *finished_params("Those"),
+            limit_param(),
+            DEAD_LETTERS.param(),
+        ),
+        answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
+    )
+    grouped = Route(
+        method="GET",
+        path="/v1/dead-letters/groups",
+        handle=dead.groups,
+        summary="Dead letters by queue, kind and cause",
+        tag="Dead letters",
+        query=whole_params(),
+        answers={200: Answer(description="The groups", schema=schemas.page_of("DeadGroup"))},
+    )
+    verbs = [
+        Route(
+            method="POST",
+            path=f"/v1/dead-letters/{verb}",
+            handle=handle,
+            summary=summary,
+            tag="Dead letters",
+            description=f"A filter takes {SELECT_MAX:,} at a time; `more` says that some remain. "
+            "`left` counts those that were asked for, or matched, and stay as they are; "
+            f"`left_jobs` says why, of the first {LEFT_SHOWN_MAX}.",
+            body=_choice_schema(),
+            matters_twice=verb == "replay",
+            answers={
+                200: Answer(
+                    description="How many",
+                    schema=_told_schema(word),
+                )
+            },
+            problems=(400, 413, 415),
+        )
+        for verb, handle, summary, word in (
+            ("replay", dead.replay, "Queue dead letters again", "replayed"),
+            ("discard", dead.discard, "Forget dead letters", "discarded"),
+        )
+    ]
+    return [listed, grouped, *verbs]

@@ -1,0 +1,102 @@
+"""What people see of a job: a row, a page, a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from windlass.cli.show.moment import length, parse, when
+from windlass.cli.show.output import compact
+from windlass.cli.show.table import Column, columns, instant
+
+
+def tried(job: Mapping[str, Any]) -> int:
+    """How many tries are spent: what was put off, or crashed, was an attempt and spent none."""
+    spared = (job.get("snoozes") or 0) + (job.get("crashes") or 0)
+    return (job.get("attempt") or 0) - spared
+
+
+def tries(job: Mapping[str, Any]) -> str:
+    return f"{tried(job)}/{job.get('max_attempts', '?')}"
+
+
+def _last_change(job: Mapping[str, Any]) -> str | None:
+    """The instant that matters in this state."""
+    match job.get("state"):
+        case "queued" | "blocked":
+            return job.get("run_at") or job.get("created_at")
+        case "running":
+            return job.get("started_at")
+        case _:
+            return job.get("finished_at")
+
+
+def _took(job: Mapping[str, Any]) -> str:
+    started, finished = parse(job.get("started_at")), parse(job.get("finished_at"))
+    if started is None or finished is None:
+        return ""
+    return length((finished - started).total_seconds())
+
+
+def error_text(error: object) -> str:
+    """A job's error in one line: its cause, and what was said."""
+    if not isinstance(error, Mapping):
+        return "" if error is None else str(error)
+    told = (error.get("cause"), error.get("message"))
+    return ": ".join(str(part) for part in told if part) or str(dict(error))
+
+
+def _if_any(name: str) -> Column:
+    """A count that is worth a line only when it is not nought."""
+    return Column(title=name, take=lambda job: job.get(name) or None)
+
+
+def attempt_took(attempt: Mapping[str, Any]) -> str:
+    milliseconds = attempt.get("duration_ms")
+    return "" if milliseconds is None else length(milliseconds / 1000)
+
+
+ROW: Final = (
+    *columns("id", "kind", "state", "queue"),
+    Column(title="tries", take=tries),
+    instant("when", _last_change),
+)
+PAGE: Final = (
+    *columns("id", "kind", "state", "queue", "priority"),
+    Column(title="tries", take=tries),
+    *columns("created_at"),
+    instant("due", "run_at"),
+    *columns("started_at", "finished_at"),
+    Column(title="took", take=_took),
+    *columns("deadline", "timeout", "cancel_requested_at", "node_id", "execution_id", "depends_on"),
+    *map(_if_any, ("crashes", "snoozes", "replays")),
+    *columns("target", "key", "tags", "correlation_id", "trace_id"),
+    Column(title="error", take=lambda job: error_text(job.get("error"))),
+    *columns("input", "result"),
+)
+ATTEMPT: Final = (
+    *columns("attempt", "outcome", "node_id", "started_at"),
+    Column(title="took", take=attempt_took),
+    *columns("next_run_at"),
+    Column(title="error", take=lambda attempt: error_text(attempt.get("error"))),
+)
+LOG_LINE: Final = (
+    *columns("at", "attempt", "level", "message"),
+    Column(title="fields", take=lambda line: compact(line["fields"]) if line["fields"] else ""),
+)
+
+
+def sentence(job: Mapping[str, Any]) -> str:
+    """`job_… queued in default, due now (…)`."""
+    text = f"{job['id']} {job['state']} in {job['queue']}"
+    match job["state"]:
+        case "queued":
+            return f"{text}, due {when(job.get('run_at'))}"
+        case "blocked":
+            return f"{text}, waits for {len(job.get('depends_on') or ())} other jobs"
+        case "running" if job.get("cancel_requested_at"):
+            return f"{text}, asked to stop"
+        case "running":
+            return f"{text}, attempt {tries(job)}"
+        case _:
+            return text

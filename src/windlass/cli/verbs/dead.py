@@ -1,0 +1,136 @@
+"""`windlass dead …`: jobs that failed for good, and what to do with them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final
+
+from cyclopts import App, Parameter
+
+from windlass.cli.exits import BadUsage, Exit
+from windlass.cli.http.client import Query
+from windlass.cli.http.listing import show_list, show_whole
+from windlass.cli.limits import BATCH_CALL_SECONDS
+from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.show.job import error_text
+from windlass.cli.show.output import say, show_line
+from windlass.cli.show.table import Column, columns
+from windlass.limits import PAGE_DEFAULT
+
+ROW = (
+    *columns("id", "kind", "queue", "attempt", "finished_at"),
+    Column(title="error", take=lambda job: error_text(job.get("error"))),
+)
+GROUP = columns("count", "cause", "kind", "queue", "first_at", "last_at", "sample_id")
+
+# What the API calls these options.
+_ASKED_AS: Final = {"since": "finished_after", "until": "finished_before"}
+
+app = App(name="dead", help="Look through dead letters; replay or discard them.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Which dead letters to list. None: any."""
+
+    queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None
+    kind: Annotated[str | None, Parameter(metavar="KIND", help="Only this kind.")] = None
+    cause: Annotated[
+        str | None, Parameter(metavar="TEXT", help="Only this cause; `dead groups` names them.")
+    ] = None
+    tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None
+    target: Annotated[
+        str | None, Parameter(metavar="HOST", help="Only what failed at this host.")
+    ] = None
+    since: Annotated[
+        str | None, Parameter(metavar="INSTANT", help="Only what died at or after this instant.")
+    ] = None
+
+    def given(self) -> Query:
+        given = {_ASKED_AS.get(name, name): value for name, value in asdict(self).items()}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(Listed):
+    """Which to act on."""
+
+    until: Annotated[
+        str | None, Parameter(metavar="INSTANT", help="Only what died before this instant.")
+    ] = None
+
+
+ANY = Listed()
+NOT_CHOSEN = Chosen()
+Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs.")]
+Everything = Annotated[bool, Parameter(name="--all", help="Every dead letter there is.")]
+
+
+@app.command
+def ls(
+    *,
+    which: Listed = ANY,
+    limit: Limit = PAGE_DEFAULT,
+    everything: All = False,
+    reading: Reading = READ,
+) -> None:
+    """List dead letters, newest first."""
+    limit_or_all = None if everything else limit
+    none = "no dead letters; all is well"
+    show_list(reading, "/v1/dead-letters", which.given(), ROW, limit=limit_or_all, none=none)
+
+
+@app.command
+def groups(*, reading: Reading = READ) -> None:
+    """Count dead letters by queue, kind and cause."""
+    none = "no dead letters; all is well"
+    show_whole(reading, "/v1/dead-letters/groups", GROUP, none=none)
+
+
+@app.command
+def replay(
+    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+) -> int:
+    """Queue dead letters again: those named, those that match, or --all.
+
+    Exit code 1 when some of them stay as they are; each is told with the reason.
+    """
+    return _act("replay", "replayed", _body(jobs, which, everything), server)
+
+
+@app.command
+def discard(
+    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+) -> int:
+    """Forget dead letters for good: those named, those that match, or --all.
+
+    Exit code 1 when some of them stay as they are; each is told with the reason.
+    """
+    return _act("discard", "discarded", _body(jobs, which, everything), server)
+
+
+def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, Any]:
+    """What was chosen, in exactly one way: nothing is swept up by a forgotten argument."""
+    ways = [bool(jobs), which != NOT_CHOSEN, everything]
+    if sum(ways) != 1:
+        raise BadUsage("say which: ids, or a filter such as --queue mail, or --all; one of these")
+    return {"ids": list(jobs)} if jobs else {"filter": which.given()}
+
+
+def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> int:
+    with server.client() as client:
+        path = f"/v1/dead-letters/{verb}"
+        answer = client.post(path, body, seconds=BATCH_CALL_SECONDS).value
+    count: int = answer[done]
+    show_line(f"{count:,} {'job' if count == 1 else 'jobs'} {done}")
+    if answer.get("more"):
+        say("there are more: one call takes no more than these; do it again")
+    left: int = answer.get("left", 0)
+    named = answer.get("left_jobs", ())
+    for one in named:
+        say(f"{one['id']} was not {done}: {one['reason']}")
+    if left > len(named):
+        say(f"and {left - len(named):,} more were not {done}")
+    return Exit.FAILED if left else Exit.OK

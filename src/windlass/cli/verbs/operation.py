@@ -1,0 +1,97 @@
+"""`windlass operation …`: changes of nodes on their way. `windlass node` asks for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter
+
+from windlass.cli.exits import BadUsage
+from windlass.cli.http.client import segment
+from windlass.cli.http.each import for_each
+from windlass.cli.http.listing import show_list
+from windlass.cli.http.operation_wait import until_ended
+from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.show.operation import ROW, exit_of, sentence, show_operation
+from windlass.cli.typed import seconds
+from windlass.limits import PAGE_DEFAULT
+from windlass.model.cluster.operation import ENDED, PHASES, Phase
+
+OperationId = Annotated[
+    str, Parameter(metavar="OPERATION", help="Id of the operation, op_…, of a node or of all.")
+]
+OPEN: Final = tuple(phase for phase in PHASES if phase not in ENDED)
+
+app = App(name="operation", help="Follow changes of nodes: resize, pause, drain; call them back.")
+
+
+@app.command
+def ls(
+    *,
+    node: Annotated[str | None, Parameter(metavar="NODE", help="Only of this node.")] = None,
+    is_open: Annotated[
+        bool, Parameter(name="--open", help="Only those that have not ended.")
+    ] = False,
+    phase: Annotated[
+        tuple[Phase, ...], Parameter(help="Only those in this phase; may be repeated.")
+    ] = (),
+    limit: Limit = PAGE_DEFAULT,
+    everything: All = False,
+    reading: Reading = READ,
+) -> None:
+    """List operations, newest first. They are kept for a week after their end."""
+    if is_open and phase:
+        raise BadUsage("give one of these: --open or --phase")
+    phases: list[str] = list(OPEN if is_open else phase)
+    show_list(
+        reading,
+        "/v1/operations",
+        {"node_id": node, "phase": phases},
+        ROW,
+        limit=None if everything else limit,
+        none="no operations match",
+    )
+
+
+@app.command
+def get(operation: OperationId, /, *, reading: Reading = READ) -> None:
+    """Show one operation, or each node's part in a change of the whole cluster."""
+    with reading.client() as client:
+        show_operation(reading, client.get(f"/v1/operations/{segment(operation)}"))
+
+
+@app.command
+def watch(
+    operation: OperationId,
+    /,
+    *,
+    timeout: Annotated[
+        str | None, Parameter(metavar="DURATION", help="Wait no longer than 30s, 5m, 2h…")
+    ] = None,
+    reading: Reading = READ,
+) -> int:
+    """Stay with an operation until it has ended, and tell each phase.
+
+    Exit code: 0 done, 1 rolled back, 7 not ended in time, 8 rolled back because it was aborted.
+    """
+    longest = math.inf if timeout is None else seconds("--timeout", timeout)
+    with reading.client() as client:
+        now = client.get(f"/v1/operations/{segment(operation)}")
+        ended = until_ended(client, now, longest)
+    show_operation(reading, ended)
+    return exit_of(ended.value)
+
+
+@app.command
+def abort(*operations: OperationId, server: Server = SERVED) -> int:
+    """Call operations back: the nodes return to their old size. `watch` says when they have.
+
+    A pause, resume or drain that has begun is not called back (exit code 5).
+    """
+    with server.client() as client:
+        return for_each(
+            operations,
+            lambda operation: client.post(f"/v1/operations/{segment(operation)}/abort"),
+            lambda _, answer: sentence(answer.value),
+        )

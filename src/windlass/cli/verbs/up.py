@@ -1,0 +1,29 @@
+"""`windlass up`: everything in one: embedded PostgreSQL and Valkey, a node, the API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+app = App(name="up", help="Start everything here: PostgreSQL, Valkey, a node and the API.")
+
+
+@app.default
+def up(
+    *,
+    port: Annotated[str | None, Parameter(help="Of the API; 5777 unless said.")] = None,
+    host: Annotated[str | None, Parameter(help="To listen on; 127.0.0.1 unless said.")] = None,
+    data: Annotated[str | None, Parameter(help="Folder for data; .windlass unless said.")] = None,
+    workers: Annotated[str | None, Parameter(help="Slots of the node.")] = None,
+    nodes: Annotated[int, Parameter(help="Node processes on this machine.")] = 1,
+    app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
+) -> int:
+    """Start everything and print `ready: http://…`. Ctrl-C stops everything; the data is kept."""
+    from windlass.compose.foreground import run_up
+
+    return run_up(_given(port=port, host=host, data=data, workers=workers, app=app), nodes)
+
+
+def _given(**flags: str | None) -> dict[str, object]:
+    return {name: value for name, value in flags.items() if value is not None}

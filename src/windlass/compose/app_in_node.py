@@ -1,0 +1,96 @@
+"""The user's App as it lives in a node: its way to the API, and what it publishes at the start.
+
+Owns: the API application of this process, made when somebody first needs it: a node that serves
+nobody and whose App asks nothing never builds it.
+Promises: an App with `connect` reaches this node's API without an address or a key before its first
+task runs; one that cannot publish leaves the node running and says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import Any, Final
+
+import structlog
+
+from windlass.api.parts import ApiParts
+from windlass.engine.schedules.schedule import ScheduleFilter
+from windlass.engine.schedules.schedules import list_schedules
+from windlass.sdk.http.across import AsgiApp
+from windlass.sdk.http.in_process import InProcessTransport
+
+log = structlog.get_logger()
+
+
+PUBLISH_SECONDS_MAX: Final = 60.0
+
+
+class Resident:
+    def __init__(self, app: Any, parts: ApiParts) -> None:
+        self._app = app  # None: this node has no App
+        self._parts = parts
+        self._api: AsgiApp | None = None
+        self._has_news = False  # there may be something to publish
+
+    def api(self) -> AsgiApp:
+        """The API, one for the whole process."""
+        if self._api is None:
+            # Here: it is a second of imports that a worker may never need.
+            from windlass.api.app import build_app
+
+            self._api = build_app(self._parts)
+        return self._api
+
+    async def prepare(self) -> None:
+        """What would keep the node's loop busy, before anything depends on that."""
+        self._has_news = hasattr(self._app, "publish") and await self._may_have_news()
+        if self._has_news:
+            await _import_api()
+
+    def transport(self) -> InProcessTransport:
+        """A way to the API, for any thread of this process."""
+        return InProcessTransport(self._ask, asyncio.get_running_loop(), self._owner())
+
+    def enter(self) -> None:
+        if hasattr(self._app, "connect"):
+            self._app.connect(self.transport())
+
+    def leave(self) -> None:
+        if hasattr(self._app, "connect"):
+            self._app.connect(None)
+
+    async def _may_have_news(self) -> bool:
+        """It has something, or had schedules once, which may have gone from the code."""
+        # Another object than our App has its own idea of what there is.
+        if any(getattr(self._app, what, True) for what in ("workflows", "durables", "schedules")):
+            return True
+        its = ScheduleFilter(source="app", tags=(f"app:{self._name()}",))
+        return bool(await list_schedules(self._parts.database, 1, where=its))
+
+    async def publish(self) -> None:
+        if not self._has_news:
+            return
+        try:
+            async with asyncio.timeout(PUBLISH_SECONDS_MAX):
+                await self._app.publish()
+        except Exception as trouble:  # a mistake in a workflow must not stop the tasks
+            reason = f"{type(trouble).__name__}: {trouble}"
+            log.error("app_not_published", app=self._name(), reason=reason)  # noqa: TRY400
+
+    async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._api is None:
+            await _import_api()
+        await self.api()(scope, receive, send)
+
+    def _owner(self) -> str:
+        """The same on every node, so that an Idempotency-Key holds wherever a task is retried."""
+        return f"app:{self._name()}"
+
+    def _name(self) -> str:
+        return str(getattr(self._app, "name", "anonymous"))
+
+
+async def _import_api() -> None:
+    """In a thread: heartbeats go on meanwhile."""
+    await asyncio.to_thread(import_module, "windlass.api.app")

@@ -1,0 +1,343 @@
+"""Putting a node together from its parts: the composition root.
+
+database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) and API
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from windlass import ids
+from windlass.api.jobs.batch_reader import BatchReaders
+from windlass.api.parts import ApiParts
+from windlass.compose.app_in_node import Resident
+from windlass.config import Settings
+from windlass.engine.announce import Announcer
+from windlass.engine.cache.registry import Caches, scope_of
+from windlass.engine.cluster.node_signals import Signaller
+from windlass.engine.cluster.sweep import Sweeper
+from windlass.engine.executions.conclude import conclude
+from windlass.engine.executions.definitions import Definitions
+from windlass.engine.executions.facts import ExecutionFacts
+from windlass.engine.executions.start_batch import Starts
+from windlass.engine.follow import Follower
+from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.enqueue import Enqueuer
+from windlass.engine.jobs.stop import Stopper
+from windlass.engine.secrets.seal import sealer_of
+from windlass.engine.secrets.secrets import ensure_default_secret
+from windlass.engine.secrets.store import SecretStore
+from windlass.engine.waiters import Waiters
+from windlass.errors import WindlassError
+from windlass.fastlane.coordinator import Coordinators
+from windlass.fastlane.failures import Failures
+from windlass.fastlane.keys import SWEPT
+from windlass.fastlane.lane import FastLane
+from windlass.fastlane.marks import Marks
+from windlass.fastlane.signals import Signals
+from windlass.fastlane.target_rate import Limits as TargetLimits
+from windlass.runtime.node import Node
+from windlass.runtime.parts import NodeParts
+from windlass.runtime.refresh.refresher import Refresher
+from windlass.runtime.worker.kinds import Kinds
+from windlass.runtime.worker.target_gate import Targets
+from windlass.runtime.worker.task_services import NodeDesk
+from windlass.store.database import Database
+from windlass.store.migrate import migrate
+from windlass.strategies.builtin import Noop
+from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.http.auth.secrets import CANNOT_SIGN, Vault
+from windlass.strategies.http.http import Http
+from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.plugins.load import load_plugins
+from windlass.strategies.python.python import Python
+from windlass.strategies.python.services import Desk
+from windlass.strategies.python.task import Task, load_object, load_tasks, tasks_of
+from windlass.strategies.wait import Wait
+from windlass.supervise import supervisor
+from windlass.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    # A second of imports that a worker never needs.
+    from windlass.api.http.serve import Serving
+
+log = structlog.get_logger()
+
+UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off: deliveries leave without a signature"
+
+
+class PortBusy(WindlassError):
+    """Another program has the port that this node was to serve."""
+
+    code = "port_busy"
+
+
+@dataclass(slots=True, kw_only=True)
+class Windlass:
+    """A running node with its API."""
+
+    settings: Settings
+    database: Database
+    lane: FastLane
+    announcer: Announcer
+    follower: Follower
+    caches: Caches
+    kinds: Kinds
+    targets: Targets
+    node: Node
+    stopper: Stopper
+    resident: Resident
+    readers: BatchReaders
+    serving: Serving | None  # None: the API is served to nobody outside
+    admin_key: str | None  # only when it was made by this start
+    url: str | None
+
+    async def drain(self) -> int:
+        """Stop in order: finish the work, then the API, then the connections."""
+        left = await self.node.drain(self.settings.drain_timeout_seconds)
+        await self._close()
+        return left
+
+    async def stop_now(self) -> None:
+        await self.node.stop_now()
+        await self._close()
+
+    async def _close(self) -> None:
+        if self.serving is not None:
+            await self.serving.stop()
+        self.resident.leave()
+        await self.readers.close()
+        await self.stopper.close()
+        await self.caches.close()
+        await self.lane.close()
+        await self.database.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The API's socket, bound before anything else starts: a busy port is said at once.
+
+    From here on callers wait to be heard: let `open_door` follow.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
+    # caller's delayed acknowledgement of its head.
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+    except OSError as trouble:
+        taken.close()
+        raise PortBusy(
+            f"cannot listen on {host}:{port}: {trouble.strerror}; "
+            "stop what uses it or choose another with --port"
+        ) from trouble
+    taken.listen(2048)
+    taken.setblocking(False)
+    return taken
+
+
+def open_door(taken: socket.socket) -> Serving:
+    """Answer there, that the node is starting."""
+    from windlass.api.http.serve import Serving
+
+    return Serving(taken)
+
+
+def build_kinds(
+    settings: Settings, tasks: Mapping[str, Task], vault: Vault, desk: Desk | None = None
+) -> Kinds:
+    return Kinds(
+        instant={"noop": Noop()},
+        slotted={
+            "wait": Wait(),
+            "http": Http(
+                egress=Egress(settings.egress_allow),
+                vault=vault,
+                is_signing=settings.sign_webhooks == "on",
+            ),
+            "python": Python(tasks, settings.app, desk),
+        },
+        # A wait decides itself how long it takes.
+        timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
+        default_timeout_seconds=settings.job_timeout_seconds,
+        checks=dict(INPUT_CHECKS),
+        load=load_plugins,
+        tasks=tasks,
+    )
+
+
+async def start(
+    settings: Settings,
+    *,
+    database_url: str,
+    redis_url: str | None,
+    taken: Serving | None,
+    app: Any = None,
+    tasks: Mapping[str, Task] | None = None,
+) -> Windlass:
+    """Everything up to `ready`. `taken` says until then that the node is starting, and serves the
+    API from then on; None: it is served to nobody outside.
+
+    `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
+    `tasks` stands in place of those that it holds, and may change within (windlass.testing).
+    """
+    if app is None and settings.app:
+        app, tasks = load_object(settings.app), load_tasks(settings.app)
+    elif tasks is None:
+        tasks = tasks_of(app) if app is not None else {}
+    sealer = sealer_of(settings.secret_key)
+    if settings.sign_webhooks == "off":
+        log.warning("webhooks_unsigned", reason=UNSIGNED)
+    elif sealer is None:
+        log.warning("webhooks_refused", reason=CANNOT_SIGN)
+    await migrate(database_url)
+    database = Database(database_url, read_url=settings.read_database_url)
+    await database.open()
+    lane = FastLane(redis_url)
+    announcer = Announcer(lane)
+    metrics = Metrics()
+    follower = Follower(
+        database, announcer, metrics.tending_failed, tree_max=settings.execution_tree_max
+    )
+    await ensure_default_secret(database, sealer)
+    supervisor().on_failure = metrics.background_failed
+    lane.on_change(metrics.lane_changed)
+    lane.on_message(SWEPT, lambda _: metrics.sweep_heard())
+    scope = await scope_of(database)
+    caches = Caches(lane, announcer, scope, metrics.cached)
+    definitions = Definitions(database, caches)
+    enqueuer = Enqueuer(
+        database,
+        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        on_accepted=announcer.lines,
+        on_passed=follower.passed,
+    )
+    vault = SecretStore(database, sealer, announcer)
+    desk = NodeDesk(database)
+    kinds = build_kinds(settings, tasks, vault, desk)
+    await kinds.load_plugins(is_again=False)
+    signals, marks = Signals(lane), Marks(lane)
+    sweeper = _sweeper(settings, redis_url, metrics)
+    node_parts = NodeParts(
+        settings=settings,
+        database=database,
+        database_url=database_url,
+        announcer=announcer,
+        follower=follower,
+        facts=ExecutionFacts(database, caches, definitions),
+        caches=caches,
+        metrics=metrics,
+        kinds=kinds,
+        targets=Targets(
+            database=database,
+            announcer=announcer,
+            limits=TargetLimits(lane),
+            failures=Failures(lane),
+            metrics=metrics,
+            slots=max(1, settings.workers),
+        ),
+        refresher=Refresher(
+            database=database,
+            announcer=announcer,
+            marks=marks,
+            metrics=metrics,
+            interval_seconds=settings.refresh_interval_seconds,
+            lease_seconds=settings.lease_seconds,
+            conclude=partial(conclude, is_patient=False),
+            follow=follower.follow,
+        ),
+        coordinators=Coordinators(lane, scope),
+        signals=signals,
+        sweep=sweeper.sweep if sweeper is not None else None,
+    )
+    node_parts.targets.on_buried = follower.follow
+    node = Node(node_parts)
+    desk.may_begin = lambda: node.is_trusted
+    enqueuer.starter = node
+    signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
+    stopper = Stopper(signaller, announcer, lambda: node.node_id)
+    follower.on_stop = stopper.stop
+    api_parts = ApiParts(
+        database=database,
+        enqueuer=enqueuer,
+        starts=Starts(database, follower.follow),
+        announcer=announcer,
+        follower=follower,
+        caches=caches,
+        definitions=definitions,
+        waiters=Waiters(database, announcer),
+        lane=lane,
+        settings=settings,
+        kinds=kinds.checks,
+        strategies=kinds.described,
+        node=node,
+        registry=metrics.registry,
+        on_rejected=metrics.rejected,
+        sealer=sealer,
+        sweeper=sweeper,
+        signaller=signaller,
+        stopper=stopper,
+        marks=marks,
+        tally=node_parts.refresher.tally,
+    )
+    resident = Resident(app, api_parts)
+    await resident.prepare()
+    await lane.open()
+    # Before the first job runs: a task may submit others from its first line on.
+    resident.enter()
+    await node.start()
+    admin_key = None
+    if taken is not None:
+        from windlass.api.http.keys import ensure_admin_key
+
+        admin_key = await ensure_admin_key(database)
+        taken.connections.on_refused = metrics.turned_away
+        taken.front.app = resident.api()
+    await resident.publish()
+    return Windlass(
+        settings=settings,
+        database=database,
+        lane=lane,
+        announcer=announcer,
+        follower=follower,
+        caches=caches,
+        kinds=kinds,
+        targets=node_parts.targets,
+        node=node,
+        stopper=stopper,
+        resident=resident,
+        readers=api_parts.readers,
+        serving=taken,
+        admin_key=admin_key,
+        url=f"http://{settings.host}:{settings.port}" if taken is not None else None,
+    )
+
+
+def _sweeper(settings: Settings, redis_url: str | None, metrics: Metrics) -> Sweeper | None:
+    if redis_url is None:
+        return None
+    return Sweeper(
+        redis_url,
+        stale_seconds=settings.stale_coordinator_seconds,
+        heartbeat_seconds=settings.heartbeat_seconds,
+        observe=lambda report: metrics.swept(report.ms / 1000, report.removed_keys),
+    )
+
+
+def tune_collector() -> None:
+    """What was made while starting stays for ever; do not look through it again and again.
+
+    For a process that is a node and nothing else: another program's collector is its own affair.
+    A batch of ten thousand jobs allocates a hundred thousand objects that all go by themselves:
+    with the usual thresholds the collector walks the whole heap several times meanwhile.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)

@@ -1,0 +1,39 @@
+"""A target's signals in PostgreSQL: what waits for it, and that it has done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+
+from windlass import ids
+from windlass.limits import SIGNALS_READ_MAX
+from windlass.model.cluster.node_signal import Answer, Signal
+from windlass.model.json.storable import harmless_json
+from windlass.store.database import Database
+
+
+async def pending_signals(database: Database, node_id: UUID) -> list[Signal]:
+    rows = await database.run("signal_pending", node_id, SIGNALS_READ_MAX)
+    return [
+        Signal(
+            id=ids.show("signal", row["id"]),
+            name=row["name"],
+            payload=msgspec.json.decode(row["payload"]),
+            sender="",  # nobody waits in Redis: the sender looks here
+        )
+        for row in rows
+    ]
+
+
+async def acknowledge_signals(
+    database: Database, node_id: UUID, answers: Mapping[str, Answer]
+) -> None:
+    if answers:
+        await database.run(
+            "signal_ack_many",
+            node_id,
+            [ids.parse("signal", signal_id) for signal_id in answers],
+            [harmless_json(answer) for answer in answers.values()],
+        )

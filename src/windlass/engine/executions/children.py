@@ -1,0 +1,71 @@
+"""Child executions: begun for the step that asks for them, and waited for by it.
+
+Promises: a step has one child, whoever begins it and however often: the step's id is unique among
+executions. The child's end ends the step (see `conclude`). No child begins below an execution that
+is given up, nor more of them than a tree may have (see `tree`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from windlass.engine.executions.plans import Facts, facts_in
+from windlass.engine.executions.start import Start, start_many
+from windlass.engine.executions.tree import AncestorEnded
+from windlass.engine.finished import Finished
+from windlass.engine.jobs.awaited import bury, invalid
+from windlass.errors import Conflict, InvalidInput, NotFound
+from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
+from windlass.model.job.outcome import Cancelled, Failed
+from windlass.model.json.whole import whole
+from windlass.model.workflow.check_input import filled_problems
+from windlass.store.database import Database, Record
+
+
+async def begin_children(
+    database: Database, job_ids: Collection[UUID], tree_max: int = EXECUTION_TREE_MAX
+) -> Finished:
+    """Begin the executions that these steps wait for; one that has its child is left alone. One
+    that cannot begin fails only its own step.
+    """
+    rows = await database.run("step_asked_get_many", list(job_ids))
+    async with database.hot() as connection:
+        facts = await facts_in(connection, {row["execution_id"] for row in rows})
+    finished = Finished()
+    for row in rows:
+        finished.add(await _begin(database, row, facts[row["execution_id"]], tree_max))
+    return finished
+
+
+async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Finished:
+    given: dict[str, Any] = msgspec.json.decode(row["input"])
+    if problems := filled_problems("workflow", given):
+        return await bury(database, row["id"], invalid(problems))
+    if parent.depth >= CHILD_DEPTH_MAX:
+        said = f"{given['workflow']!r} would be the child of {CHILD_DEPTH_MAX} parents"
+        return await bury(database, row["id"], Failed("too_deep", said, is_final=True))
+    start = Start(
+        workflow=given["workflow"],
+        version=whole(given.get("version")),
+        input=given.get("input") or {},
+        priority=row["priority"],
+        parent_job_id=row["id"],
+        parent_id=row["execution_id"],
+        depth=parent.depth + 1,
+        tree_max=tree_max,
+        correlation_id=row["correlation_id"],
+        trace_id=row["trace_id"],
+        owner=row["owner"],
+    )
+    try:
+        started = await start_many(database, [start], is_patient=False)
+    except AncestorEnded:
+        # Nobody's mistake: the cancel of one above has come by before it came here step by step.
+        return await bury(database, row["id"], Cancelled())
+    except (NotFound, InvalidInput, Conflict) as refusal:
+        return await bury(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
+    return started.finished

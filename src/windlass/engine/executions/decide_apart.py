@@ -1,0 +1,214 @@
+"""Turns of steps, taken where they hold nobody up.
+
+What a user wrote is evaluated on the node's loop only while it is quick: of one execution
+`EXPRESSION_QUICK_WORK_MAX`, some milliseconds, and of one value `SCHEMA_QUICK_WORK_MAX`. Whatever
+needs more is evaluated again, from its beginning, by a process beside the node (see evaluator);
+expressions have no effects, so nothing is done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from windlass.engine.evaluate.evaluator import Evaluator
+from windlass.engine.executions.plans import Facts
+from windlass.errors import WindlassError
+from windlass.limits import (
+    DEFINITION_HERE_BYTES_MAX,
+    EVALUATIONS_MAX,
+    EVALUATIONS_OF_ONE_MAX,
+    EXPRESSION_BATCH_WORK_MAX,
+    EXPRESSION_QUICK_WORK_MAX,
+    SCHEMA_QUICK_WORK_MAX,
+)
+from windlass.model.expression import Run, Spent, Unanswerable
+from windlass.model.expression.evaluation import (
+    Check,
+    Decided,
+    Filled,
+    Form,
+    Output,
+    Places,
+    Question,
+    Turns,
+    Undoing,
+    Written,
+    places_within,
+    raw,
+)
+from windlass.model.json.schema import Allowance, Found, TooMuchToCheck, value_problems
+from windlass.model.json.schema_check import has_patterns
+from windlass.model.workflow.check_input import filled_problems
+from windlass.model.workflow.plan import Vertex
+from windlass.model.workflow.step_decision import Turn, work_of
+from windlass.store.database import Refused
+
+EVALUATOR: Final = Evaluator()
+
+_DECIDED: Final = msgspec.json.Decoder(Decided)
+_FILLED: Final = msgspec.json.Decoder(Filled)
+_FOUND: Final = msgspec.json.Decoder(Found)
+
+
+class TooMuchAtOnce(Refused):
+    """What was to be decided in one transaction is too much work for it. Nothing was changed; the
+    caller comes again with fewer at a time.
+    """
+
+    code = "too_much_at_once"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(f"the expressions of {count} executions are too much for one transaction")
+
+
+class HeavyStarts(Refused):
+    """Some of them take a while, and none may that shares this transaction. Nothing was changed."""
+
+    code = "heavy_starts"
+
+    def __init__(self, execution_ids: set[UUID]) -> None:
+        self.execution_ids = execution_ids
+        super().__init__(f"{len(execution_ids)} executions have expressions that take a while")
+
+
+class EvaluationsFull(WindlassError):
+    """Enough callers wait for expressions and schemas that take a while."""
+
+    code = "evaluations_full"
+    status = 503
+    retry_after_seconds = 1
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this node is busy with other heavy expressions and schemas; send it again"
+        )
+
+
+class Waiting:
+    """Callers who wait for what takes a while, and how many of them one may be."""
+
+    def __init__(self) -> None:
+        self._count: dict[str | None, int] = {}  # by who it is; None: nobody says
+
+    def __len__(self) -> int:
+        return sum(self._count.values())
+
+    def of(self, one: str | None) -> int:
+        return self._count.get(one, 0)
+
+    @contextmanager
+    def place(self, of: str | None) -> Iterator[None]:
+        """Raises EvaluationsFull."""
+        if self.of(of) >= EVALUATIONS_OF_ONE_MAX or len(self) >= EVALUATIONS_MAX:
+            raise EvaluationsFull
+        self._count[of] = self.of(of) + 1
+        try:
+            yield
+        finally:
+            self._count[of] -= 1
+            if not self._count[of]:
+                del self._count[of]
+
+
+WAITING: Final = Waiting()
+
+
+async def turns_apart(
+    facts: Facts, vertices: list[Vertex], scopes: list[dict[str, Any]], work_max: int
+) -> Decided:
+    """`take_turn` of each. Their scopes differ in `steps` alone."""
+    shared = {name: value for name, value in scopes[0].items() if name != "steps"}
+    return _DECIDED.decode(
+        await _ask(
+            Turns(
+                written=[_written(facts, vertex) for vertex in vertices],
+                scope=raw(shared),
+                seen=[raw(scope.get("steps")) for scope in scopes],
+                work_max=work_max,
+            )
+        )
+    )
+
+
+async def places_apart(
+    facts: Facts, vertex: Vertex, scope: dict[str, Any], items: list[Any], first: int
+) -> list[Turn]:
+    """Of as many items, which stand from `first` on, as one transaction has time for; at least of
+    one.
+    """
+    assert vertex.each is not None
+    turns = places_within(EXPRESSION_QUICK_WORK_MAX, vertex.each, scope, items, first).turns
+    if len(turns) == len(items):
+        return turns
+    asked = Places(
+        written=_written(facts, vertex),
+        scope=raw({name: scope[name] for name in scope if name not in ("item", "index")}),
+        items=items[len(turns) :],
+        first=first + len(turns),
+        work_max=EXPRESSION_BATCH_WORK_MAX,
+    )
+    return turns + _DECIDED.decode(await _ask(asked)).turns
+
+
+async def undo_apart(facts: Facts, vertex: Vertex, scope: dict[str, Any]) -> Turn:
+    """The job of a compensation."""
+    assert vertex.undo is not None
+    turn = work_of(vertex.undo, scope, Run(scope, EXPRESSION_QUICK_WORK_MAX))
+    if not turn.is_spent:
+        return turn
+    asked = Undoing(written=_written(facts, vertex), scope=raw(scope))
+    return _DECIDED.decode(await _ask(asked)).turns[0]
+
+
+async def output_apart(facts: Facts, scope: dict[str, Any]) -> tuple[str, int]:
+    """What an execution gives, and the work it was. Raises Unanswerable."""
+    template = facts.plan.output
+    assert template is not None
+    run = Run(scope, EXPRESSION_QUICK_WORK_MAX)
+    try:
+        return template.fill_json(scope, run), EXPRESSION_QUICK_WORK_MAX - run.left
+    except Spent:
+        asked = Output(template=raw(facts.plan.definition.output), scope=raw(scope))
+    filled = _FILLED.decode(await _ask(asked))
+    if filled.text is None:
+        raise (Spent if filled.is_spent else Unanswerable)(filled.unanswered)
+    return filled.text, filled.work
+
+
+async def check_apart(value: Any, schema: Any, of: str | None) -> Found:
+    """`value_problems`, for a caller who waits for it. Raises EvaluationsFull."""
+    try:
+        return value_problems(value, schema, allowance=Allowance(SCHEMA_QUICK_WORK_MAX))
+    except TooMuchToCheck:
+        with WAITING.place(of):
+            return await checked_apart(value, schema)
+
+
+async def checked_apart(value: Any, schema: Any) -> Found:
+    """`value_problems` of what is known to take a while."""
+    return _FOUND.decode(await _ask(Check(schema=raw(schema), value=raw(value))))
+
+
+async def filled_apart(kind: str, text: str) -> Found:
+    """`filled_problems` of an input (JSON). Of a form that takes a while, elsewhere."""
+    given = msgspec.json.decode(text)
+    form = given.get("form") if kind == "approval" else None
+    if form is not None and (len(text) > DEFINITION_HERE_BYTES_MAX or has_patterns(form)):
+        return _FOUND.decode(await _ask(Form(form=raw(form))))
+    return filled_problems(kind, given)
+
+
+def _written(facts: Facts, vertex: Vertex) -> msgspec.Raw:
+    definition = facts.plan.definition
+    step = next(step for step in definition.steps if step.id == vertex.id)
+    return raw(Written(step=step, queue=definition.queue))
+
+
+async def _ask(question: Question) -> bytes:
+    return await EVALUATOR.ask(msgspec.json.encode(question))

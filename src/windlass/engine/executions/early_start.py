@@ -1,0 +1,93 @@
+"""Steps that the node which ended the one before begins at once, without a claim of their own.
+
+The next step is inserted as running, claimed by this node, in the transaction that ends its parent;
+it begins when that has been committed. Where the node has no place for it, or something of a higher
+priority waits, it is queued like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from windlass.engine.executions.step_rows import StepJob
+from windlass.engine.jobs.enqueue import Reservation
+from windlass.model.job.attempt import Attempt
+from windlass.store.database import Record
+
+
+class StepStarter(Protocol):
+    """A node, as far as steps are concerned."""
+
+    def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        """Places for jobs about to be inserted; None: it has none."""
+
+    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
+        """Begin what was inserted as running; places that were not used are free again."""
+
+    def doubt(self, reservation: Reservation) -> None:
+        """What became of the insert is not known; nothing of it is begun here."""
+
+
+class StepStarts:
+    """The places of one transaction, which may have to be done again."""
+
+    def __init__(self, starter: StepStarter) -> None:
+        self._starter = starter
+        self._kept: list[tuple[Reservation, list[Attempt]]] = []
+
+    def reserve(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        place = self._starter.reserve_steps(jobs)
+        if place is not None:
+            self._kept.append((place, []))
+        return place
+
+    def inserted(self, jobs: Sequence[StepJob], rows: Sequence[Record]) -> None:
+        """`rows` are those of step_insert_many; what started is begun after the commit."""
+        place, attempts = self._kept[-1]
+        by_id = {job.job_id: job for job in jobs}
+        for row in rows:
+            if row["started_at"] is not None and row["id"] in by_id:
+                job = by_id[row["id"]]
+                if job.turn.state == "queued":
+                    attempts.append(_attempt(job, row, place))
+
+    def roll_back(self) -> None:
+        for place, _ in self._kept:
+            self._starter.begin(place, [])
+        self._kept = []
+
+    def doubt(self) -> None:
+        for place, _ in self._kept:
+            self._starter.doubt(place)
+        self.roll_back()
+
+    def begin(self) -> None:
+        for place, attempts in self._kept:
+            self._starter.begin(place, attempts)
+        self._kept = []
+
+
+def _attempt(job: StepJob, row: Record, place: Reservation) -> Attempt:
+    work = job.work
+    seconds = work.timeout_seconds
+    return Attempt(
+        job_id=job.job_id,
+        claim_id=place.claim_id,
+        number=1,
+        queue=work.queue,
+        kind=work.kind,
+        priority=row["priority"],
+        max_attempts=work.max_attempts,
+        snoozes=0,
+        crashes=0,
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        timeout_ms=None if seconds is None else max(1, int(seconds * 1000)),
+        retry=work.retry,
+        correlation_id=row["correlation_id"],
+        trace_id=row["trace_id"],
+        input=job.turn.input,
+        target=job.turn.target,
+        execution_id=job.execution_id,
+    )

@@ -1,0 +1,178 @@
+"""The places of a fan-out: one job an element, its input filled with `item` and `index`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from windlass import ids
+from windlass.engine.executions.decide_apart import places_apart
+from windlass.engine.executions.plans import Facts
+from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns
+from windlass.engine.executions.step_scope import steps_seen
+from windlass.engine.finished import Finished
+from windlass.limits import FAN_ITEMS_KEPT_MAX
+from windlass.model.workflow.plan import Work
+from windlass.store.database import Connection, Record
+from windlass.store.statements import statement
+
+COPIED: Final = (
+    "id",
+    "execution_id",
+    "step",
+    "item",
+    "kind",
+    "queue",
+    "priority",
+    "state",
+    "run_at",
+    "timeout_ms",
+    "max_attempts",
+    "retry",
+    "input",
+    "input_bytes",
+    "target",
+    "is_foreseen",
+    "correlation_id",
+    "trace_id",
+    "owner",
+    "parked_at",
+    "parked_for",
+)
+# A refill after every few places must not read a hundred thousand elements each time.
+_items: Final[OrderedDict[UUID, list[Any]]] = OrderedDict()
+
+
+async def insert_places(
+    connection: Connection[Record], facts: Facts, held: Record, fan: Record, count: int
+) -> Finished:
+    """The next `count` places, or fewer when their expressions are much work; `held` is the row of
+    fan_lock_many, `fan` that of fan_tally_many.
+    """
+    vertex = facts.plan.vertices[fan["step"]]
+    work = vertex.each
+    assert work is not None
+    items = await _items_of(connection, fan["job_id"])
+    scope = facts.scope() | {"steps": await steps_seen(connection, facts, vertex.named)}
+    first = fan["expanded"]
+    jobs: list[StepJob] = []
+    dead: list[StepJob] = []
+    turns = await places_apart(facts, vertex, scope, items[first : first + count], first)
+    finished = Finished()
+    if len(turns) < count:
+        finished.progressed.fans.add((facts.execution_id, vertex.id))
+        count = len(turns)
+    for place, (job_id, turn) in enumerate(zip(ids.uuid7_many(count), turns, strict=True), first):
+        job = StepJob(
+            job_id=job_id,
+            execution_id=facts.execution_id,
+            step=vertex.id,
+            item=place,
+            work=work,
+            turn=turn,
+            is_foreseen=True,
+        )
+        (dead if turn.state == "dead" else jobs).append(job)
+    if dead:
+        await _insert_dead(connection, dead, finished)
+    if jobs and _is_plain(work):
+        await _copy(connection, jobs, held)
+    elif jobs:
+        await _insert(connection, jobs, finished)
+    line = await connection.fetch(
+        statement("fan_expanded"),
+        facts.execution_id,
+        vertex.id,
+        count,
+        work.queue,
+        _priority(work, held),
+    )
+    if not held["is_paused"]:
+        finished.ready += line
+    finished.progressed.touched.add(facts.execution_id)
+    return finished
+
+
+def _is_plain(work: Work) -> bool:
+    """Nothing but its turn in the line stands in its way."""
+    return work.locks is None and work.kind != "workflow"
+
+
+def _priority(work: Work, held: Record) -> int:
+    priority: int = held["priority"] if work.priority is None else work.priority
+    return priority
+
+
+async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Record) -> None:
+    now = held["now"]
+    parked_for = "paused" if held["is_paused"] else None
+    parked_at = now if held["is_paused"] else None
+
+    def row(job: StepJob) -> tuple[Any, ...]:
+        work, text = job.work, job.turn.input
+        return (
+            job.job_id,
+            job.execution_id,
+            job.step,
+            job.item,
+            work.kind,
+            work.queue,
+            _priority(work, held),
+            "queued",
+            now,
+            None if work.timeout_seconds is None else max(1, int(work.timeout_seconds * 1000)),
+            work.max_attempts,
+            work.retry,
+            text,
+            len(text) if text.isascii() else len(text.encode()),
+            job.turn.target,
+            True,
+            held["correlation_id"],
+            held["trace_id"],
+            held["owner"],
+            parked_at,
+            parked_for,
+        )
+
+    await connection.copy_records_to_table(
+        "job", schema_name="windlass", columns=COPIED, records=map(row, jobs)
+    )
+
+
+async def _insert(connection: Connection[Record], jobs: list[StepJob], finished: Finished) -> None:
+    rows = await connection.fetch(statement("step_insert_many"), *job_columns(jobs))
+    for row in rows:
+        if row["kind"] == "workflow":
+            finished.progressed.unbegun.add(row["id"])
+        elif row["parked_for"] == "lock":
+            finished.progressed.locked.append(row["id"])
+
+
+async def _insert_dead(
+    connection: Connection[Record], dead: list[StepJob], finished: Finished
+) -> None:
+    """Places whose expressions have no answer: they have failed before they began."""
+    rows = await connection.fetch(statement("step_end_many"), *dead_columns(dead))
+    finished.ended |= {row["id"]: row["state"] for row in rows}
+    await connection.fetch(
+        statement("fan_delta_insert_many"),
+        [dead[0].execution_id],
+        [dead[0].step],
+        [0],
+        [len(dead)],
+    )
+    finished.progressed.fans.add((dead[0].execution_id, dead[0].step))
+
+
+async def _items_of(connection: Connection[Record], job_id: UUID) -> list[Any]:
+    items = _items.get(job_id)
+    if items is None:
+        (row,) = await connection.fetch(statement("job_input_get"), job_id)
+        items = msgspec.json.decode(row["input"])["items"]
+        _items[job_id] = items
+        while sum(map(len, _items.values())) > FAN_ITEMS_KEPT_MAX and len(_items) > 1:
+            _items.popitem(last=False)
+    return items

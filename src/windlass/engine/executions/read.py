@@ -1,0 +1,132 @@
+"""Read executions: one, a page of those that match, or a page of one's jobs.
+
+Promises: pages are keyset, newest first, without totals. What is shown of an execution is as of its
+last refresh, `refreshed_at`; that it has ended is never shown before all of its end is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, get_args
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.jobs.read import id_at, read_jobs
+from windlass.errors import NotFound
+from windlass.model.workflow.execution import ENDED, ExecutionState
+from windlass.store.database import Database, Record
+from windlass.store.statements import statement
+
+STATES: Final[tuple[ExecutionState, ...]] = get_args(ExecutionState)
+# An id holds the clock of the node that made it, created_at that of the database.
+_SKEW: Final = timedelta(days=1)
+# Stands for the place of a job that is none of a fan-out's: behind all that are.
+NO_ITEM: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """Which executions. None or empty: any."""
+
+    states: tuple[str, ...] = ()
+    workflow: str | None = None
+    version: int | None = None
+    tag: str | None = None
+    correlation_id: str | None = None
+    created_after: datetime | None = None  # at it or later
+    created_before: datetime | None = None  # and not at it
+    finished_after: datetime | None = None  # only what has ended; bounds as above
+    finished_before: datetime | None = None
+
+
+class JobPlace(NamedTuple):
+    """Where a job stands among those of its execution."""
+
+    step: str
+    item: int
+    job_id: UUID
+
+
+async def read_execution(database: Database, execution_id: UUID) -> Record:
+    """Raises NotFound."""
+    sql = statement("execution_list").replace("{where}", "e.id = $2")
+    async with database.side() as connection:
+        found = await connection.fetch(sql, 1, execution_id)
+    if not found:
+        raise NotFound("execution", ids.show("execution", execution_id))
+    return found[0]
+
+
+async def read_many(database: Database, execution_ids: Sequence[UUID]) -> dict[UUID, Record]:
+    """Those that are there."""
+    if not execution_ids:
+        return {}
+    sql = statement("execution_list").replace("{where}", "e.id = ANY ($2::uuid[])")
+    async with database.side() as connection:
+        found = await connection.fetch(sql, len(execution_ids), list(execution_ids))
+    return {row["id"]: row for row in found}
+
+
+async def list_executions(
+    database: Database, which: ExecutionFilter, limit: int, before: UUID | None = None
+) -> list[Record]:
+    """Up to `limit` executions with ids below `before`, newest first."""
+    conditions, values = _conditions(which, before)
+    sql = statement("execution_list").replace("{where}", " AND ".join(conditions) or "true")
+    return await database.browse(sql, limit, *values)
+
+
+async def list_jobs_of(
+    database: Database, execution: Record, limit: int, after: JobPlace | None = None
+) -> list[Record]:
+    """Up to `limit` jobs behind the place, by step and item, as rows of job_get_many."""
+    after = after or JobPlace("", -1, UUID(int=0))
+    found = await database.read(
+        "execution_job_ids", execution["id"], limit, execution["created_at"], *after
+    )
+    order = {row["id"]: place for place, row in enumerate(found)}
+    jobs = await read_jobs(database, list(order))
+    return sorted(jobs, key=lambda job: order[job["id"]])
+
+
+def place_of(job: Record) -> JobPlace:
+    item = job["item"]
+    return JobPlace(job["step"] or "", NO_ITEM if item is None else item, job["id"])
+
+
+def _conditions(which: ExecutionFilter, before: UUID | None) -> tuple[list[str], list[Any]]:
+    """Fragments from a closed set; every value of the caller's is a parameter."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def add(fragment: str, value: Any) -> None:
+        if value is not None:
+            values.append(value)
+            conditions.append(fragment.format(f"${len(values) + 1}"))
+
+    if which.states:
+        named = ", ".join(f"'{state}'" for state in which.states)
+        one = len(which.states) == 1
+        conditions.append(f"e.state = {named}" if one else f"e.state IN ({named})")
+        # The words by which the index of those under way is found.
+        if not set(which.states) & set(ENDED):
+            conditions.append("e.finished_at IS NULL")
+    add("e.id < {}", before)
+    add("e.workflow = {}", which.workflow)
+    add("e.version = {}", which.version)
+    add("e.tags @> ARRAY[{}::text]", which.tag)
+    add("e.correlation_id = {}", which.correlation_id)
+    if which.created_after is not None:
+        add("e.created_at >= {}", which.created_after)
+        add("e.id >= {}", id_at(which.created_after, -_SKEW))
+    if which.created_before is not None:
+        add("e.created_at < {}", which.created_before)
+        add("e.id < {}", id_at(which.created_before, _SKEW))
+    add("e.finished_at >= {}", which.finished_after)
+    if which.finished_before is not None:
+        add("e.finished_at < {}", which.finished_before)
+        # Nothing ends before it is made.
+        add("e.id < {}", id_at(which.finished_before, _SKEW))
+    return conditions, values

@@ -1,0 +1,127 @@
+"""Rerun an execution that has ended, from a step on.
+
+    hold it -> which steps -> forget how they ended, and all that followed -> decide them anew
+
+Promises: what did not follow from these steps stays as it is, with its results; the others are done
+as if for the first time, by the same version of the definition. A step that was compensated is done
+again in any case: what it did was taken back. What was forgotten is on record as an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.executions.board import Board
+from windlass.engine.executions.concurrency import check_room
+from windlass.engine.executions.plans import Facts, facts_in
+from windlass.engine.executions.progress import play
+from windlass.engine.executions.redo_steps import Ends, forget_steps, read_ends, reopen
+from windlass.engine.finished import Finished
+from windlass.engine.locks.release import take_locks
+from windlass.engine.progressed import Progressed
+from windlass.errors import Conflict, InvalidInput, NotFound
+from windlass.limits import NAMED_STEPS_MAX
+from windlass.model.workflow.plan import Plan
+from windlass.model.workflow.redo import after, undone, unsuccessful
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+class ExecutionOpen(Conflict):
+    """Asked of one that has not ended."""
+
+    code = "execution_open"
+
+    def __init__(self, execution_id: UUID, state: str) -> None:
+        self.execution_id, self.state = ids.show("execution", execution_id), state
+        super().__init__(f"{self.execution_id} is {state}; cancel it, or wait until it has ended")
+
+
+class NothingToRerun(Conflict):
+    """No step has failed, so it is not clear where to begin."""
+
+    code = "nothing_to_rerun"
+
+    def __init__(self, execution_id: UUID) -> None:
+        self.execution_id = ids.show("execution", execution_id)
+        super().__init__(
+            f"no step of {self.execution_id} has failed; name the one to begin with as `from_step`"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerun:
+    steps: frozenset[str]  # those that are done again
+    finished: Finished
+
+
+async def rerun(database: Database, execution_id: UUID, from_step: str | None = None) -> Rerun:
+    """From this step on; None: from those that did not succeed. Raises NotFound, InvalidInput,
+    ExecutionOpen, NothingToRerun, ConcurrencyLimit.
+    """
+
+    async def work(connection: Connection[Record]) -> Rerun:
+        await connection.fetch(statement("turn_hold_of"), [execution_id])
+        row = await _hold_ended(connection, execution_id)
+        facts = (await facts_in(connection, [execution_id]))[execution_id]
+        ends = await read_ends(connection, facts)
+        first = _first(facts, ends, from_step)
+        again = first | after(facts.plan, first)
+        await check_room(connection, row)
+        await connection.fetch(statement("verb_set"), "replay")
+        gone = await forget_steps(connection, facts, again)
+        await reopen(
+            connection,
+            execution_id,
+            facts.plan.definition.timeout_seconds,
+            event="rerun",
+            data={"from_step": from_step, "steps": len(again), "forgotten": dict(gone)},
+        )
+        finished = await _decide(connection, facts, ends, again)
+        return Rerun(steps=again, finished=finished)
+
+    return await database.ask(work)
+
+
+async def _hold_ended(connection: Connection[Record], execution_id: UUID) -> Record:
+    rows = await connection.fetch(statement("execution_hold_many"), [execution_id])
+    if not rows:
+        raise NotFound("execution", ids.show("execution", execution_id))
+    if rows[0]["finished_at"] is None:
+        raise ExecutionOpen(execution_id, rows[0]["state"])
+    return rows[0]
+
+
+def _first(facts: Facts, ends: Ends, from_step: str | None) -> frozenset[str]:
+    """The steps that are done again for their own sake."""
+    if from_step is None:
+        found = unsuccessful(facts.plan, ends.ends) | undone(ends.ends)
+        if not found:
+            raise NothingToRerun(facts.execution_id)
+        return found
+    if from_step not in facts.plan.vertices:
+        raise InvalidInput.at("/from_step", _unknown(facts.plan, from_step))
+    return frozenset({from_step}) | undone(ends.ends)
+
+
+def _unknown(plan: Plan, step: str) -> str:
+    known = list(plan.vertices)
+    more = f" and {len(known) - NAMED_STEPS_MAX} more" if len(known) > NAMED_STEPS_MAX else ""
+    return f"{step!r} is no step of it; known are {' '.join(known[:NAMED_STEPS_MAX])}{more}"
+
+
+async def _decide(
+    connection: Connection[Record], facts: Facts, ends: Ends, again: frozenset[str]
+) -> Finished:
+    board = Board(facts)
+    kept = {step: end for step, end in ends.known.items() if step not in again}
+    board.again(kept, [step for step in facts.plan.vertices if step in again])
+    progressed = Progressed(marks={facts.execution_id})
+    await play(connection, {facts.execution_id: board}, progressed)
+    # Even if it ends at once, all that is left being skipped.
+    progressed.marks.add(facts.execution_id)
+    finished = Finished(ready=progressed.ready, progressed=progressed)
+    finished.ready += await take_locks(connection, progressed)
+    return finished

@@ -1,0 +1,262 @@
+"""The door of executions: concurrent starts on a node share commits.
+
+Promises: what engine.executions.start promises, to each alone. A commit whose fate is unknown is
+resolved by looking, and nothing is begun twice for it. One that is refused never fails its
+neighbours; a repetition under an Idempotency-Key finds what was answered before, be it in the same
+breath. One whose expressions or schema take a while leaves the others at once and has a line of its
+own, in which each caller has so many places; who finds none is told to come again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+from uuid import UUID
+
+from windlass import ids
+from windlass.clock import monotonic
+from windlass.engine.executions.concurrency import Key, hold_keys
+from windlass.engine.executions.decide_apart import WAITING, HeavyStarts
+from windlass.engine.executions.read import read_many
+from windlass.engine.executions.start import Prepared, Start, Weight, begin, prepare
+from windlass.engine.finished import Finished
+from windlass.engine.gather import Gather
+from windlass.engine.jobs.request import look_again
+from windlass.engine.recall import recall_many
+from windlass.errors import NotFound, Unavailable, WindlassError
+from windlass.limits import (
+    ENQUEUE_HELD_REST_SECONDS,
+    ENQUEUE_HELD_REST_SECONDS_MAX,
+    ENQUEUE_HELD_SECONDS,
+    ENQUEUE_LOCK_MS,
+    ENQUEUE_LOCK_SECONDS,
+    ENQUEUE_PART_LOCK_MS,
+    ENQUEUE_PART_LOCK_SECONDS,
+    START_BATCH_MAX,
+)
+from windlass.store.database import (
+    Connection,
+    Database,
+    Held,
+    Record,
+    TooSlow,
+    Unknown,
+    wait_at_most,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    row: Record  # of the execution
+    is_replayed: bool  # the same Idempotency-Key was answered before
+
+
+# By the place of each start among those that came together.
+Drafts: TypeAlias = Mapping[int, Prepared]
+Answers: TypeAlias = dict[int, Begun | Exception]
+
+
+class Starts:
+    def __init__(self, database: Database, on_started: Callable[[Finished], None]) -> None:
+        self._database = database
+        self._on_started = on_started  # after the commit
+        self._gather: Gather[Start, Begun] = Gather(
+            partial(self._perform, Weight.LIGHT), batch_max=START_BATCH_MAX, in_flight_max=2
+        )
+        # Those who need a row that somebody holds come again here, where they keep nobody waiting.
+        self._held: Gather[Start, Begun] = Gather(
+            partial(self._perform, Weight.LIGHT), batch_max=1, in_flight_max=1
+        )
+        # One transaction each; while one is evaluated, the other is written.
+        self._heavy: Gather[Start, Begun] = Gather(
+            partial(self._perform, Weight.HEAVY), batch_max=1, in_flight_max=2
+        )
+
+    async def start(self, start: Start) -> Begun:
+        """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, what its policy
+        refuses, and Held when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
+        """
+        try:
+            return await _patiently(start, self._gather, self._held)
+        except HeavyStarts:
+            pass
+        with WAITING.place(start.owner):
+            return await _patiently(start, self._heavy, self._heavy)
+
+    async def _perform(self, weight: Weight, starts: list[Start]) -> list[Begun | Exception]:
+        prepared = await prepare(self._database.run, starts, is_batch=False, weight=weight)
+        answers: Answers = {}
+        drafts: dict[int, Prepared] = {}
+        for place, one in enumerate(prepared):
+            if isinstance(one, Prepared):
+                drafts[place] = one
+            else:
+                answers[place] = one
+        held = await self._make_queues(drafts)
+        answers |= held
+        for place in held:
+            del drafts[place]
+        for few in _one_of_each_key(drafts):
+            answers |= await self._begin(few, weight)
+        return [answers[place] for place in range(len(starts))]
+
+    async def _make_queues(self, drafts: Drafts) -> dict[int, Held]:
+        """Those whose queues another transaction is just making, and has not committed."""
+        queues = sorted({queue for draft in drafts.values() for queue in draft.plan.queues})
+        held: dict[int, Held] = {}
+        try:
+            await self._database.run("queue_ensure_many", queues, ENQUEUE_LOCK_MS)
+        except Held:
+            for place, draft in drafts.items():
+                try:
+                    names = sorted(draft.plan.queues)
+                    await self._database.run("queue_ensure_many", names, ENQUEUE_PART_LOCK_MS)
+                except Held as trouble:
+                    held[place] = trouble
+        return held
+
+    async def _begin(
+        self, drafts: Drafts, weight: Weight, lock_seconds: float = ENQUEUE_LOCK_SECONDS
+    ) -> Answers:
+        """Together; if one of them is refused by what runs already, or needs what somebody holds,
+        apart. Without those that take a while, where they are not wanted.
+        """
+        try:
+            return await self._begin_together(drafts, weight, lock_seconds)
+        except HeavyStarts as trouble:
+            answers: Answers = {
+                place: trouble
+                for place, draft in drafts.items()
+                if draft.execution_id in trouble.execution_ids
+            }
+            rest = {place: draft for place, draft in drafts.items() if place not in answers}
+            return answers | await self._begin(rest, weight, lock_seconds) if rest else answers
+        except WindlassError as trouble:
+            if len(drafts) == 1:
+                return dict.fromkeys(drafts, trouble)
+            if isinstance(trouble, Held):  # by halves: each part may have to wait again
+                answers = {}
+                for half in _halves(drafts):
+                    answers |= await self._begin(half, weight, ENQUEUE_PART_LOCK_SECONDS)
+                return answers
+        answers = {}
+        for place, draft in drafts.items():
+            answers |= await self._begin({place: draft}, weight, lock_seconds)
+        return answers
+
+    async def _begin_together(self, drafts: Drafts, weight: Weight, lock_seconds: float) -> Answers:
+        asked = [(draft.start.idempotency, draft.execution_id) for draft in drafts.values()]
+
+        async def work(
+            connection: Connection[Record],
+        ) -> tuple[list[UUID | WindlassError], Finished]:
+            # Keys are held by transactions like this one alone, to their commit; how long that
+            # takes is nobody's trouble. Locks of its first steps, and executions that make room for
+            # it, may be somebody's.
+            await hold_keys(connection, _keys_of(drafts))
+            await wait_at_most(connection, lock_seconds)
+            found = await recall_many(connection, asked)
+            own = {execution_id for _, execution_id in asked}
+            fresh = [
+                draft for draft, known in zip(drafts.values(), found, strict=True) if known in own
+            ]
+            return found, await _begun(connection, fresh, weight)
+
+        try:
+            found, finished = await self._database.together(work)
+        except TooSlow:
+            raise
+        except Unknown as trouble:
+            return await self._look_for(drafts, trouble)
+        self._on_started(finished)
+        begun = [one for one in found if isinstance(one, UUID)]
+        try:
+            rows = await look_again(lambda: read_many(self._database, begun))
+        except Unavailable as trouble:
+            return dict.fromkeys(drafts, trouble)
+        return {
+            place: _answer(known, rows, is_replayed=known != draft.execution_id)
+            for (place, draft), known in zip(drafts.items(), found, strict=True)
+        }
+
+    async def _look_for(self, drafts: Drafts, trouble: Unknown) -> Answers:
+        """What became of a commit whose answer was lost. The ids were made here: what is there was
+        begun. Nothing is begun again, as it would find itself in its way.
+        """
+        asked = [draft.execution_id for draft in drafts.values()]
+        try:
+            rows = await look_again(lambda: read_many(self._database, asked))
+        except Unavailable:
+            return dict.fromkeys(drafts, trouble)
+        return {
+            place: Begun(row=rows[draft.execution_id], is_replayed=False)
+            if draft.execution_id in rows
+            else trouble
+            for place, draft in drafts.items()
+        }
+
+
+def _keys_of(drafts: Drafts) -> set[Key]:
+    """That they share with others, who may be counted."""
+    return {
+        (draft.start.workflow, draft.key)
+        for draft in drafts.values()
+        if draft.key is not None and draft.concurrency is not None
+    }
+
+
+async def _begun(
+    connection: Connection[Record], fresh: Sequence[Prepared], weight: Weight
+) -> Finished:
+    if not fresh:
+        return Finished()
+    return (await begin(connection, fresh, is_divisible=True, weight=weight)).finished
+
+
+async def _patiently(
+    start: Start, lane: Gather[Start, Begun], again: Gather[Start, Begun]
+) -> Begun:
+    """By this lane; while somebody holds what it needs, by the other, for a while."""
+    until, rest = monotonic() + ENQUEUE_HELD_SECONDS, ENQUEUE_HELD_REST_SECONDS
+    while True:
+        try:
+            return await lane.put(start)
+        except Held:
+            if monotonic() >= until:
+                raise
+        lane = again
+        await asyncio.sleep(rest)
+        rest = min(2 * rest, ENQUEUE_HELD_REST_SECONDS_MAX)
+
+
+def _halves(drafts: Drafts) -> tuple[Drafts, Drafts]:
+    places = list(drafts)
+    middle = len(places) // 2
+    return (
+        {place: drafts[place] for place in places[:middle]},
+        {place: drafts[place] for place in places[middle:]},
+    )
+
+
+def _one_of_each_key(drafts: Drafts) -> Iterator[Drafts]:
+    """Those of one key after each other: the second is to find what the first was answered."""
+    left = dict(drafts)
+    while left:
+        firsts: dict[object, int] = {}
+        for place, draft in left.items():
+            mark = draft.start.idempotency
+            firsts.setdefault(place if mark is None else (mark.owner, mark.key), place)
+        yield {place: left.pop(place) for place in firsts.values()}
+
+
+def _answer(
+    known: UUID | WindlassError, rows: Mapping[UUID, Record], *, is_replayed: bool
+) -> Begun | Exception:
+    if isinstance(known, WindlassError):
+        return known
+    if known not in rows:  # it was answered before, and has gone with the retention
+        return NotFound("execution", ids.show("execution", known))
+    return Begun(row=rows[known], is_replayed=is_replayed)

@@ -1,0 +1,151 @@
+"""Decided steps as the columns of the statements that write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.executions.board import Step
+from windlass.engine.jobs.enqueue import Reservation
+from windlass.model.json import strict as strict_json
+from windlass.model.workflow.plan import Work, failures_max
+from windlass.model.workflow.step_decision import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepJob:
+    """A job to insert: of a step, a place of a fan-out, or a compensation."""
+
+    job_id: UUID
+    execution_id: UUID
+    step: str
+    item: int | None = None
+    work: Work
+    turn: Turn
+    is_foreseen: bool = False
+    priority: int = 1  # what it gets; its work may leave that to the execution
+
+
+@dataclass(slots=True)
+class StepRows:
+    jobs: list[StepJob] = field(default_factory=list)
+    ended: list[tuple[UUID, Step]] = field(default_factory=list)
+    fans: list[tuple[UUID, Step]] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        job_id = ids.uuid7()
+        if step.turn.state not in ("queued", "awaited"):
+            self.ended.append((job_id, step))
+            return
+        if step.turn.places is not None:
+            self.fans.append((job_id, step))
+        self.jobs.append(
+            StepJob(
+                job_id=job_id,
+                execution_id=step.facts.execution_id,
+                step=step.vertex.id,
+                work=step.vertex.work,
+                turn=step.turn,
+                is_foreseen=step.vertex.is_foreseen,
+                priority=_priority(step),
+            )
+        )
+
+    def end_columns(self) -> list[list[Any]]:
+        steps = [step for _, step in self.ended]
+        return [
+            [job_id for job_id, _ in self.ended],
+            [step.facts.execution_id for step in steps],
+            [step.vertex.id for step in steps],
+            [step.vertex.work.kind for step in steps],
+            [step.vertex.work.queue for step in steps],
+            [step.turn.state for step in steps],
+            [step.turn.result for step in steps],
+            [step.turn.error for step in steps],
+            [step.turn.cause for step in steps],
+            [step.vertex.is_foreseen for step in steps],
+            [],
+        ]
+
+    def fan_columns(self) -> list[list[Any]]:
+        steps = [step for _, step in self.fans]
+        return [
+            [step.facts.execution_id for step in steps],
+            [step.vertex.id for step in steps],
+            [job_id for job_id, _ in self.fans],
+            [step.turn.places for step in steps],
+            [step.vertex.max_parallel for step in steps],
+            [failures_max(step.vertex, step.turn.places or 0) for step in steps],
+        ]
+
+
+def job_columns(
+    jobs: list[StepJob], *, place: Reservation | None = None, is_undo: bool = False
+) -> list[Any]:
+    """The columns that step_insert_many takes; one that says nothing is sent empty."""
+    return [
+        [job.job_id for job in jobs],
+        [job.execution_id for job in jobs],
+        [job.step for job in jobs],
+        _some([job.item for job in jobs]),
+        [job.work.kind for job in jobs],
+        [job.work.queue for job in jobs],
+        _some([job.work.priority for job in jobs]),
+        _some([_timeout_ms(job) for job in jobs]),
+        [job.work.max_attempts for job in jobs],
+        _some([job.work.retry for job in jobs]),
+        [job.turn.input for job in jobs],
+        _some([job.turn.target for job in jobs]),
+        [job.is_foreseen for job in jobs] if any(job.is_foreseen for job in jobs) else [],
+        _some([_locks(job) for job in jobs]),
+        _some([_patience(job) for job in jobs]),
+        list(place.starts) if place else [],
+        place.node_id if place else None,
+        place.claim_id if place else None,
+        is_undo,
+    ]
+
+
+def dead_columns(dead: list[StepJob]) -> list[list[Any]]:
+    """The columns that step_end_many takes, of jobs that failed before they could be made."""
+    turns: list[Turn] = [job.turn for job in dead]
+    return [
+        [job.job_id for job in dead],
+        [job.execution_id for job in dead],
+        [job.step for job in dead],
+        [job.work.kind for job in dead],
+        [job.work.queue for job in dead],
+        [turn.state for turn in turns],
+        [turn.result for turn in turns],
+        [turn.error for turn in turns],
+        [turn.cause for turn in turns],
+        [True] * len(dead),
+        [job.item for job in dead],
+    ]
+
+
+def _priority(step: Step) -> int:
+    own = step.vertex.work.priority
+    return step.facts.priority if own is None else own
+
+
+def _some(column: list[Any]) -> list[Any]:
+    return column if any(value is not None for value in column) else []
+
+
+def _timeout_ms(job: StepJob) -> int | None:
+    seconds = job.work.timeout_seconds
+    return None if seconds is None or job.turn.state == "awaited" else max(1, int(seconds * 1000))
+
+
+def _patience(job: StepJob) -> float | None:
+    """How long a step waits for what ends it. None: a node performs it."""
+    if job.turn.state != "awaited":
+        return None
+    return float("inf") if job.work.timeout_seconds is None else job.work.timeout_seconds
+
+
+def _locks(job: StepJob) -> str | None:
+    return None if not job.turn.locks else strict_json.write(job.turn.locks)

@@ -1,0 +1,82 @@
+"""Idempotency keys of requests that make no jobs: what such a key was answered with.
+
+`recall` looks for what a key has made; it is written with that, in its transaction (engine.recall).
+
+Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
+when it was refused. A crash in between leaves a key without an answer, and the same request is
+refused then. Whoever repeats a request that is still under way waits for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+from windlass.clock import monotonic
+from windlass.engine.jobs.request import Idempotency
+from windlass.errors import Conflict, IdempotencyMismatch
+from windlass.limits import ANSWER_LOOK_SECONDS, ANSWER_WAIT_SECONDS
+from windlass.store.database import Database
+
+
+class AnswerUnknown(Conflict):
+    """The key was taken, and nobody knows what came of it."""
+
+    code = "answer_unknown"
+    retry_after_seconds = 5
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(
+            f"a request with Idempotency-Key {key!r} is under way or was cut off; look whether it "
+            "was done, and use a new key if not"
+        )
+
+
+async def recall(database: Database, mark: Idempotency) -> list[UUID] | None:
+    """What it was answered with; None: it is new. Raises IdempotencyMismatch, AnswerUnknown."""
+    rows = await database.run("idempotency_get_many", [mark.owner], [mark.key])
+    if not rows:
+        return None
+    if rows[0]["body_hash"] != mark.body_hash:
+        raise IdempotencyMismatch(mark.key)
+    if not rows[0]["job_ids"]:
+        raise AnswerUnknown(mark.key)
+    return list(rows[0]["job_ids"])
+
+
+async def take_answer(database: Database, mark: Idempotency) -> bytes | None:
+    """The answer that was kept; None: the key is new and now the caller's, who must keep an answer
+    or forget the key. Waits a while for one that is under way, then raises AnswerUnknown. Raises
+    IdempotencyMismatch.
+    """
+    columns = [mark.owner], [mark.key], [mark.body_hash], [""]
+    until = monotonic() + ANSWER_WAIT_SECONDS
+    while True:
+        # Asked again each time: the first of its kind may have been refused and gave the key back.
+        if await database.run("idempotency_take_many", *columns):
+            return None
+        if (kept := await kept_answer(database, mark)) is not None:
+            return kept
+        if monotonic() >= until:
+            raise AnswerUnknown(mark.key)
+        await asyncio.sleep(ANSWER_LOOK_SECONDS)
+
+
+async def kept_answer(database: Database, mark: Idempotency) -> bytes | None:
+    """Raises IdempotencyMismatch when the key was used for something else."""
+    rows = await database.run("answer_get", mark.owner, mark.key)
+    if not rows:
+        return None
+    if rows[0]["body_hash"] != mark.body_hash:
+        raise IdempotencyMismatch(mark.key)
+    answer: bytes | None = rows[0]["answer"]
+    return answer
+
+
+async def keep_answer(database: Database, mark: Idempotency, answer: bytes) -> None:
+    await database.run("answer_keep", mark.owner, mark.key, mark.body_hash, answer)
+
+
+async def forget_answer(database: Database, mark: Idempotency) -> None:
+    await database.run("answer_forget", mark.owner, mark.key, mark.body_hash)

@@ -1,0 +1,308 @@
+"""Admitting what the plain statement cannot: keys, idempotency, parents and limits.
+
+One statement for each concern and all requests that need it, in one transaction:
+
+    lock limited queues -> recall -> parents -> room -> take idempotency -> take keys
+        -> parents inside -> insert -> link -> take locks
+
+Nothing after the room refuses a request except by finding that another was first, so what is
+counted is what is inserted. Every statement locks in one order for everybody.
+
+A queue that another transaction holds is not waited for: the requests for it are answered Held,
+and their neighbours go on. Keys and parents that others hold are waited for as long as the caller's
+lock_timeout says; then the transaction ends with Held, and the caller finds out whose it was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from uuid import UUID
+
+from windlass.engine.jobs.copy_in import copy_in
+from windlass.engine.jobs.parents import check_parents, link, wait_inside
+from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, locks_of
+from windlass.engine.locks.release import release
+from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
+from windlass.limits import ENQUEUE_SAME_KEY_MAX
+from windlass.store.database import Connection, Held, Record
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True, kw_only=True)
+class Limits:
+    """The owner's defaults for queues that have none of their own. None: no limit."""
+
+    max_jobs: int | None = None
+    max_bytes: int | None = None
+
+    @property
+    def are_set(self) -> bool:
+        return self.max_jobs is not None or self.max_bytes is not None
+
+
+async def admit(
+    connection: Connection[Record],
+    requests: list[Request],
+    limits: Limits,
+    *,
+    is_waiting: bool = False,  # for queues that others hold
+) -> None:
+    """Answer every request in the caller's transaction, and insert the jobs of those accepted."""
+    for request in requests:
+        request.begin()
+    firsts, rest = _apart(requests)
+    await _admit(connection, firsts, limits, is_waiting)
+    known: set[tuple[str, str]] = set()  # Idempotency-Keys that are taken by now
+    for _ in range(ENQUEUE_SAME_KEY_MAX):
+        # By now they find what the first of their kind was answered, and take no room again. Where
+        # it was refused it took no key: the next one is judged as if it had not been there.
+        firsts, rest = _next_of(rest, firsts, known)
+        if not firsts:
+            return
+        await _admit(connection, firsts, limits, is_waiting)
+    for request in rest:
+        request.answer = Unavailable("too many different requests of one key at once; repeat it")
+
+
+def _apart(requests: list[Request]) -> tuple[list[Request], list[Request]]:
+    """Requests that can be judged side by side, and those that repeat a key of an earlier one."""
+    firsts: list[Request] = []
+    repeats: list[Request] = []
+    seen: set[tuple[str, ...]] = set()
+    for request in requests:
+        names = {("key", draft.key) for draft in request.drafts if draft.key is not None}
+        own = names | ({(*request.idempotency.name, "mark")} if request.idempotency else set())
+        (repeats if own & seen else firsts).append(request)
+        seen |= own
+    return firsts, repeats
+
+
+def _next_of(
+    rest: list[Request], judged: list[Request], known: set[tuple[str, str]]
+) -> tuple[list[Request], list[Request]]:
+    """Of those that repeat a key: who can be judged now, and who after them.
+
+    The same request as one that was refused is refused with it. Of others under one Idempotency-Key
+    one is judged at a time, until one has taken it (`known`).
+    """
+    refused: dict[Idempotency, Exception] = {}
+    for request in judged:
+        if request.idempotency is not None:
+            if isinstance(request.answer, Accepted | IdempotencyMismatch):
+                known.add(request.idempotency.name)
+            elif request.answer is not None:
+                refused[request.idempotency] = request.answer
+    firsts: list[Request] = []
+    later: list[Request] = []
+    led = set(known)
+    for request in rest:
+        mark = request.idempotency
+        if mark is None or mark.name in known:
+            firsts.append(request)
+        elif mark in refused:
+            request.answer = refused[mark]
+        elif mark.name in led:
+            later.append(request)
+        else:
+            led.add(mark.name)
+            firsts.append(request)
+    return firsts, later
+
+
+async def _admit(
+    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
+) -> None:
+    limited = await _lock_limited(connection, requests, limits, is_waiting)
+    # Whatever was answered before is answered again, even when the queue is full by now. Under the
+    # locks: whoever filled it a moment ago may have been the first of our kind.
+    await _recall(connection, requests)
+    match _open(requests):
+        case [request] if request.is_copied:
+            await _admit_alike(connection, request, limited)
+            return
+    waits = await check_parents(connection, _open(requests))
+    await _check_room(connection, _open(requests), limited)
+    await _take_idempotency(connection, _open(requests))
+    await _take_keys(connection, _open(requests))
+    accepted = _open(requests)
+    if not accepted:
+        return
+    await wait_inside(connection, accepted, waits)
+    unmet = {child: len(parents) for child, parents in waits.items()}
+    columns = arrange(accepted, unmet)
+    own = True, None, None, locks_of(accepted)
+    await connection.fetch(statement("job_insert_many"), *columns, *own)
+    await link(connection, accepted, waits)
+    await _take_locks(connection, accepted, unmet)
+    for request in accepted:
+        request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
+
+
+async def _admit_alike(
+    connection: Connection[Record], request: Request, limited: dict[str, Record]
+) -> None:
+    """A batch whose jobs name no key, parent or lock: what a client sends that may repeat it."""
+    await _check_room(connection, [request], limited)
+    await _take_idempotency(connection, _open([request]))
+    if request.answer is None:
+        [clock] = await connection.fetch(statement("database_now"))
+        await copy_in(connection, request, clock["now"])
+        request.answer = Accepted(job_ids=request.job_ids)
+
+
+async def _lock_limited(
+    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
+) -> dict[str, Record]:
+    """The queues that have a limit, by name, locked until the commit."""
+    queues = sorted({draft.queue for request in requests for draft in request.drafts})
+    name = "queue_wait_many" if is_waiting else "queue_lock_many"
+    records = await connection.fetch(statement(name), queues, limits.max_jobs, limits.max_bytes)
+    held = {record["name"] for record in records if not record["is_locked"]}
+    for request in requests if held else ():
+        for draft in request.drafts:
+            if draft.queue in held:
+                request.answer = Held(f"another transaction holds queue {draft.queue!r}")
+                request.held_by = ("queue", draft.queue)
+    return {record["name"]: record for record in records if record["is_locked"]}
+
+
+async def _check_room(
+    connection: Connection[Record], requests: list[Request], limited: dict[str, Record]
+) -> None:
+    if not limited:
+        return
+    sizes = {
+        record["queue"]: (record["jobs"], record["bytes"])
+        for record in await connection.fetch(statement("queue_size_many"), list(limited))
+    }
+    held = {name: list(sizes.get(name, (0, 0))) for name in limited}
+    for request in requests:
+        asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for _, _, draft in request.new:
+            if draft.queue in limited:
+                asked[draft.queue][0] += 1
+                asked[draft.queue][1] += len(draft.input.encode())
+        for name, (jobs, size) in asked.items():
+            request.answer = request.answer or _refusal(name, limited[name], held[name], jobs, size)
+        if request.answer is None:
+            for name, (jobs, size) in asked.items():
+                held[name][0] += jobs
+                held[name][1] += size
+
+
+def _open(requests: list[Request]) -> list[Request]:
+    return [request for request in requests if request.answer is None]
+
+
+def _refusal(name: str, limits: Record, held: list[int], jobs: int, size: int) -> QueueFull | None:
+    if limits["max_jobs"] is not None and held[0] + jobs > limits["max_jobs"]:
+        return QueueFull(
+            queue=name, limit=limits["max_jobs"], current=held[0], requested=jobs, unit="jobs"
+        )
+    if limits["max_bytes"] is not None and held[1] + size > limits["max_bytes"]:
+        return QueueFull(
+            queue=name, limit=limits["max_bytes"], current=held[1], requested=size, unit="bytes"
+        )
+    return None
+
+
+async def _recall(connection: Connection[Record], requests: list[Request]) -> None:
+    marks = [request.idempotency for request in requests if request.idempotency is not None]
+    if marks:
+        records = await connection.fetch(
+            statement("idempotency_get_many"),
+            [mark.owner for mark in marks],
+            [mark.key for mark in marks],
+        )
+        _answer_known(requests, {(r["owner"], r["key"]): r for r in records})
+    keys = [d.key for request in _open(requests) for d in request.drafts if d.key is not None]
+    if keys:
+        _use_holders(_open(requests), await connection.fetch(statement("key_get_many"), keys))
+
+
+def _answer_known(requests: list[Request], records: dict[tuple[str, str], Record]) -> None:
+    for request in requests:
+        mark = request.idempotency
+        record = records.get((mark.owner, mark.key)) if mark is not None else None
+        if mark is None or record is None:
+            continue
+        if record["body_hash"] != mark.body_hash:
+            # Even if both lead to the same job, by a unique key: its input is the other's.
+            request.answer = IdempotencyMismatch(mark.key)
+        elif list(record["job_ids"]) != request.job_ids:
+            request.answer = Accepted(job_ids=list(record["job_ids"]), is_replayed=True)
+
+
+def _use_holders(requests: list[Request], records: list[Record]) -> None:
+    """A job whose unique key is taken is answered with the job that has it."""
+    holders = {record["key"]: record["job_id"] for record in records}
+    for request in requests:
+        for place, draft in enumerate(request.drafts):
+            holder = holders.get(draft.key) if draft.key is not None else None
+            if holder is not None:
+                request.job_ids[place] = holder
+
+
+async def _take_idempotency(connection: Connection[Record], requests: list[Request]) -> None:
+    keyed = [(r, r.idempotency) for r in requests if r.idempotency is not None]
+    if not keyed:
+        return
+    made = await connection.fetch(
+        statement("idempotency_take_many"),
+        [mark.owner for _, mark in keyed],
+        [mark.key for _, mark in keyed],
+        [mark.body_hash for _, mark in keyed],
+        [_joined(request.job_ids) for request, _ in keyed],
+    )
+    ours = {(record["owner"], record["key"]) for record in made}
+    others = [(r, mark) for r, mark in keyed if (mark.owner, mark.key) not in ours]
+    if not others:
+        return
+    # Read by a newer snapshot: where another request was first, its answer is ours too.
+    records = await connection.fetch(
+        statement("idempotency_get_many"),
+        [mark.owner for _, mark in others],
+        [mark.key for _, mark in others],
+    )
+    _answer_known([r for r, _ in others], {(r["owner"], r["key"]): r for r in records})
+
+
+async def _take_keys(connection: Connection[Record], requests: list[Request]) -> None:
+    wanted: dict[str, UUID] = {}
+    for request in requests:
+        for _, job_id, draft in request.new:
+            if draft.key is not None:
+                wanted.setdefault(draft.key, job_id)
+    if not wanted:
+        return
+    await connection.fetch(statement("key_take_many"), list(wanted), list(wanted.values()))
+    before = [request.job_ids[:] for request in requests]
+    _use_holders(requests, await connection.fetch(statement("key_get_many"), list(wanted)))
+    moved = [r for r, known in zip(requests, before, strict=True) if r.job_ids != known]
+    marked = [(r, r.idempotency) for r in moved if r.idempotency is not None]
+    if marked:
+        # Somebody else was first to take a key: a repeat must be told of that job, not of ours.
+        await connection.fetch(
+            statement("idempotency_correct_many"),
+            [mark.owner for _, mark in marked],
+            [mark.key for _, mark in marked],
+            [_joined(request.job_ids) for request, _ in marked],
+        )
+
+
+async def _take_locks(
+    connection: Connection[Record], requests: list[Request], unmet: dict[UUID, int]
+) -> None:
+    """Let the new jobs take their turn: a lock that is free is theirs with this commit."""
+    new = [(request, job_id, d) for request in requests for _, job_id, d in request.new if d.locks]
+    sized = {ask.name: ask.capacity for _, _, draft in new for ask in draft.locks if ask.capacity}
+    if sized:
+        await connection.fetch(statement("lock_make_many"), list(sized), list(sized.values()))
+    entering = [job_id for _, job_id, _ in new if not unmet.get(job_id)]
+    if entering:
+        new[0][0].passed = await release(connection, [], entering)
+
+
+def _joined(job_ids: list[UUID]) -> str:
+    return ",".join([job_id.hex for job_id in job_ids])

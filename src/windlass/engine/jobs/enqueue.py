@@ -1,0 +1,365 @@
+"""Accept jobs, many at a time.
+
+Owns: the only statements that create jobs. A plain job into an unlimited queue takes one statement
+for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
+that need them, in one transaction. The two gather apart, so that a plain job waits for no row.
+Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
+the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
+when a second one has been run and ended: so there is none, and the caller is told. One refused job
+never fails its neighbours, and one whose queue, key or parent another transaction holds does not
+make them wait: it goes on apart (engine.jobs.detour).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.gather import Gather
+from windlass.engine.jobs.admission import Limits, admit
+from windlass.engine.jobs.copy_in import copy_in
+from windlass.engine.jobs.detour import Detour
+from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, look_again
+from windlass.engine.lock_passed import Passed
+from windlass.errors import Unavailable
+from windlass.limits import (
+    ENQUEUE_BATCH_MAX,
+    ENQUEUE_HELD_LOCK_SECONDS,
+    ENQUEUE_LOCK_SECONDS,
+    ENQUEUE_PART_LOCK_SECONDS,
+    TARGETS_REMEMBERED_MAX,
+)
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.draft import Draft
+from windlass.store.database import (
+    Connection,
+    Database,
+    Held,
+    Record,
+    Refused,
+    Unknown,
+)
+from windlass.store.statements import statement
+
+# Told after the commit: the lines that have new work and when it is due (None: now).
+OnAccepted = Callable[[dict[tuple[str, int], datetime | float]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Places that a node keeps free for jobs which are about to be inserted."""
+
+    node_id: UUID
+    claim_id: UUID
+    starts: Sequence[bool]  # for each draft: whether the node would begin it at once
+    slots: int  # how many places it keeps for them
+
+
+class Starter(Protocol):
+    """A node that may begin a job the moment it is accepted, instead of claiming it after."""
+
+    def park(self, drafts: Sequence[Draft]) -> list[str]:
+        """Mark those whose targets have no room (`parked_for`); returns these targets."""
+
+    def parked(self) -> None:
+        """What was marked is committed."""
+
+    def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
+        """None: it has no place, or others were there first."""
+
+    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
+        """Begin what was inserted as running; places that were not used are free again."""
+
+    def doubt(self, reservation: Reservation) -> None:
+        """What became of the insert is not known; nothing of it is begun here."""
+
+
+class Enqueuer:
+    """The door. Concurrent submissions on a node share commits."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        limits: Limits | None = None,
+        on_accepted: OnAccepted,
+        on_passed: Callable[[Passed], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._limits = limits or Limits()
+        self._on_accepted = on_accepted
+        self._on_passed = on_passed  # locks that the new jobs asked for
+        self.starter: Starter | None = None  # None: this process runs nothing
+        self._targets: set[str] = set()  # that have their row
+        self._plain: Gather[Request, Accepted | None] = Gather(
+            self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        )
+        self._special: Gather[Request, Accepted] = Gather(
+            self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        )
+        self._detour = Detour(self._try_again)
+
+    async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
+        request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
+        if self._may_be_plain(request):
+            accepted = await self._plain.put(request)
+            if accepted is not None:
+                return accepted
+        if not self._detour.needs(request):
+            try:
+                return await self._special.put(request)
+            except Held:
+                pass
+        return await self._detour.put(request)
+
+    async def submit_batch(
+        self, drafts: Sequence[Draft], idempotency: Idempotency | None = None
+    ) -> Accepted:
+        request = Request(
+            drafts=drafts,
+            job_ids=ids.uuid7_many(len(drafts)),
+            idempotency=idempotency,
+            is_batch=True,
+        )
+        answer: Accepted | Exception | None = None
+        if self._may_be_plain(request):
+            [answer] = await self._perform_plain([request])
+        if answer is None and not self._detour.needs(request):
+            [answer] = await self._perform_special([request])
+        if answer is None or isinstance(answer, Held):
+            answer = await self._detour.put(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def waiting_for_others(self) -> int:
+        """Submissions that need what other transactions hold."""
+        return self._detour.count
+
+    def _may_be_plain(self, request: Request) -> bool:
+        return request.is_plain and not self._limits.are_set
+
+    async def _perform_plain(self, requests: list[Request]) -> list[Accepted | Exception | None]:
+        """None: it needs the long way."""
+        await self._park(requests)
+        await self._insert_apart(requests, self._insert_plain)
+        self._tell(requests)
+        return [request.answer for request in requests]
+
+    async def _perform_special(self, requests: list[Request]) -> list[Accepted | Exception]:
+        """Held: what it needs was not to be had."""
+        await self._park(requests)
+        await self._insert_apart(requests, self._insert_special)
+        self._tell(requests)
+        return [
+            request.answer or Unavailable("the submission was not answered") for request in requests
+        ]
+
+    async def _try_again(self, requests: list[Request]) -> None:
+        """What others hold is waited for, as nobody else is kept by it."""
+        for request in requests:
+            request.answer = None
+        await self._park(requests)
+        try:
+            await self._admit(requests, ENQUEUE_HELD_LOCK_SECONDS, is_waiting=True)
+        except Held:
+            await self._insert_apart(requests, self._insert_parts)
+        except Refused:
+            await self._insert_apart(requests, self._insert_special)
+        self._tell(requests)
+
+    async def _park(self, requests: list[Request]) -> None:
+        """Jobs for a target without room do not join their line: others stand behind them there."""
+        if self.starter is None:
+            return
+        hosts = self.starter.park([draft for request in requests for draft in request.drafts])
+        fresh = [host for host in hosts if host not in self._targets]
+        if fresh:
+            await self._database.run("target_ensure_many", fresh)
+            if len(self._targets) > TARGETS_REMEMBERED_MAX:
+                self._targets.clear()
+            self._targets.update(fresh)
+
+    async def _insert_apart(
+        self, requests: list[Request], insert: Callable[[list[Request]], Awaitable[None]]
+    ) -> None:
+        """Insert together; if PostgreSQL refuses a value of one, insert each alone."""
+        try:
+            await insert(requests)
+        except Refused as trouble:
+            if len(requests) > 1:
+                for request in requests:
+                    await self._insert_apart([request], insert)
+            else:
+                requests[0].answer = trouble
+
+    async def _insert_plain(self, requests: list[Request]) -> None:
+        """Insert by one statement; what needs the long way (limited, new queues) stays open."""
+        if len(requests) == 1 and len(requests[0].drafts) > 1:
+            # A batch is all or nothing: if part of it is for a limited queue, none may stay.
+            await self._insert_whole(requests[0])
+            return
+        drafts = [request.drafts[0] for request in requests]
+        place = self.starter.reserve(drafts) if self.starter is not None else None
+        started: dict[UUID, Record] = {}
+        is_in_doubt = False
+        try:
+            inserted = await self._database.run(
+                "job_insert_many",
+                *arrange(requests, starts=place.starts if place else None),
+                False,
+                place.node_id if place else None,
+                place.claim_id if place else None,
+                [],
+            )
+            started = {row["id"]: row for row in inserted if row["started_at"] is not None}
+        except Unknown:
+            if place is not None and self.starter is not None:
+                self.starter.doubt(place)
+            is_in_doubt = True
+            inserted = await self._resolve(requests)
+        finally:
+            if place is not None and self.starter is not None:
+                begun = [
+                    _attempt(request, place, started[request.job_ids[0]])
+                    for request in requests
+                    if request.job_ids[0] in started
+                ]
+                self.starter.begin(place, begun)
+        known = {record["id"] for record in inserted}
+        for request in requests:
+            if request.job_ids[0] in known:
+                request.answer = Accepted(job_ids=request.job_ids)
+                request.is_started = request.job_ids[0] in started
+            elif is_in_doubt:
+                request.answer = _in_doubt()
+
+    async def _insert_whole(self, request: Request) -> None:
+        """A plain batch, by COPY."""
+        queues = sorted({draft.queue for draft in request.drafts})
+
+        async def work(connection: Connection[Record]) -> None:
+            free = await connection.fetch(statement("queue_share_many"), queues)
+            if len(free) < len(queues):
+                raise _TakeTheLongWay
+            await copy_in(connection, request, free[0]["now"])
+
+        try:
+            await self._database.together(work, lock_seconds=ENQUEUE_LOCK_SECONDS)
+        except (_TakeTheLongWay, Held):
+            return
+        except Unknown:
+            if not await self._resolve([request]):
+                request.answer = _in_doubt()
+                return
+        request.answer = Accepted(job_ids=request.job_ids)
+
+    async def _resolve(self, requests: list[Request]) -> list[Record]:
+        """What became of an insert whose commit is unknown."""
+        wanted = [job_id for request in requests for job_id in request.job_ids]
+        return await look_again(lambda: self._database.run("job_known_many", wanted))
+
+    async def _insert_special(self, requests: list[Request]) -> None:
+        try:
+            await self._admit(requests, ENQUEUE_LOCK_SECONDS)
+        except Held:
+            # A key or a parent of one of them is not to be had.
+            await self._insert_parts(requests)
+
+    async def _insert_parts(self, requests: list[Request]) -> None:
+        """By halves, until whoever needs what is held stands alone."""
+        try:
+            await self._admit(requests, ENQUEUE_PART_LOCK_SECONDS)
+        except Held as trouble:
+            if len(requests) == 1:
+                [request] = requests
+                request.answer = trouble
+                request.held_by = request.needs[0]
+                return
+            half = len(requests) // 2
+            await self._insert_apart(requests[:half], self._insert_parts)
+            await self._insert_apart(requests[half:], self._insert_parts)
+
+    async def _admit(
+        self, requests: list[Request], lock_seconds: float, *, is_waiting: bool = False
+    ) -> None:
+        queues = sorted({draft.queue for request in requests for draft in request.drafts})
+
+        async def work(connection: Connection[Record]) -> None:
+            await admit(connection, requests, self._limits, is_waiting=is_waiting)
+
+        try:
+            try:
+                await self._database.run("queue_ensure_many", queues, round(lock_seconds * 1000))
+            except Held as trouble:  # another transaction is just making one of them
+                if len(queues) > 1:
+                    raise
+                for request in requests:
+                    request.answer, request.held_by = trouble, ("queue", queues[0])
+                return
+            await self._database.together(work, lock_seconds=lock_seconds)
+        except Unknown:
+            found = {record["id"] for record in await self._resolve(requests)}
+            for request in requests:
+                if set(request.job_ids) - request.existing <= found:
+                    request.answer = Accepted(job_ids=request.job_ids, existing=request.existing)
+                else:
+                    request.answer = _in_doubt()
+
+    def _tell(self, requests: list[Request]) -> None:
+        lines: dict[tuple[str, int], datetime | float] = {}
+        has_parked = False
+        for request in requests:
+            if not isinstance(request.answer, Accepted) or request.answer.is_replayed:
+                continue
+            if request.is_started:
+                continue  # nobody needs to look for it
+            if request.passed is not None:
+                self._on_passed(request.passed)
+            for draft in request.drafts:
+                has_parked = has_parked or draft.parked_for is not None
+                if not draft.has_parents and draft.parked_for is None:
+                    line = (draft.queue, draft.priority)
+                    due = draft.run_at or draft.delay_seconds
+                    if due == 0.0 or line not in lines:
+                        lines[line] = due
+        if lines:
+            self._on_accepted(lines)
+        if has_parked and self.starter is not None:
+            self.starter.parked()
+
+
+def _in_doubt() -> Unavailable:
+    return Unavailable("the commit may not have happened; repeat it with an Idempotency-Key")
+
+
+def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:
+    draft = request.drafts[0]
+    return Attempt(
+        job_id=row["id"],
+        claim_id=place.claim_id,
+        number=1,
+        queue=draft.queue,
+        kind=draft.kind,
+        priority=draft.priority,
+        max_attempts=draft.max_attempts,
+        snoozes=0,
+        crashes=0,
+        created_at=row["started_at"],
+        started_at=row["started_at"],
+        timeout_ms=draft.timeout_ms,
+        retry=draft.retry,
+        correlation_id=draft.correlation_id,
+        trace_id=draft.trace_id,
+        input=draft.input,
+        target=draft.target,
+    )
+
+
+class _TakeTheLongWay(Exception):
+    """Part of a batch needs more than the plain statement; roll back and do it whole."""

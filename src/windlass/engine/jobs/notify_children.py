@@ -1,0 +1,53 @@
+"""Tell the rest of the children of parents that had more than one transaction can tell.
+
+Idempotent; any node may do it at any time, several at once: whoever tells a parent's children holds
+its row of `parent_end`. Dies it in between, the row is still there, and so are the links of all who
+have not been told. Each chunk is a transaction of its own, so nobody waits for more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.finished import Finished
+from windlass.engine.jobs.advance import advance_rest
+from windlass.limits import PARENT_ENDS_MAX
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+async def notify_children(
+    database: Database, troubled: Troubled, tell: Callable[[Finished], None]
+) -> bool:
+    """One chunk of some parents each. Was anybody told? Then there may be more to tell."""
+    rows = await database.settle("parent_end_find", PARENT_ENDS_MAX, troubled.resting_ids)
+    if not rows:
+        return False
+    has_told = False
+
+    async def deed(parents: Sequence[UUID]) -> Finished:
+        nonlocal has_told
+        finished, told = await _notify(database, parents)
+        has_told = has_told or told > 0
+        return finished
+
+    apart = Apart(what="notify children", deed=deed, tell=tell, troubled=troubled)
+    await apart.each([row["parent_id"] for row in rows])
+    return has_told
+
+
+async def _notify(database: Database, parents: Sequence[UUID]) -> tuple[Finished, int]:
+    async def work(connection: Connection[Record]) -> tuple[Finished, int]:
+        rows = await connection.fetch(statement("parent_end_lock_many"), list(parents))
+        if not rows:
+            return Finished(), 0
+        ended = {row["parent_id"]: row["state"] for row in rows}
+        advanced = await advance_rest(connection, ended)
+        cleared = await connection.fetch(statement("parent_end_clear_many"), list(ended))
+        finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
+        finished.ended = {row["id"]: row["state"] for row in advanced.ended}
+        return finished, advanced.told + len(cleared)
+
+    return await database.settle_together(work)

@@ -1,0 +1,110 @@
+"""Queues: their limits, whether they are paused, and what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from windlass.engine.jobs.stats import QueueCounts, read_counters
+from windlass.errors import NotFound
+from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """None: no limit of its own."""
+
+    max_jobs: int | None = None  # unfinished jobs
+    max_bytes: int | None = None  # of their input
+    max_running: int | None = None  # attempts at once in the whole cluster
+    rate: float | None = None  # starts a second in the whole cluster
+
+    @property
+    def etag(self) -> str:
+        return tag_of(*astuple(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    name: str
+    limits: QueueLimits
+    is_paused: bool
+    paused_at: datetime | None  # None: it is not paused
+    created_at: datetime
+    held: QueueCounts
+
+
+async def list_queues(database: Database, limit: int, after: str = "") -> list[Queue]:
+    """Up to `limit` queues by name, from the one that follows `after`."""
+    return await _read(database, after, limit, None)
+
+
+async def read_queue(database: Database, name: str) -> Queue:
+    found = await _read(database, "", 1, name)
+    if not found:
+        raise NotFound("queue", name)
+    return found[0]
+
+
+async def put_queue(
+    database: Database, name: str, limits: QueueLimits, wanted: Precondition = UNCONDITIONAL
+) -> Queue:
+    """Set all its limits; a queue that is not known yet is made. Raises PreconditionFailed."""
+
+    async def work(connection: Connection[Record]) -> None:
+        if wanted.is_given:
+            row = await connection.fetchrow(statement("queue_hold"), name)
+            assert row is not None, "it is made if need be"
+            wanted.check("queue", name, None if row["is_made"] else _limits(row).etag)
+        await connection.fetch(
+            statement("queue_put"),
+            *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
+        )
+
+    await database.ask(work, about=("queue", name))
+    # As this call left it: another may have followed, and its limits are not this caller's.
+    return replace(await read_queue(database, name), limits=limits)
+
+
+async def pause_queue(database: Database, name: str) -> Queue:
+    """From now on nothing of it starts; what runs goes on."""
+    return await _set_paused(database, name, is_paused=True)
+
+
+async def resume_queue(database: Database, name: str) -> Queue:
+    return await _set_paused(database, name, is_paused=False)
+
+
+async def _set_paused(database: Database, name: str, *, is_paused: bool) -> Queue:
+    if not await database.ask_for("queue_pause", name, is_paused, about=("queue", name)):
+        raise NotFound("queue", name)
+    return await read_queue(database, name)
+
+
+async def _read(database: Database, after: str, limit: int, name: str | None) -> list[Queue]:
+    rows = await database.read("queue_list", after, limit, name)
+    counters = await read_counters(database) if rows else {}
+    return [_queue(row, counters.get(row["name"], QueueCounts())) for row in rows]
+
+
+def _queue(row: Any, held: QueueCounts) -> Queue:
+    return Queue(
+        name=row["name"],
+        limits=_limits(row),
+        is_paused=row["is_paused"],
+        paused_at=row["paused_at"],
+        created_at=row["created_at"],
+        held=held,
+    )
+
+
+def _limits(row: Any) -> QueueLimits:
+    return QueueLimits(
+        max_jobs=row["max_jobs"],
+        max_bytes=row["max_bytes"],
+        max_running=row["max_running"],
+        rate=row["rate"],
+    )

@@ -1,0 +1,120 @@
+"""Read jobs: one, many by id, or a page of those that match.
+
+Promises: a page costs one statement over only the tables that can hold what was asked for; pages
+are keyset, newest first, so a list does not shift while somebody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from windlass import ids
+from windlass.errors import NotFound
+from windlass.model.job.states import TERMINAL, UNFINISHED, State
+from windlass.store.database import Database, Record
+from windlass.store.statements import statement
+
+# An id holds the clock of the node that made it, created_at that of the database.
+_SKEW: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs. None or empty: any."""
+
+    states: tuple[State, ...] = ()
+    queue: str | None = None
+    kind: str | None = None
+    tag: str | None = None
+    execution_id: UUID | None = None
+    correlation_id: str | None = None
+    key: str | None = None
+    cause: str | None = None
+    target: str | None = None
+    created_after: datetime | None = None  # at it or later
+    created_before: datetime | None = None  # and not at it
+    finished_after: datetime | None = None  # only what has ended; bounds as above
+    finished_before: datetime | None = None
+
+
+async def read_jobs(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
+    """The jobs that exist among `job_ids`, finished or not, in no order."""
+    return await database.read("job_get_many", list(job_ids))
+
+
+async def read_job(database: Database, job_id: UUID) -> Record:
+    found = await read_jobs(database, [job_id])
+    if not found:
+        raise NotFound("job", ids.show("job", job_id))
+    return found[0]
+
+
+async def list_jobs(
+    database: Database, which: JobFilter, limit: int, before: UUID | None = None
+) -> list[Record]:
+    """Up to `limit` jobs with ids below `before`, newest first."""
+    conditions, values = _conditions(which, before)
+    sql = statement(_statement_for(which)).replace("{where}", " AND ".join(conditions) or "true")
+    return await database.browse(sql, limit, *values)
+
+
+def _statement_for(which: JobFilter) -> str:
+    asked = set(which.states)
+    # Only a finished job has a cause or an end.
+    by_end = which.cause or which.finished_after or which.finished_before
+    if (asked and asked <= set(TERMINAL)) or by_end:
+        return "job_list_finished"
+    if asked and asked <= set(UNFINISHED):
+        return "job_list_unfinished"
+    return "job_list"
+
+
+def _conditions(which: JobFilter, before: UUID | None) -> tuple[list[str], list[Any]]:
+    """Fragments from a closed set; every value of the caller's is a parameter."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def add(fragment: str, value: Any) -> None:
+        if value is not None:
+            values.append(value)
+            conditions.append(fragment.format(f"${len(values) + 1}"))
+
+    if which.states:
+        # States are written out: the index of dead letters is found by the words state = 'dead'.
+        named = ", ".join(f"'{state}'" for state in which.states)
+        one = len(which.states) == 1
+        conditions.append(f"state = {named}" if one else f"state IN ({named})")
+    add("id < {}", before)
+    add("queue = {}", which.queue)
+    add("kind = {}", which.kind)
+    add("tags @> ARRAY[{}::text]", which.tag)
+    add("execution_id = {}", which.execution_id)
+    add("correlation_id = {}", which.correlation_id)
+    add("id = (SELECT k.job_id FROM windlass.job_key k WHERE k.key = {})", which.key)
+    add("coalesce(cause, 'unknown') = {}", which.cause)
+    add("target = {}", which.target)
+    if which.created_after is not None:
+        add("created_at >= {}", which.created_after)
+        add("id >= {}", id_at(which.created_after, -_SKEW))
+    if which.created_before is not None:
+        add("created_at < {}", which.created_before)
+        add("id < {}", id_at(which.created_before, _SKEW))
+    add("finished_at >= {}", which.finished_after)
+    if which.finished_before is not None:
+        add("finished_at < {}", which.finished_before)
+        # Nothing ends before it is made.
+        add("id < {}", id_at(which.finished_before, _SKEW))
+    return conditions, values
+
+
+def id_at(instant: datetime, skew: timedelta) -> UUID | None:
+    """The lowest id of that time; None where the calendar ends."""
+    try:
+        moved = instant + skew
+        return ids.uuid7_at(moved) if 1970 < moved.year < 9999 else None
+    except OverflowError:
+        return None

@@ -1,0 +1,133 @@
+"""Bring finished jobs back, make waiting ones due, and forget finished ones.
+
+Promises: a replay is the only way out of a terminal state, and how the job had ended stays on
+record. Replaying what is not finished changes nothing, so doing it twice is harmless; and who asks
+for dead ones gets those that are dead when they are taken, and died before they were chosen: of two
+who replay the same death one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from windlass.engine.executions.replay_steps import ANY_END, Seen, make_way
+from windlass.engine.locks.grant import Change, pass_on
+from windlass.engine.locks.release import release
+from windlass.errors import Conflict
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+BATCH: Final = 1_000
+SELECT_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFilter:
+    """Which dead letters. None: any."""
+
+    queue: str | None = None
+    kind: str | None = None
+    cause: str | None = None
+    tag: str | None = None
+    finished_after: datetime | None = None  # at it or later
+    finished_before: datetime | None = None  # and not at it
+    target: str | None = None
+
+
+async def replay(
+    database: Database,
+    job_ids: Sequence[UUID],
+    *,
+    seen: Seen = ANY_END,
+    is_strict: bool = False,
+    left: dict[UUID, str] | None = None,
+) -> list[Record]:
+    """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
+    back. Of ends that were `seen` only these. Steps of executions that cannot be are left out, or
+    refused (Conflict) if `is_strict`; `left` is told of each, and why.
+    """
+    return await _with_verb(
+        database,
+        "replay",
+        "job_replay_many",
+        job_ids,
+        seen=seen,
+        is_strict=is_strict,
+        left=left,
+    )
+
+
+async def delete(
+    database: Database, job_ids: Sequence[UUID], *, seen: Seen = ANY_END
+) -> list[Record]:
+    """Forget finished jobs, of ends that were `seen` only these; returns their ids."""
+    return await _with_verb(database, "delete", "job_delete_many", job_ids, seen=seen)
+
+
+async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
+    """Make queued jobs due now; returns id, queue, priority, run_at of those that were not."""
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
+        if wanted := {name for row in moved for name in row["locks"] or ()}:
+            await pass_on(connection, Change(entered=wanted))
+        return moved
+
+    return await database.ask(work)
+
+
+async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
+    """Up to `most` ids, oldest first."""
+    one_target = "target = $8" if which.target is not None else "$8::text IS NULL"
+    async with database.side() as connection:
+        rows = await connection.fetch(
+            statement("dead_select").replace("{where}", one_target),
+            which.queue,
+            which.kind,
+            which.cause,
+            which.tag,
+            which.finished_after,
+            which.finished_before,
+            most,
+            which.target,
+        )
+    return [row["id"] for row in rows]
+
+
+async def _with_verb(
+    database: Database,
+    verb: str,
+    name: str,
+    job_ids: Sequence[UUID],
+    *,
+    seen: Seen = ANY_END,
+    is_strict: bool = False,
+    left: dict[UUID, str] | None = None,
+) -> list[Record]:
+    """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
+    done: list[Record] = []
+    for start in range(0, len(job_ids), BATCH):
+        batch = sorted(job_ids[start : start + BATCH])
+
+        async def work(
+            connection: Connection[Record], batch: list[UUID] = batch
+        ) -> tuple[list[Record], dict[UUID, Conflict]]:
+            await connection.fetch(statement("verb_set"), verb)
+            refused = await make_way(connection, batch, seen) if verb == "replay" else {}
+            if refused and is_strict:
+                raise next(iter(refused.values()))
+            going = [job_id for job_id in batch if job_id not in refused]
+            rows = await connection.fetch(statement(name), going, seen.state, seen.by)
+            locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
+            await release(connection, [], locked)
+            return rows, refused
+
+        rows, refused = await database.ask(work)
+        done += rows
+        if left is not None:
+            left.update({job_id: str(why) for job_id, why in refused.items()})
+    return done

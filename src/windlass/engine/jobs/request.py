@@ -1,0 +1,235 @@
+"""A submission on its way: what was asked, under which ids, and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from windlass.engine.lock_passed import Passed
+from windlass.errors import Unavailable
+from windlass.model.job.draft import Draft
+from windlass.model.json import strict as strict_json
+
+T = TypeVar("T")
+
+
+async def look_again(read: Callable[[], Awaitable[T]]) -> T:
+    """What became of a commit whose answer was lost, as soon as PostgreSQL can be asked.
+
+    Raises Unavailable when it cannot for too long.
+    """
+    for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
+        try:
+            return await read()
+        except Unavailable:
+            await asyncio.sleep(patience)
+    raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idempotency:
+    """A caller's promise that requests under one key are the same request."""
+
+    owner: str
+    key: str
+    body_hash: bytes
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Under which it is kept."""
+        return self.owner, self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The answer to a submission."""
+
+    job_ids: list[UUID]
+    is_replayed: bool = False  # True: the same Idempotency-Key was answered before
+    existing: frozenset[UUID] = frozenset()  # jobs that had the asked-for unique key already
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """One submission: one job, or a batch that is accepted whole or not at all."""
+
+    drafts: Sequence[Draft]
+    job_ids: list[UUID]  # of a draft whose unique key is taken: the id of the job that has it
+    idempotency: Idempotency | None = None
+    is_batch: bool = False  # True: problems are named by the job's place in it
+    made: tuple[UUID, ...] = field(init=False)  # the ids that new jobs get
+    answer: Accepted | Exception | None = None
+    is_started: bool = False  # True: this node began it as it was inserted
+    passed: Passed | None = None  # what came of its locks, and of those who asked with it
+    # What another transaction holds of what it needs. None: nothing, or it is not known
+    held_by: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self.made = tuple(self.job_ids)
+
+    def begin(self) -> None:
+        """As it was before anything was decided: a transaction may have to be done again."""
+        self.answer = self.passed = self.held_by = None
+        firsts: dict[str, UUID] = {}
+        # Drafts of one key in one batch are one job: the first of them.
+        self.job_ids = [
+            made if draft.key is None else firsts.setdefault(draft.key, made)
+            for made, draft in zip(self.made, self.drafts, strict=True)
+        ]
+
+    @property
+    def new(self) -> list[tuple[int, UUID, Draft]]:
+        """Place, id and draft of what is to be inserted."""
+        return [
+            (place, made, draft)
+            for place, (made, draft) in enumerate(zip(self.made, self.drafts, strict=True))
+            if self.job_ids[place] == made
+        ]
+
+    @property
+    def existing(self) -> frozenset[UUID]:
+        """Jobs that had an asked-for unique key already."""
+        return frozenset(self.job_ids).difference(self.made)
+
+    @property
+    def needs(self) -> list[tuple[str, ...]]:
+        """What others may hold of what it needs, by name: the likeliest first."""
+        names: list[tuple[str, ...]] = []
+        for draft in self.drafts:
+            if draft.key is not None:
+                names.append(("key", draft.key))
+            names += [("parent", parent.hex) for parent in draft.depends_on]
+        if self.idempotency is not None:
+            names.append(("mark", *self.idempotency.name))
+        return names + [("queue", queue) for queue in sorted({d.queue for d in self.drafts})]
+
+    @property
+    def is_plain(self) -> bool:
+        return self.idempotency is None and all(draft.is_plain for draft in self.drafts)
+
+    @property
+    def is_copied(self) -> bool:
+        """A batch that nothing but an Idempotency-Key tells from a plain one."""
+        return len(self.drafts) > 1 and all(draft.is_plain for draft in self.drafts)
+
+
+def arrange(
+    requests: list[Request],
+    unmet: dict[UUID, int] | None = None,
+    starts: Sequence[bool] | None = None,
+) -> list[list[object]]:
+    """The columns that job_insert_many takes."""
+    unmet = unmet or {}
+    rows = [(request, job_id, draft) for request in requests for _, job_id, draft in request.new]
+    drafts = [draft for _, _, draft in rows]
+    return [
+        [job_id for _, job_id, _ in rows],
+        [draft.queue for draft in drafts],
+        [draft.kind for draft in drafts],
+        [draft.priority for draft in drafts],
+        _some(["blocked" if unmet.get(job_id) else None for _, job_id, _ in rows]) if unmet else [],
+        _some([draft.run_at for draft in drafts]),
+        _some([draft.delay_seconds for draft in drafts]),
+        _some([draft.deadline for draft in drafts]),
+        _some([draft.timeout_ms for draft in drafts]),
+        [draft.max_attempts for draft in drafts],
+        _some([draft.retry for draft in drafts]),
+        _some([draft.key for draft in drafts]),
+        _some([draft.correlation_id for draft in drafts]),
+        _some([draft.trace_id for draft in drafts]),
+        _some([draft.owner for draft in drafts]),
+        _some([strict_json.write(list(draft.tags)) if draft.tags else None for draft in drafts]),
+        [draft.input for draft in drafts],
+        _some([_parents_json(request, draft) for request, _, draft in rows]),
+        [unmet.get(job_id, 0) for _, job_id, _ in rows] if unmet else [],
+        _some([draft.on_parent_failure if draft.has_parents else None for draft in drafts]),
+        list(starts or ()),
+        _some([draft.target for draft in drafts]),
+        _some([_parked_for(draft, unmet.get(job_id, 0)) for _, job_id, draft in rows]),
+    ]
+
+
+def locks_of(requests: list[Request]) -> list[str | None]:
+    """The column `locks` of job_insert_many."""
+    return _some(
+        [
+            strict_json.write([ask.name for ask in draft.locks]) if draft.locks else None
+            for request in requests
+            for _, _, draft in request.new
+        ]
+    )
+
+
+def _parked_for(draft: Draft, unmet: int) -> str | None:
+    """A blocked job waits for no lock yet."""
+    return "lock" if draft.locks and not unmet else draft.parked_for
+
+
+COPIED: Final = (
+    "id",
+    "queue",
+    "kind",
+    "priority",
+    "state",
+    "run_at",
+    "deadline",
+    "timeout_ms",
+    "max_attempts",
+    "retry",
+    "correlation_id",
+    "trace_id",
+    "owner",
+    "tags",
+    "input",
+    "input_bytes",
+    "target",
+    "parked_at",
+    "parked_for",
+)
+
+
+def copied(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
+    """The rows of a plain batch, as COPY takes them. `now` is the database's."""
+    for job_id, draft in zip(request.job_ids, request.drafts, strict=True):
+        run_at = draft.run_at
+        if run_at is None:
+            delay = draft.delay_seconds
+            run_at = now + timedelta(seconds=delay) if delay else now
+        yield (
+            job_id,
+            draft.queue,
+            draft.kind,
+            draft.priority,
+            "queued",
+            run_at,
+            draft.deadline,
+            draft.timeout_ms,
+            draft.max_attempts,
+            draft.retry,
+            draft.correlation_id,
+            draft.trace_id,
+            draft.owner,
+            draft.tags or None,
+            draft.input,
+            len(draft.input) if draft.input.isascii() else len(draft.input.encode()),
+            draft.target,
+            None if draft.parked_for is None else now,
+            draft.parked_for,
+        )
+
+
+def _some(column: list[Any]) -> list[Any]:
+    """A column that says nothing is sent empty: most are, and each costs as much as the others."""
+    return column if any(column) else []
+
+
+def _parents_json(request: Request, draft: Draft) -> str | None:
+    if not draft.has_parents:
+        return None
+    inside = (request.job_ids[place] for place in draft.depends_on_places)
+    parents = dict.fromkeys((*draft.depends_on, *inside))
+    return strict_json.write([str(parent) for parent in parents])

@@ -1,0 +1,116 @@
+"""Recover what lost nodes held, end what is past its deadline, give up on silent receivers, and see
+to locks.
+
+All are idempotent statements that any node may run at any time; the fence makes a node that comes
+back from the dead powerless (G2). A node's death counts as a crash of what it ran: the job that
+keeps killing nodes is quarantined as `dead` with the cause `worker_died`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import structlog
+
+from windlass.engine.apart import Troubled
+from windlass.engine.cluster.operation_steps import end_orphans
+from windlass.engine.finished import Finished
+from windlass.engine.jobs.advance import advance
+from windlass.engine.jobs.held import attempt_of, round_of, settle_in
+from windlass.engine.jobs.overdue import expire_callbacks
+from windlass.engine.locks.look import look
+from windlass.model.job.outcome import Crashed
+from windlass.model.job.settle import Settlement, settle
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+log = structlog.get_logger()
+
+
+async def recover(database: Database, troubled: Troubled | None = None) -> Finished:
+    """One round of all. None shares a transaction with another, nor any job with one that fails:
+    then it is done by halves (engine.apart). Raises when nothing could be done at all.
+    """
+    finished, troubled = Finished(), troubled or Troubled()
+    parts = (
+        partial(rescue, database, troubled),
+        partial(expire, database, troubled),
+        partial(expire_callbacks, database, troubled),
+        partial(_look, database),
+    )
+    troubles: list[Exception] = []
+    for part in parts:
+        try:
+            finished.add(await part())
+        except Exception as trouble:
+            troubles.append(trouble)
+            log.warning("recover_put_off", what=part.func.__name__, reason=repr(trouble)[:1_000])
+    if len(troubles) == len(parts):
+        raise troubles[0]
+    return finished
+
+
+async def rescue(database: Database, troubled: Troubled | None = None) -> Finished:
+    """One round; `requeued` and `ended` are empty when there was nothing to do."""
+    await database.settle("node_mark_lost")
+    await end_orphans(database)
+    return await round_of(database, "rescue", "job_held_by_lost", _rescue, troubled)
+
+
+async def next_lapse_seconds(database: Database) -> float | None:
+    """When a lease lapses that nobody renews until then; None: nobody has one."""
+    (row,) = await database.run("node_next_lapse")
+    seconds: float | None = row["seconds"]
+    return seconds
+
+
+async def expire(database: Database, troubled: Troubled | None = None) -> Finished:
+    """End waiting jobs whose deadline has passed."""
+    return await round_of(database, "expire", "job_expired", _expire, troubled)
+
+
+async def _look(database: Database) -> Finished:
+    passed = await look(database)
+    finished = Finished(ready=passed.ready)
+    finished.progressed.locks.add(passed)
+    return finished
+
+
+async def _rescue(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
+
+
+def _settle(row: Record) -> Settlement:
+    node: UUID = row["node_id"]
+    outcome = Crashed(f"node_{node.hex} died or was cut off while running it")
+    settlement = settle(attempt_of(row), outcome, 0)
+    settlement.rest_seconds = 0.0  # it waited a whole lease already
+    return settlement
+
+
+def _expiry(row: Record) -> str | None:
+    """The error of a job that expires. None: that of the attempt that failed, which tells more; the
+    job's cause is the deadline in any case.
+    """
+    if row["has_failed"]:
+        return None
+    again = "start again" if row["attempt"] else "start"
+    return f'{{"cause":"deadline","message":"the deadline passed before it could {again}"}}'
+
+
+async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    ended = await connection.fetch(
+        statement("job_drop_many"),
+        [row["id"] for row in rows],
+        ["expired"] * len(rows),
+        [_expiry(row) for row in rows],
+        ["deadline"] * len(rows),
+    )
+    advanced = await advance(connection, ended)
+    return Finished(
+        ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
+        ready=advanced.ready,
+        progressed=advanced.progressed,
+    )

@@ -1,0 +1,76 @@
+"""Mend what no transaction of ours leaves behind, and forget locks that nobody uses.
+
+A node of an earlier version ends jobs without a word to their locks, and a defect may do anything:
+the leader looks for holds of jobs that are over and for jobs that wait in no line. Idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.finished import Finished
+from windlass.engine.lock_passed import Passed
+from windlass.engine.locks.enter import enter
+from windlass.engine.locks.grant import Change, pass_on
+from windlass.engine.progressed import Progressed
+from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+log = structlog.get_logger()
+
+BATCH: Final = 500
+
+
+async def mend_locks(database: Database, troubled: Troubled | None = None) -> Passed:
+    """One round; a stray that cannot be mended keeps no other from it."""
+    passed = Passed()
+    strays = await database.run("lock_strays", BATCH)
+    if strays:
+        log.warning("locks_mended", count=len(strays), first=dict(strays[0]))
+    round_ = Apart(
+        what="mend locks",
+        deed=partial(_mend, database),
+        tell=lambda finished: passed.add(finished.progressed.locks),
+        troubled=troubled or Troubled(),
+        key=lambda row: row["job_id"],
+    )
+    await round_.each(strays)
+    return passed
+
+
+async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Finished:
+        over = [row for row in strays if row["problem"] != "in_no_line"]
+        lost = [row["job_id"] for row in strays if row["problem"] == "in_no_line"]
+        entered = await enter(connection, lost)
+        freed = {row["lock"] for row in over}
+        change = Change(
+            freed=freed,
+            entered=entered.due | freed,  # a line may be there without its lock
+            leaving=list({row["job_id"] for row in over}),
+            line=LOCK_LINE_MAX + len(strays),
+        )
+        passed = await pass_on(connection, change)
+        passed.look_in(entered.look_seconds)
+        return Finished(progressed=Progressed(locks=passed))
+
+    return await database.together(work)
+
+
+async def forget_locks(database: Database, kept_seconds: float = LOCK_KEPT_SECONDS) -> int:
+    """One batch; returns how many are gone. A lock made again goes on with larger tokens."""
+
+    async def work(connection: Connection[Record]) -> int:
+        idle = await connection.fetch(statement("lock_idle"), kept_seconds, BATCH)
+        names = [row["name"] for row in idle]
+        if not names:
+            return 0
+        return len(await connection.fetch(statement("lock_forget_many"), names))
+
+    return await database.together(work)

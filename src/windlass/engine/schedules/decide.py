@@ -1,0 +1,150 @@
+"""Which instants of locked schedules are due, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.schedules.known_rules import KnownRule, rule_of
+from windlass.engine.schedules.making import Making
+from windlass.limits import FIRE_DECISIONS_MAX, OVERLAP_LOOK_MAX, POLICIES_KEPT_MAX
+from windlass.model.schedule.decision import Decision, Misfire, Overlap, Pause, Policy, decide
+from windlass.model.schedule.fire_pending import Pending
+from windlass.store.database import Connection, Record
+from windlass.store.statements import statement
+
+
+@dataclass(slots=True, kw_only=True)
+class Due:
+    """A schedule that is locked, and what is due of it."""
+
+    row: Record
+    rule: KnownRule
+    pending: Pending
+
+
+def due_of(
+    rows: Sequence[Record], now: datetime, is_hasty: bool
+) -> tuple[list[Due], dict[UUID, str]]:
+    """Up to what one transaction decides; the rest of the schedules wait for the next. And those
+    whose rule makes no sense any more, with the reason: a zone may have gone, or a country.
+    """
+    due: list[Due] = []
+    broken: dict[UUID, str] = {}
+    decisions = 0
+    for row in rows:
+        try:
+            known = rule_of(row["rule"], row["name"], row["created_at"])
+            found = known.pending(row["id"], row["next_at"], now, is_hasty)
+        except Exception as trouble:  # whatever it is: it must not hold up its neighbours
+            broken[row["id"]] = f"its rule cannot be followed: {trouble}"
+            continue
+        decisions += len(found.instants)
+        if due and decisions > FIRE_DECISIONS_MAX:
+            break
+        due.append(Due(row=row, rule=known, pending=found))
+    return due, broken
+
+
+def makings_of(
+    due: Sequence[Due], now: datetime, beside: Mapping[UUID, Sequence[Record]]
+) -> list[Making]:
+    """What is to be made of them. `beside`: see unfinished_of."""
+    decided = [(one, _decide(one, now, beside.get(one.row["id"], ()))) for one in due]
+    made = sum(decision.is_made for _, decisions in decided for decision in decisions)
+    fresh = iter(ids.uuid7_many(made))
+    makings: list[Making] = []
+    for one, decisions in decided:
+        makings += _makings(one, decisions, beside.get(one.row["id"], ()), fresh)
+    return makings
+
+
+def _makings(
+    one: Due, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
+) -> list[Making]:
+    makings = arranged(one.row, decisions, left, fresh)
+    if one.rule.rule.jitter_seconds:
+        for making in makings:
+            instant = making.decision.instant
+            goes_at = one.rule.fire_at(one.row["id"], instant)
+            making.jitter_seconds = (goes_at - instant).total_seconds()
+    return makings
+
+
+def _decide(one: Due, now: datetime, left: Sequence[Record]) -> list[Decision]:
+    row = one.row
+    jitter = one.rule.rule.jitter_seconds
+    pauses = pauses_of(row, one.pending.instants[0], now)
+    policy = _policy(row["overlap"], row["misfire"], row["catchup"], jitter, pauses)
+    names = [shown(found) for found in left]
+    return decide(one.pending.instants, now, policy, older=one.pending.older, unfinished=names)
+
+
+@lru_cache(maxsize=POLICIES_KEPT_MAX)
+def _policy(
+    overlap: Overlap,
+    misfire: Misfire,
+    catchup_seconds: float | None,
+    jitter_seconds: float,
+    pauses: tuple[Pause, ...],
+) -> Policy:
+    return Policy(
+        overlap=overlap,
+        misfire=misfire,
+        catchup_seconds=catchup_seconds,
+        jitter_seconds=jitter_seconds,
+        pauses=pauses,
+    )
+
+
+def pauses_of(row: Record, first: datetime, now: datetime) -> tuple[Pause, ...]:
+    """When it was paused, as far as it concerns instants from `first` on; until now, if it is."""
+    ends = list(row["pauses"] or ())
+    pauses = list(zip(ends[::2], ends[1::2], strict=True))
+    resumed_at = row["resumed_at"]
+    if resumed_at is not None and (not pauses or pauses[-1][1] < resumed_at):
+        # A node of before has resumed it: since when it was paused is not known.
+        pauses.append((datetime.min.replace(tzinfo=UTC), resumed_at))
+    if row["paused_at"] is not None:
+        pauses.append((row["paused_at"], now))
+    return tuple(pause for pause in pauses if pause[1] >= first)
+
+
+def arranged(
+    row: Record, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
+) -> list[Making]:
+    """The decisions of one schedule, each with a fresh id and what it waits for."""
+    before = (left[0]["job_id"] or left[0]["execution_id"]) if left else None
+    makings = []
+    for decision in decisions:
+        one = Making(row=row, decision=decision, beside=left)
+        if decision.is_made:
+            one.made_id = next(fresh)
+            one.behind = before if decision.waits else None
+            before = one.made_id
+        makings.append(one)
+    return makings
+
+
+async def unfinished_of(
+    connection: Connection[Record], rows: Sequence[Record]
+) -> dict[UUID, list[Record]]:
+    """What schedules that mind have made and what has not ended, newest first."""
+    minding = [row["id"] for row in rows if row["overlap"] != "allow"]
+    found: dict[UUID, list[Record]] = {}
+    if minding:
+        for left in await connection.fetch(
+            statement("schedule_unfinished_many"), minding, OVERLAP_LOOK_MAX
+        ):
+            found.setdefault(left["schedule_id"], []).append(left)
+    return found
+
+
+def shown(left: Record) -> str:
+    if left["job_id"] is not None:
+        return ids.show("job", left["job_id"])
+    return ids.show("execution", left["execution_id"])

@@ -1,0 +1,251 @@
+"""Schedules: put, read, list, delete, pause and resume.
+
+Promises: an edit loses no instant and doubles none, be it made at the very instant. Under the lock
+that a leader's round takes as well, what is due by the old rule is decided first, and the new rule
+begins after that.
+Beside this: engine.schedules.trigger (fire one now), engine.schedules.backfill (a stretch of the
+past, counted first), engine.schedules.ledger (what became of each instant), engine.schedules.fire
+(the leader's rounds). What they hand out is in engine.schedules.schedule. Whoever changes one says
+`announcer.schedules(names)` afterwards.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.jobs.request import Idempotency
+from windlass.engine.recall import recall
+from windlass.engine.schedules.alike import alike_of
+from windlass.engine.schedules.fire import fire_rows
+from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.known_rules import rule_of
+from windlass.engine.schedules.schedule import (
+    Schedule,
+    ScheduleDraft,
+    ScheduleFilter,
+    schedule_from,
+)
+from windlass.errors import Conflict, NotFound
+from windlass.limits import FIRE_ASKED_LOCK_SECONDS
+from windlass.model.json.etag import UNCONDITIONAL, Precondition
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+
+class EditionConflict(Conflict):
+    """Somebody else changed it since it was read."""
+
+    code = "edition_conflict"
+
+    def __init__(self, name: str, asked: int, edition: int) -> None:
+        self.name, self.asked, self.edition = name, asked, edition
+        said = f"is at edition {edition}" if edition else "does not exist"
+        super().__init__(
+            f"schedule {name!r} {said}, and edition {asked} was to be changed; read it again"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "asked": self.asked, "edition": self.edition}
+
+
+async def make_schedule(
+    database: Database, draft: ScheduleDraft, mark: Idempotency | None = None
+) -> tuple[Schedule, bool]:
+    """Make it; and whether this Idempotency-Key made it before.
+
+    The key is taken with the name, or neither is. Raises EditionConflict when there is one of its
+    name, IdempotencyMismatch, NotFound when what the key made is gone.
+    """
+
+    async def work(connection: Connection[Record]) -> tuple[Schedule, bool]:
+        schedule_id = ids.uuid7()
+        if known := await recall(connection, mark, [schedule_id]):
+            row = await hold(connection, known[0])
+            if row is None:
+                raise missing(known[0])
+            return schedule_from(row), True
+        while True:
+            made = await _make(connection, schedule_id, draft, await time_of(connection))
+            if made is not None:
+                return made, False
+            row = await hold(connection, draft.name)
+            if row is not None:
+                raise EditionConflict(draft.name, 0, row["edition"])
+
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+
+
+async def put_schedule(
+    database: Database,
+    draft: ScheduleDraft,
+    *,
+    edition: int | None = None,
+    rules: FireRules | None = None,
+    wanted: Precondition = UNCONDITIONAL,
+) -> tuple[Schedule, bool, Fired]:
+    """Make it, or change the one of its name; whether it is new; and what was due by the old rule.
+
+    `edition`: refuse (EditionConflict) unless the stored one has it; 0: unless there is none.
+    Raises PreconditionFailed.
+    The caller hands the third part to `follower.fired`.
+    """
+
+    async def work(connection: Connection[Record]) -> tuple[Schedule, bool, Fired]:
+        while True:
+            row = await hold(connection, draft.name)
+            wanted.check("schedule", draft.name, None if row is None else schedule_from(row).etag)
+            known = 0 if row is None else row["edition"]
+            if edition is not None and edition != known:
+                raise EditionConflict(draft.name, edition, known)
+            now = await time_of(connection)
+            if row is not None:
+                return await _change(connection, row, draft, now, rules or FireRules())
+            made = await _make(connection, ids.uuid7(), draft, now)
+            if made is not None:
+                return made, True, Fired()
+
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+
+
+async def _make(
+    connection: Connection[Record], schedule_id: UUID, draft: ScheduleDraft, now: datetime
+) -> Schedule | None:
+    """None: somebody else was first to use the name."""
+    next_at, fire_at = _next(schedule_id, draft, now, now)
+    rows = await connection.fetch(
+        statement("schedule_insert"),
+        schedule_id,
+        draft.name,
+        now,
+        next_at,
+        fire_at,
+        *_columns(draft),
+    )
+    return schedule_from(rows[0]) if rows else None
+
+
+async def _change(
+    connection: Connection[Record],
+    row: Record,
+    draft: ScheduleDraft,
+    now: datetime,
+    rules: FireRules,
+) -> tuple[Schedule, bool, Fired]:
+    fired = await settle(connection, row, now, rules)
+    after = max(now, row["last_at"] or now)
+    next_at, fire_at = _next(row["id"], draft, row["created_at"], after)
+    [changed] = await connection.fetch(
+        statement("schedule_update"), row["id"], now, next_at, fire_at, *_columns(draft)
+    )
+    return schedule_from(changed), False, fired
+
+
+async def settle(
+    connection: Connection[Record], row: Record, now: datetime, rules: FireRules
+) -> Fired:
+    """Decide what is due of a schedule that is held, before anything else is done with it.
+
+    Of one that is paused, too: what came since then is skipped, and what was due before is not.
+    """
+    is_due = row["next_at"] is not None and row["next_at"] <= now
+    return await fire_rows(connection, [row], now, rules, is_hasty=True) if is_due else Fired()
+
+
+def _next(
+    schedule_id: UUID, draft: ScheduleDraft, created_at: datetime, after: datetime
+) -> tuple[datetime | None, datetime | None]:
+    known = rule_of(draft.rule_json, draft.name, created_at)
+    next_at = known.next_after(after)
+    return next_at, None if next_at is None else known.fire_at(schedule_id, next_at)
+
+
+def _columns(draft: ScheduleDraft) -> list[Any]:
+    return [
+        draft.catchup_seconds,
+        draft.priority,
+        draft.overlap,
+        draft.misfire,
+        draft.owner,
+        draft.source,
+        list(draft.tags) or None,
+        draft.rule_json,
+        draft.job,
+        draft.workflow,
+        alike_of(draft),
+    ]
+
+
+async def hold(connection: Connection[Record], ref: UUID | str) -> Record | None:
+    """Locked until the commit; None: there is none."""
+    rows = await connection.fetch(statement("schedule_hold"), *_ref(ref))
+    return rows[0] if rows else None
+
+
+async def time_of(connection: Connection[Record]) -> datetime:
+    """The database's. Asked when a lock is won, so that it is later than whoever had it."""
+    now: datetime = await connection.fetchval(statement("database_now"))
+    return now
+
+
+def missing(ref: UUID | str) -> NotFound:
+    return NotFound("schedule", ref if isinstance(ref, str) else ids.show("schedule", ref))
+
+
+def _ref(ref: UUID | str) -> tuple[UUID | None, str | None]:
+    return (None, ref) if isinstance(ref, str) else (ref, None)
+
+
+async def read_schedule(database: Database, ref: UUID | str) -> Schedule:
+    """By id or by name. Raises NotFound."""
+    rows = await database.run("schedule_get", *_ref(ref))
+    if not rows:
+        raise missing(ref)
+    return schedule_from(rows[0])
+
+
+async def list_schedules(
+    database: Database, limit: int, after: str = "", *, where: ScheduleFilter | None = None
+) -> list[Schedule]:
+    """By name, from the one that follows `after`."""
+    where = where or ScheduleFilter()
+    names, prefix, tags, source, *about = _filter(where)
+    given = (names, prefix, tags, source, where.is_paused, *about)
+    rows = await database.read("schedule_list", after, limit, *given)
+    return [schedule_from(row) for row in rows]
+
+
+async def delete_schedule(database: Database, ref: UUID | str) -> Schedule:
+    """What it has made goes on, and its ledger goes with the retention. Raises NotFound."""
+    rows = await database.ask_for("schedule_delete", *_ref(ref))
+    if not rows:
+        raise missing(ref)
+    return schedule_from(rows[0])
+
+
+async def pause_many(
+    database: Database, where: ScheduleFilter, *, note: str | None = None
+) -> list[str]:
+    """Names of those that were not paused and now are; one: names=(name,)."""
+    rows = await database.ask_for("schedule_pause_many", note, *_filter(where))
+    return sorted(row["name"] for row in rows)
+
+
+async def resume_many(database: Database, where: ScheduleFilter) -> list[str]:
+    """Names of those that were paused. What fell due meanwhile is skipped."""
+    rows = await database.ask_for("schedule_resume_many", *_filter(where))
+    return sorted(row["name"] for row in rows)
+
+
+def _filter(where: ScheduleFilter) -> list[Any]:
+    return [
+        None if where.names is None else list(where.names),
+        where.prefix,
+        None if where.tags is None else list(where.tags),
+        where.source,
+        where.workflow,
+        where.queue,
+    ]

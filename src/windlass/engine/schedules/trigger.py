@@ -1,0 +1,59 @@
+"""Fire a schedule now, whatever its rule says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from windlass import ids
+from windlass.engine.schedules.decide import arranged, shown, unfinished_of
+from windlass.engine.schedules.fire import enter
+from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.make import make
+from windlass.engine.schedules.schedule import Firing
+from windlass.engine.schedules.schedules import hold, missing, time_of
+from windlass.limits import FIRE_ASKED_LOCK_SECONDS
+from windlass.model.schedule.decision import Policy, decide
+from windlass.store.database import Connection, Database, Record
+
+
+async def trigger(
+    database: Database, ref: UUID | str, *, rules: FireRules | None = None
+) -> tuple[Firing, Fired]:
+    """One firing at this very instant, `is_asked`; of a paused schedule too. Raises NotFound.
+
+    Its overlap holds: what that forbids is answered as a skipped firing, with the reason. Its
+    next instant is as it was. The caller hands the second part to `follower.fired`.
+    """
+
+    async def work(connection: Connection[Record]) -> tuple[Firing, Fired]:
+        row = await hold(connection, ref)
+        if row is None:
+            raise missing(ref)
+        now = await time_of(connection)
+        left = (await unfinished_of(connection, [row])).get(row["id"], [])
+        names = [shown(found) for found in left]
+        decisions = decide([now], now, Policy(overlap=row["overlap"]), unfinished=names)
+        [one] = arranged(row, decisions, left, iter([ids.uuid7()]))
+        await enter(connection, [one], is_asked=True)
+        while not one.is_entered:  # this very microsecond has a row
+            now = await time_of(connection)
+            one.decision = replace(one.decision, instant=now)
+            await enter(connection, [one], is_asked=True)
+        fired = await make(connection, [one], now, rules or FireRules())
+        fired.late_seconds.clear()  # nobody waited for it
+        firing = Firing(
+            schedule_id=row["id"],
+            instant=now,
+            state=one.state,
+            fired_at=now,
+            job_id=one.job_id,
+            execution_id=one.execution_id,
+            is_asked=True,
+            reason=one.decision.reason,
+        )
+        if one.refusal is not None:
+            firing = replace(firing, job_id=None, execution_id=None, reason=one.refusal.reason)
+        return firing, fired
+
+    return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)

@@ -1,0 +1,186 @@
+"""What a user wrote and that takes a while, as a question that another process can answer.
+
+A question is bytes and so is its answer, so it does not matter where it is answered; expressions
+and schemas have no effects, so it does not matter either how often. Steps travel as they were
+written: whoever answers compiles them, and keeps the small ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, assert_never
+
+import msgspec
+
+from windlass.limits import EVALUATION_KEPT_BYTES_MAX, EVALUATION_KEPT_MAX, EXPRESSION_WORK_MAX
+from windlass.model.expression import Run, Spent, Unanswerable
+from windlass.model.expression.template import compile_template
+from windlass.model.json.schema import Found, value_problems
+from windlass.model.workflow.check_input import form_problems
+from windlass.model.workflow.definition import Step
+from windlass.model.workflow.plan import Vertex, Work, vertex_of
+from windlass.model.workflow.step_decision import Scope, Turn, take_turn, work_of
+
+
+class Written(msgspec.Struct, frozen=True, array_like=True):
+    """A step as its definition has it."""
+
+    step: Step
+    queue: str  # of the definition
+
+
+class Turns(msgspec.Struct, tag="turns", kw_only=True):
+    """What becomes of these steps of one execution? Answered by Decided."""
+
+    written: list[msgspec.Raw]  # of each: Written
+    scope: msgspec.Raw  # what all of them see
+    seen: list[msgspec.Raw]  # the `steps` that each sees; null: none
+    work_max: int  # of all together
+
+
+class Places(msgspec.Struct, tag="places", kw_only=True):
+    """The jobs of so many places of a fan-out. Answered by Decided, of as many as fit."""
+
+    written: msgspec.Raw
+    scope: msgspec.Raw
+    items: list[Any]
+    first: int  # the place of the first item
+    work_max: int
+
+
+class Undoing(msgspec.Struct, tag="undoing", kw_only=True):
+    """The job of a compensation. Answered by Decided, of one."""
+
+    written: msgspec.Raw
+    scope: msgspec.Raw
+
+
+class Output(msgspec.Struct, tag="output", kw_only=True):
+    """What an execution gives. Answered by Filled."""
+
+    template: msgspec.Raw
+    scope: msgspec.Raw
+
+
+class Check(msgspec.Struct, tag="check", kw_only=True):
+    """Is a value as its schema says? Answered by what is wrong with it."""
+
+    schema: msgspec.Raw
+    value: msgspec.Raw
+
+
+class Form(msgspec.Struct, tag="form", kw_only=True):
+    """Is it one that somebody can be asked to fill in? Answered by what is wrong with it."""
+
+    form: msgspec.Raw
+
+
+Question = Turns | Places | Undoing | Output | Check | Form
+
+
+class Decided(msgspec.Struct, kw_only=True):
+    turns: list[Turn]
+    work: int
+
+
+class Filled(msgspec.Struct, kw_only=True):
+    text: str | None = None  # JSON; None: there is no answer
+    unanswered: str = ""  # why not
+    is_spent: bool = False
+    work: int = 0
+
+
+_QUESTION: Final[msgspec.json.Decoder[Question]] = msgspec.json.Decoder(Question)
+_WRITTEN: Final = msgspec.json.Decoder(Written)
+
+
+def raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def answer(question: bytes) -> bytes:
+    """Never raises for what a user wrote: what has no answer is one."""
+    return msgspec.json.encode(_answer(_QUESTION.decode(question)))
+
+
+def _answer(asked: Question) -> Decided | Filled | Found:
+    match asked:
+        case Turns():
+            return _turns(asked)
+        case Places():
+            work = _vertex(asked.written).each
+            assert work is not None
+            scope = msgspec.json.decode(asked.scope)
+            return places_within(asked.work_max, work, scope, asked.items, asked.first)
+        case Undoing():
+            work = _vertex(asked.written).undo
+            assert work is not None
+            scope = msgspec.json.decode(asked.scope)
+            return Decided(turns=[work_of(work, scope, Run(scope))], work=0)
+        case Output():
+            return _output(asked)
+        case Check():
+            schema = msgspec.json.decode(asked.schema)
+            return value_problems(msgspec.json.decode(asked.value), schema)
+        case Form():
+            return form_problems(msgspec.json.decode(asked.form))
+        case _:
+            assert_never(asked)
+
+
+def places_within(
+    work_max: int, work: Work, scope: dict[str, Any], items: list[Any], first: int
+) -> Decided:
+    """The turns of as many items, from the first on, as the work allows."""
+    turns: list[Turn] = []
+    left = work_max
+    for place, item in enumerate(items, first):
+        scope["item"], scope["index"] = item, place
+        allowed = min(EXPRESSION_WORK_MAX, left)
+        run = Run(scope, allowed)
+        turn = work_of(work, scope, run)
+        if turn.is_spent and allowed < EXPRESSION_WORK_MAX:
+            break
+        left -= allowed - max(0, run.left)
+        turns.append(turn)
+    return Decided(turns=turns, work=work_max - left)
+
+
+def _turns(asked: Turns) -> Decided:
+    shared: Scope = msgspec.json.decode(asked.scope)
+    turns: list[Turn] = []
+    left = asked.work_max
+    for written, seen in zip(asked.written, asked.seen, strict=True):
+        steps = msgspec.json.decode(seen)
+        scope = shared if steps is None else {**shared, "steps": steps}
+        allowed = min(EXPRESSION_WORK_MAX, left)
+        run = Run(scope, allowed)
+        turns.append(take_turn(_vertex(written), scope, run))
+        left -= allowed - max(0, run.left)
+    return Decided(turns=turns, work=asked.work_max - left)
+
+
+def _output(asked: Output) -> Filled:
+    scope = msgspec.json.decode(asked.scope)
+    run = Run(scope)
+    try:
+        text = compile_template(msgspec.json.decode(asked.template)).fill_json(scope, run)
+        return Filled(text=text, work=EXPRESSION_WORK_MAX - run.left)
+    except Unanswerable as trouble:
+        is_spent = isinstance(trouble, Spent)
+        return Filled(unanswered=str(trouble), is_spent=is_spent, work=EXPRESSION_WORK_MAX)
+
+
+def _vertex(written: msgspec.Raw) -> Vertex:
+    text = bytes(written)
+    return _compile(text) if len(text) > EVALUATION_KEPT_BYTES_MAX else _kept(text)
+
+
+@lru_cache(maxsize=EVALUATION_KEPT_MAX)
+def _kept(written: bytes) -> Vertex:
+    return _compile(written)
+
+
+def _compile(written: bytes) -> Vertex:
+    found = _WRITTEN.decode(written)
+    return vertex_of(found.step, found.queue)

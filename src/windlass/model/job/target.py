@@ -1,0 +1,139 @@
+"""Whom a webhook calls: a host and port, written one way.
+
+`https://api.shop.example/hooks` -> `api.shop.example`; any port but 443 is written with it:
+`http://127.0.0.1:8080/` -> `127.0.0.1:8080`, `http://shop.example/` -> `shop.example:80`.
+
+A host has one name, whatever it is called by: in lower case, without a last dot, what is not ASCII
+as IDNA has it (`bücher.example` -> `xn--bcher-kva.example`, `①②⑦.0.0.1` -> `127.0.0.1`), an IPv6
+address as short as it goes, one that is a mapped IPv4 address as that one. Everything is asked
+under this name and connects to it: limits, breakers, who is disabled, whose key signs. A spelling
+that some read as another address than others is none: `0177.1`, `0x7f.1`, `2130706433`.
+The newest migration of `windlass.target_of` has the same rule for jobs that come by SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv6Address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from windlass.limits import URL_CHARS_MAX
+from windlass.model.json.printable import CHAR_PATTERN
+
+TARGET_CHARS_MAX = 300
+_NAME_CHARS_MAX: Final = 253
+
+_NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMERIC: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+_OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4: Final = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
+
+# What follows is for schemas: the same rule as far as a regular expression can say it, in what
+# every engine knows.
+_GROUP: Final = "[0-9A-Fa-f]{1,4}"
+_LABEL: Final = "[A-Za-z0-9_-]{1,63}"
+_V4_PATTERN: Final = _IPV4.pattern.replace("?:", "")
+# The last label begins with a letter: what ends with a number is an address, or nothing.
+WORDS_PATTERN: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?"
+_V6_PATTERN: Final = "|".join(
+    [
+        f"({_GROUP}:){{7}}{_GROUP}",
+        f"::(({_GROUP}:){{0,5}}{_GROUP})?",
+        f"({_GROUP}:){{1,6}}:",
+        rf"::[Ff]{{4}}:{_V4_PATTERN}",
+        *(f"({_GROUP}:){{1,{n}}}(:{_GROUP}){{1,{7 - n}}}" for n in range(1, 7)),
+    ]
+)
+PORT_PATTERN: Final = (
+    "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+)
+HOST_PATTERN: Final = rf"({WORDS_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])(:{PORT_PATTERN})?"
+# In the address of a job a name may have many labels, and a last one that begins with a digit,
+# unless all of it is a number. Letters beyond ASCII are taken too, and which of them IDNA decides.
+_CHAR: Final = "[A-Za-z0-9_-]"
+_NAME_PATTERN: Final = (
+    rf"({_CHAR}+\.)*([A-Za-z_-]{_CHAR}*|[1-9][0-9]*[A-Za-z_-]{_CHAR}*"
+    rf"|0[0-9]+[A-Za-z_-]{_CHAR}*|0[A-WYZa-wyz_-]{_CHAR}*|0[Xx][0-9A-Fa-f]*[G-Zg-z_-]{_CHAR}*)\.?"
+)
+URL_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "maxLength": URL_CHARS_MAX,
+    "pattern": rf"^[Hh][Tt][Tt][Pp][Ss]?://({_NAME_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])"
+    rf"(:0*{PORT_PATTERN}|:)?([/?#]{CHAR_PATTERN}*)?$",
+    # Too long: the host, or one of its labels.
+    "not": {"pattern": r"^[^/]*//([^/?#:]{254}|[^/?#]*[^/?#.:]{64})"},
+}
+
+
+def target_of(url: str) -> str | None:
+    """The target of an address, or None when it is not one."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        return None
+    try:
+        name = host_name(host)
+    except ValueError:
+        return None
+    return write_target(name, port or (443 if parts.scheme == "https" else 80))
+
+
+def write_target(host: str, port: int) -> str:
+    """`host` is as host_name gives it."""
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port == 443 else f"{shown}:{port}"
+
+
+def read_target(text: str) -> str:
+    """A target as a person writes it. Raises ValueError that says what one looks like."""
+    found = target_of(text if "://" in text else f"https://{text}")
+    if found is None or any(mark in text.split("://")[-1] for mark in "/?#@"):
+        raise ValueError("must be a host, with its port unless that is 443: shop.example:8080")
+    return found
+
+
+# A receiver is called again and again.
+@lru_cache(maxsize=1_000)
+def host_name(host: str) -> str:
+    """The one name of a host, an IPv6 address without brackets. Raises ValueError that says why it
+    has none.
+    """
+    if len(host) > _NAME_CHARS_MAX:
+        raise ValueError(f"its host has more than {_NAME_CHARS_MAX} characters")
+    if ":" in host:
+        return _ipv6_name(host)
+    written = host.lower() if host.isascii() else _ascii_name(host)
+    name = written.removesuffix(".")
+    if len(name) > _NAME_CHARS_MAX or not _NAME.fullmatch(name):
+        raise ValueError("its host must have letters, digits, dots, hyphens and underscores only")
+    if _NUMERIC.fullmatch(name) and not _IPV4.fullmatch(written):
+        # Some read 0177.1 as 127.0.0.1, others as 177.0.0.1, and others as a name.
+        raise ValueError("its host ends with a number, but is no address like 192.0.2.1")
+    return name
+
+
+def _ascii_name(host: str) -> str:
+    # Here, because nearly nobody needs it.
+    import idna
+
+    try:
+        return idna.encode(host, uts46=True, std3_rules=False).decode("ascii").lower()
+    except (idna.IDNAError, UnicodeError):
+        raise ValueError("its host is no name that IDNA knows; write it as xn--…") from None
+
+
+def _ipv6_name(host: str) -> str:
+    try:
+        found = IPv6Address(host)
+    except ValueError:
+        raise ValueError("its host is no IPv6 address like [2001:db8::1]") from None
+    if found.scope_id is not None:
+        raise ValueError("its host has a zone, which names another place on every machine")
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return found.compressed

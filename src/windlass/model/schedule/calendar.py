@@ -1,0 +1,120 @@
+"""Days off: which days a rule leaves out, or moves to a working day.
+
+A calendar maps days to days, before clocks come into it: a rule's day is kept when it is a working
+day, and else left out, or moved to the next or the previous one. Two days that end up on the same
+one fire once. The map keeps the order of days, which is what makes it cheap to follow.
+
+Days are counted from 1970 and are those of the rule's time zone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, Literal, TypeAlias
+
+from windlass.limits import CALENDAR_HORIZON_YEARS, CALENDAR_MOVE_DAYS_MAX
+from windlass.model.schedule.calendar_holidays import holidays_of
+
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
+_FAR: Final = date.max.toordinal()
+_NO_RUN: Final = range(0)
+_HORIZON_DAYS: Final = 366 * CALENDAR_HORIZON_YEARS
+
+Shift: TypeAlias = Literal["none", "next", "previous"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calendar:
+    weekdays: frozenset[int] = frozenset()  # 0 is Monday
+    dates: frozenset[int] = frozenset()
+    yearly: frozenset[tuple[int, int]] = frozenset()  # (month, day)
+    ranges: tuple[tuple[int, int], ...] = ()  # (first, last), in order, apart from each other
+    countries: tuple[str, ...] = ()  # "DE", "DE-BY"
+    shift: Shift = "none"
+
+    def is_off(self, day: int) -> bool:
+        # The cheapest first: a country's holidays are worked out a year at a time.
+        if (day + 3) % 7 in self.weekdays or day in self.dates:
+            return True
+        if self.ranges and self._in_range(day):
+            return True
+        if not self.yearly and not self.countries:
+            return False
+        on = date.fromordinal(day + _EPOCH_DAY)
+        if (on.month, on.day) in self.yearly:
+            return True
+        return any(on in holidays_of(country, on.year) for country in self.countries)
+
+    def days(self, source: Callable[[int], Iterator[int]], first: int) -> Iterator[int]:
+        """The days of `source` as this calendar has them, from `first` on."""
+        last, run = None, _NO_RUN
+        for day in source(self._earliest(first)):
+            if day > first + _HORIZON_DAYS:
+                return
+            moved: int | None = day
+            if run.start <= day < run.stop or self.is_off(day):
+                run = self._run(day, run)
+                moved = self._leave(day, run)
+            if moved is not None and moved >= first and moved != last:
+                # The horizon counts from the last day that was found.
+                first = last = moved
+                yield moved
+
+    def moved(self, day: int) -> int | None:
+        """Where the day goes. None: nowhere."""
+        return self._leave(day, self._run(day, _NO_RUN)) if self.is_off(day) else day
+
+    def sources(self, day: int) -> Iterator[int]:
+        """The days off that go to this day, if the rule means them."""
+        if self.shift == "none" or self.is_off(day):
+            return
+        step = -1 if self.shift == "next" else 1
+        for distance in range(1, CALENDAR_MOVE_DAYS_MAX + 1):
+            if not self.is_off(day + step * distance):
+                return
+            yield day + step * distance
+
+    def _earliest(self, first: int) -> int:
+        """Days off just before `first` may be moved to it or beyond."""
+        if self.shift != "next":
+            return first
+        for distance in range(1, CALENDAR_MOVE_DAYS_MAX + 1):
+            if not self.is_off(first - distance):
+                return first - distance + 1
+        return first - CALENDAR_MOVE_DAYS_MAX
+
+    def _run(self, day: int, known: range) -> range:
+        """Days off without a break, from this one as far as it may be moved.
+
+        `known` is the run of an earlier day, so that none is asked about twice.
+        """
+        if self.shift == "next":
+            stop = known.stop if day in known else day + 1
+            while stop <= day + CALENDAR_MOVE_DAYS_MAX and self.is_off(stop):
+                stop += 1
+            return range(day, stop)
+        start = day
+        while self.shift == "previous" and start >= day - CALENDAR_MOVE_DAYS_MAX:
+            if start == known.stop:
+                start = known.start
+            if not self.is_off(start - 1):
+                break
+            start -= 1
+        return range(start, day + 1)
+
+    def _leave(self, day: int, run: range) -> int | None:
+        """The working day at the end of a run, if it is near enough."""
+        match self.shift:
+            case "none":
+                return None
+            case "next":
+                return run.stop if run.stop - day <= CALENDAR_MOVE_DAYS_MAX else None
+            case "previous":
+                return run.start - 1 if day - run.start < CALENDAR_MOVE_DAYS_MAX else None
+
+    def _in_range(self, day: int) -> bool:
+        place = bisect_right(self.ranges, (day, _FAR)) - 1
+        return place >= 0 and day <= self.ranges[place][1]

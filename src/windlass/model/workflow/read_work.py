@@ -1,0 +1,79 @@
+"""Reading work below a step: one place of a fan-out, or a compensation.
+
+A node performs it; a place of a fan-out may also be an execution of another workflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from windlass.errors import FieldProblem, InvalidInput
+from windlass.model.job.retry import default_for, read_retry
+from windlass.model.job.submission import read_name
+from windlass.model.json.pointer import step as pointer_to
+from windlass.model.workflow import fields
+from windlass.model.workflow.check_input import check_kind_input
+from windlass.model.workflow.collector import Reading
+from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Inner
+
+_INNER: Final = ("kind", "input", "retry", "timeout", "queue", "priority", "locks")
+
+
+STEP_KINDS: Final = AWAITED_KINDS | DECIDED_KINDS
+PLACE_KINDS: Final = frozenset({"workflow"})
+
+
+def read_kind(value: Any, at: str, desk: Reading, own: frozenset[str]) -> str | None:
+    """`own` are the engine's kinds that may stand here."""
+    if desk.kinds is None:
+        return str(value)
+    known = sorted({*desk.kinds.checks, *own})
+    if isinstance(value, str) and value in known:
+        return value
+    if isinstance(value, str) and value in STEP_KINDS:
+        desk.say(f"{at}/kind", f"{value} cannot stand here; it must be one of: {' '.join(known)}")
+    else:
+        desk.say(f"{at}/kind", f"must be one of: {' '.join(known)}")
+    return None
+
+
+def read_inner(
+    given: Any, at: str, desk: Reading, own: frozenset[str] = frozenset(), **sight: Any
+) -> Inner | None:
+    """Work below a step: it has no place in the graph."""
+    if not isinstance(given, dict):
+        desk.say(at, 'must be an object such as {"kind": "http", "input": {…}}')
+        return None
+    kind = read_kind(given.get("kind"), at, desk, own)
+    readers: dict[str, tuple[str, Callable[[Any], Any]]] = {
+        "input": ("input", fields.read_object),
+        "retry": ("retry", lambda found: check_retry(found, kind or "")),
+        "timeout": ("timeout_seconds", fields.read_timeout),
+        "queue": ("queue", read_name),
+        "priority": ("priority", fields.read_priority),
+        "locks": ("locks", fields.read_locks),
+    }
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _INNER:
+            desk.say(at + pointer_to(name), fields.unknown(name, _INNER))
+        elif value is not None and name != "kind":
+            attribute, read = readers[name]
+            found[attribute] = desk.take(f"{at}/{name}", read, value)
+    if kind is None or None in found.values():
+        return None
+    for name in ("input", "locks"):
+        if given.get(name) is not None:
+            desk.collect(f"{at}/{name}", given[name], **sight)
+    check_kind_input(kind, found.get("input", {}), f"{at}/input", desk)
+    return Inner(kind=kind, **found)
+
+
+def check_retry(value: Any, kind: str) -> dict[str, Any]:
+    """A policy as jobs have it, kept as it was given."""
+    _, problems = read_retry(value, default_for(kind))
+    if problems:
+        raise InvalidInput(*(FieldProblem(pointer=p, detail=d) for p, d in problems))
+    kept: dict[str, Any] = value
+    return kept

@@ -1,0 +1,141 @@
+"""What a step becomes when its turn has come: a job, a wait, or an end without either.
+
+Expressions are evaluated here and nowhere later: the job that is inserted holds plain values. One
+that cannot be answered ends its step as `dead`, with what was missing and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.limits import FAN_PLACES_MAX, LOCKS_MAX
+from windlass.model.expression import Expression, Run, Spent, Unanswerable
+from windlass.model.job.lock import read_lock_name
+from windlass.model.job.target import target_of
+from windlass.model.json import strict as strict_json
+from windlass.model.json.storable import harmless_json
+from windlass.model.workflow.definition import AWAITED_KINDS
+from windlass.model.workflow.plan import Vertex, Work
+
+Scope = Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """`queued` and `awaited` are jobs to insert; the others are ends."""
+
+    state: Literal["queued", "awaited", "succeeded", "dead", "skipped"]
+    input: str = "{}"  # JSON
+    target: str | None = None  # whom an `http` step calls
+    locks: list[str] | None = None
+    result: str | None = None  # JSON
+    error: str | None = None  # JSON
+    cause: str | None = None
+    places: int | None = None  # of a fan-out
+    is_spent: bool = False  # dead, because it was more work than it was allowed
+
+
+def take_turn(vertex: Vertex, scope: Scope, run: Run | None = None) -> Turn:
+    """All expressions of the step share the allowance of one run."""
+    run = run or Run(scope)
+    try:
+        if vertex.condition is not None and not _holds(vertex.condition, scope, run):
+            return Turn(state="skipped")
+        match vertex.work.kind:
+            case "transform":
+                return Turn(state="succeeded", result=vertex.work.input.fill_json(scope, run))
+            case "switch":
+                return Turn(state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}')
+            case "fail":
+                message = vertex.work.input.fill(scope, run)["message"]
+                return _dead("failed_by_definition", _text(message))
+            case "map":
+                return _fan_out(vertex, scope, run)
+            case _:
+                return work_of(vertex.work, scope, run)
+    except Unanswerable as trouble:
+        return _unanswered(trouble)
+    except Exception as trouble:
+        return _unforeseen(trouble)
+
+
+def work_of(work: Work, scope: Scope, run: Run | None = None) -> Turn:
+    """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
+    run = run or Run(scope)
+    try:
+        turn = Turn(
+            state="awaited" if work.kind in AWAITED_KINDS else "queued",
+            input=work.input.fill_json(scope, run),
+        )
+        if work.kind == "http":
+            turn.target = target_of(str(msgspec.json.decode(turn.input).get("url")))
+        if work.locks is not None:
+            turn.locks = _names(work.locks.fill(scope, run))
+        return turn
+    except Unanswerable as trouble:
+        return _unanswered(trouble)
+    except Exception as trouble:
+        return _unforeseen(trouble)
+
+
+def _unanswered(trouble: Unanswerable) -> Turn:
+    turn = _dead("expression", str(trouble))
+    turn.is_spent = isinstance(trouble, Spent)
+    return turn
+
+
+def _holds(condition: Expression, scope: Scope, run: Run) -> bool:
+    said = condition.evaluate(scope, run)
+    if not isinstance(said, bool):
+        raise Unanswerable(f"a condition gave {type(said).__name__}, and must give true or false")
+    return said
+
+
+def _chosen(vertex: Vertex, scope: Scope, run: Run) -> int:
+    for condition, place in vertex.cases:
+        if _holds(condition, scope, run):
+            return place
+    return -1
+
+
+def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> Turn:
+    assert vertex.items is not None
+    items = vertex.items.evaluate(scope, run)
+    if not isinstance(items, list):
+        raise Unanswerable(f"items gave {type(items).__name__}, and must give a list")
+    if len(items) > FAN_PLACES_MAX:
+        raise Unanswerable(f"items has {len(items)} elements; at most {FAN_PLACES_MAX} are allowed")
+    if not items:
+        empty = "[]" if vertex.is_collected else '{"total":0,"succeeded":0,"failed":0}'
+        return Turn(state="succeeded", result=empty)
+    return Turn(state="awaited", input=strict_json.write({"items": items}), places=len(items))
+
+
+def _names(value: Any) -> list[str]:
+    names = list(dict.fromkeys(_text(name) for name in value))
+    if len(names) > LOCKS_MAX:
+        raise Unanswerable(f"locks must be at most {LOCKS_MAX}; there are {len(names)}")
+    try:
+        return [read_lock_name(name) for name in names]
+    except ValueError as trouble:
+        raise Unanswerable(f"the name of a lock {trouble}") from None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else strict_json.write(value)
+
+
+def _unforeseen(trouble: Exception) -> Turn:
+    """Decided from what never changes, so another look would find the same: an end, and no reason
+    for the ends of others to wait.
+    """
+    return _dead("expression", f"could not be evaluated: {type(trouble).__name__}: {trouble}")
+
+
+def _dead(cause: str, message: str) -> Turn:
+    error = harmless_json({"cause": cause, "message": message})
+    return Turn(state="dead", cause=cause, error=error)

@@ -1,0 +1,205 @@
+"""How an incarnation is made: registered under a fresh id, put together, and begun."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec
+from uuid import UUID, uuid4
+
+from windlass import __version__
+from windlass.clock import monotonic
+from windlass.engine.jobs.admission import Limits
+from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.model.cluster.operation import Operation
+from windlass.runtime.cluster.coordinator import Coordinator
+from windlass.runtime.cluster.leader_duties import LeaderDuties, table_of
+from windlass.runtime.cluster.leadership import Leadership
+from windlass.runtime.cluster.lease import Lease
+from windlass.runtime.cluster.operations import PAUSE, Operations
+from windlass.runtime.cluster.resize import Resizer
+from windlass.runtime.cluster.signal_handlers import SignalHandlers
+from windlass.runtime.duties import Duties
+from windlass.runtime.firing import FiringRounds
+from windlass.runtime.incarnation import Incarnation
+from windlass.runtime.parts import NodeParts
+from windlass.runtime.worker.finisher import Finisher
+from windlass.runtime.worker.worker import Worker
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inheritance:
+    """What the process hands to each of its incarnations."""
+
+    workers: int  # what operations have made of it
+    is_paused: bool
+    handlers: SignalHandlers
+    on_lost: Callable[[], None]  # the lease is gone
+    on_done: Callable[[Operation], None]  # an operation is
+    on_leave: Callable[[], None]  # an operation asks for it
+
+
+async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
+    """Register under a fresh id, and begin. Raises Unavailable, and then has begun nothing."""
+    node_id = uuid4()
+    started_at = monotonic()
+    await _register(parts, node_id, inherited.workers)
+    lease = Lease(
+        parts.database_url,
+        node_id,
+        lease_seconds=parts.settings.lease_seconds,
+        heartbeat_seconds=parts.settings.heartbeat_seconds,
+    )
+    lease.granted(started_at)
+    finisher = Finisher(parts.database, parts.follower, parts.facts, parts.metrics, node_id)
+    worker = Worker(
+        database=parts.database,
+        finisher=finisher,
+        lease=lease,
+        metrics=parts.metrics,
+        kinds=parts.kinds,
+        targets=parts.targets,
+        node_id=node_id,
+        workers=inherited.workers,
+    )
+    worker.hinted_by(lambda: parts.announcer.is_heard)
+    worker.on_returned = parts.announcer.rows
+    worker.on_steps = partial(parts.announcer.marks, is_urgent=False)
+    operations = await _operations(parts, inherited, worker)
+    coordinator = _coordinator(parts, inherited.handlers, worker)
+    lease.in_flight = lambda: worker.held
+    lease.on_lost = _on_loop(inherited.on_lost)
+    lease.on_leader = parts.metrics.leader_seen
+    lease.on_members = _on_loop(partial(parts.refresher.shards.members, node_id))
+    # For a sender that Redis has left while it has not left us: nobody pokes then.
+    lease.on_signal = _on_loop(lambda: coordinator.look(is_stored=True))
+    duties = Duties(
+        database=parts.database,
+        follower=parts.follower,
+        worker=worker,
+        metrics=parts.metrics,
+        retention_days=parts.settings.retention_days,
+    )
+    born = Incarnation(
+        node_id=node_id,
+        database=parts.database,
+        lease=lease,
+        finisher=finisher,
+        worker=worker,
+        coordinator=coordinator,
+        operations=operations,
+        leading=_leading(parts, worker),
+        loops=duties.loops(),
+    )
+    try:
+        born.start(is_worker="worker" in parts.settings.roles)
+    except BaseException:  # no thread is to be had: nothing of it may go on
+        born.lose()
+        lease.stop()
+        raise
+    return born
+
+
+async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
+    host = socket.gethostname()
+    await parts.database.run(
+        "node_register",
+        node_id,
+        parts.settings.node_name or host,
+        host,
+        os.getpid(),
+        __version__,
+        list(parts.settings.roles),
+        workers,
+        float(parts.settings.lease_seconds),
+    )
+    await parts.database.run(
+        "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)
+    )
+    if "api" in parts.settings.roles:
+        # The door's rules hold for those who come by SQL as well.
+        known = parts.settings
+        rules = known.queue_max_jobs, known.queue_max_bytes, known.retry_max_attempts
+        await parts.database.run("installation_tell", *rules)
+
+
+async def _operations(parts: NodeParts, inherited: Inheritance, worker: Worker) -> Operations:
+    if inherited.is_paused:
+        worker.pause_claiming(PAUSE)
+        await parts.database.run("node_set_paused", worker.node_id)
+    resizer = Resizer(worker=worker, kinds=parts.kinds, targets=parts.targets)
+    resizer.apply(inherited.workers)
+    operations = Operations(
+        database=parts.database,
+        announcer=parts.announcer,
+        worker=worker,
+        resizer=resizer,
+        node_id=worker.node_id,
+    )
+    operations.on_done = inherited.on_done
+    operations.on_leave = inherited.on_leave
+    return operations
+
+
+def _coordinator(parts: NodeParts, handlers: SignalHandlers, worker: Worker) -> Coordinator:
+    coordinator = Coordinator(
+        node_id=worker.node_id,
+        database=parts.database,
+        coordinators=parts.coordinators,
+        signals=parts.signals,
+        handlers=handlers,
+        beat_seconds=parts.settings.heartbeat_seconds,
+    )
+    coordinator.activity = lambda: {"in_flight": worker.held, "workers": worker.workers}
+    return coordinator
+
+
+def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
+    if "leader" not in parts.settings.roles:
+        return None
+    leadership = Leadership(
+        parts.database_url, worker.node_id, lease_seconds=parts.settings.leader_lease_seconds
+    )
+    return LeaderDuties(
+        database=parts.database,
+        leadership=leadership,
+        metrics=parts.metrics,
+        table=[
+            *table_of(parts.database, parts.sweep, parts.follower.follow, parts.follower.troubled),
+            _firing(parts, worker).duty,
+        ],
+    )
+
+
+def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
+    settings = parts.settings
+
+    def tell(fired: Fired) -> None:
+        parts.metrics.fired(fired.late_seconds)
+        parts.follower.fired(fired)
+
+    return FiringRounds(
+        database=parts.database,
+        rules=FireRules(
+            limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+            max_attempts=settings.retry_max_attempts,
+        ),
+        on_fired=tell,
+        is_heard=lambda: parts.announcer.is_heard,
+        on_behind=worker.spare,
+    )
+
+
+def _on_loop(call: Callable[P, None]) -> Callable[P, None]:
+    loop = asyncio.get_running_loop()
+
+    def from_any_thread(*args: P.args, **kwargs: P.kwargs) -> None:
+        loop.call_soon_threadsafe(partial(call, *args, **kwargs))
+
+    return from_any_thread

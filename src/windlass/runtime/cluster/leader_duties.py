@@ -1,0 +1,181 @@
+"""What only the leader does, as a table. Each is idempotent; losing the lead stops them all.
+
+The lead is asked for before each deed, here by the monotonic clock and then in the database: a
+leader that was frozen and thaws in somebody else's term does nothing. What must be done in time
+whoever leads is in `runtime.duties` instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from windlass.engine.apart import Troubled
+from windlass.engine.cluster.forget_signals import forget_signals
+from windlass.engine.cluster.leader import is_current
+from windlass.engine.cluster.operation_steps import forget_operations
+from windlass.engine.executions.untended import find_untended
+from windlass.engine.finished import Finished
+from windlass.engine.locks.mend import forget_locks, mend_locks
+from windlass.engine.progressed import Progressed
+from windlass.limits import (
+    FORGET_EVERY_SECONDS,
+    LOCK_STRAYS_SECONDS,
+    SWEEP_EVERY_SECONDS,
+    TEND_EVERY_SECONDS,
+    TEND_IDLE_SECONDS,
+)
+from windlass.runtime.cluster.leadership import Leadership
+from windlass.runtime.loop import Loop
+from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderDuty:
+    name: str
+    every_seconds: float
+    do: Callable[[], Awaitable[object]]
+    rest: Callable[[], float] | None = None  # in place of `every_seconds`; None: always the same
+    is_fenced: bool = True  # False: two that both believe they lead do no harm, so nobody asks
+
+
+def table_of(
+    database: Database,
+    # Removes what dead coordinators left in Redis. None: there is no Redis.
+    sweep: Callable[[], Awaitable[object]] | None,
+    # Tells of what came of a deed, and goes on with it (engine.follow).
+    follow: Callable[[Finished], None],
+    # Who rests after a failure.
+    troubled: Troubled | None = None,
+) -> list[LeaderDuty]:
+    """The duties there are."""
+
+    async def operations() -> None:
+        while await forget_operations(database):
+            pass
+
+    async def signals() -> None:
+        while await forget_signals(database):
+            pass
+
+    async def locks() -> None:
+        passed = await mend_locks(database, troubled)
+        follow(Finished(ready=passed.ready, progressed=Progressed(locks=passed)))
+        while await forget_locks(database):
+            pass
+
+    tending = Tending(database=database, follow=follow, troubled=troubled)
+
+    rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
+        ("forget operations", FORGET_EVERY_SECONDS, operations),
+        ("forget signals", FORGET_EVERY_SECONDS, signals),
+        ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
+        ("mend locks", LOCK_STRAYS_SECONDS, locks),
+    ]
+    return [
+        tending.duty,
+        *(
+            LeaderDuty(name=name, every_seconds=every_seconds, do=do)
+            for name, every_seconds, do in rows
+            if do is not None
+        ),
+    ]
+
+
+@dataclass(slots=True, kw_only=True)
+class Tending:
+    """Looks after executions: often while it finds something to do."""
+
+    database: Database
+    follow: Callable[[Finished], None]
+    troubled: Troubled | None = None
+    rest_seconds: float = TEND_EVERY_SECONDS
+
+    @property
+    def duty(self) -> LeaderDuty:
+        return LeaderDuty(
+            name="tend executions",
+            every_seconds=TEND_EVERY_SECONDS,
+            do=self.tend,
+            rest=lambda: self.rest_seconds,
+            is_fenced=False,
+        )
+
+    async def tend(self) -> None:
+        found = await find_untended(self.database, self.troubled)
+        is_quiet = found == Finished()
+        self.rest_seconds = TEND_IDLE_SECONDS if is_quiet else TEND_EVERY_SECONDS
+        self.follow(found)
+
+
+class LeaderDuties:
+    """A candidate: the loops of its table begin when it is elected, and end with its lead."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        leadership: Leadership,
+        metrics: Metrics,
+        table: Sequence[LeaderDuty],
+    ) -> None:
+        self._database = database
+        self._leadership = leadership
+        self._metrics = metrics
+        self._table = table
+        self._loops: list[Loop] = []
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._leadership.on_elected = lambda: _tell(loop, self._begin)
+        self._leadership.on_lost = lambda: _tell(loop, self._end)
+        self._metrics.term_led = lambda: self._leadership.term
+        self._leadership.start()
+
+    def wake(self, name: str) -> None:
+        """Let the duty of this name not rest now, if this node leads."""
+        for loop in self._loops:
+            if loop.name == name:
+                loop.wake()
+
+    def resign(self) -> None:
+        """Stop at once, without waiting for the thread."""
+        self._leadership.resign()
+        self._end()
+
+    async def stop(self) -> None:
+        self._end()
+        await asyncio.to_thread(self._leadership.stop)
+
+    def _begin(self) -> None:
+        self._metrics.elections.inc()
+        self._end()
+        self._loops = [Loop(duty.name, self._tick_of(duty)) for duty in self._table]
+        for loop in self._loops:
+            loop.start()
+
+    def _end(self) -> None:
+        for loop in self._loops:
+            loop.abort()
+        self._loops = []
+
+    def _tick_of(self, duty: LeaderDuty) -> Callable[[], Awaitable[float]]:
+        async def tick() -> float:
+            tenure = self._leadership.tenure
+            if tenure is not None and (
+                not duty.is_fenced or await is_current(self._database, tenure)
+            ):
+                await duty.do()
+                if duty.rest is not None:
+                    return duty.rest()
+            return duty.every_seconds
+
+        return tick
+
+
+def _tell(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the node's loop has ended, and its duties with it
+        loop.call_soon_threadsafe(call)

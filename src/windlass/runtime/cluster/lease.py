@@ -1,0 +1,145 @@
+"""A node's right to run work, renewed on a thread and a connection of its own.
+
+Nothing that happens on the node's main loop, however slow, can delay a renewal. The node trusts its
+lease only for a window counted from when the last successful renewal *started*, by the monotonic
+clock, less a margin: it stops starting work before anybody may take its jobs away. When half of the
+margin is gone too it gives up what still runs, so that nothing runs in two places at once.
+
+    renewal starts        answer        stop starting   give up   lease lapses
+    |---------------------|-------------------|-----------|-----------|
+                                              |--------margin---------|
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from windlass.clock import monotonic
+from windlass.limits import LEASE_MARGIN_SECONDS
+from windlass.runtime.cluster.footprint import Footprint
+from windlass.store.address import Address
+from windlass.store.statements import statement
+
+log = structlog.get_logger()
+
+_LAST_TRY_SECONDS: Final = 0.2
+
+
+class Lease:
+    def __init__(
+        self, url: str, node_id: UUID, *, lease_seconds: float, heartbeat_seconds: float
+    ) -> None:
+        self._address = Address(url)
+        self._node_id = node_id
+        self._lease_seconds = lease_seconds
+        self._heartbeat_seconds = heartbeat_seconds
+        self._footprint = Footprint()
+        self._trusted_until = 0.0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.is_lost = False
+        self.in_flight: Callable[[], int] = lambda: 0
+        # These are called on the lease's thread.
+        self.on_lost: Callable[[], None] = lambda: None
+        self.on_leader: Callable[[int, bool], None] = lambda _term, _is_led: None
+        self.on_signal: Callable[[], None] = lambda: None  # one waits in PostgreSQL
+        self.on_members: Callable[[list[UUID]], None] = lambda _: None  # who has shards now
+
+    def granted(self, started_at: float) -> None:
+        """A renewal (or the registration) that started at `started_at` succeeded."""
+        self._trusted_until = started_at + self._lease_seconds - LEASE_MARGIN_SECONDS
+
+    @property
+    def is_trusted(self) -> bool:
+        """May this node start work now?"""
+        return not self.is_lost and monotonic() < self._trusted_until
+
+    @property
+    def _left_seconds(self) -> float:
+        """Until what runs must be given up."""
+        return self._trusted_until + LEASE_MARGIN_SECONDS / 2 - monotonic()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="windlass lease", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._renew_for_ever())
+        except BaseException:  # whatever it is: nobody renews it any more, and the node must know
+            log.exception("lease_thread_failed", node=self._node_id.hex)
+            if not self.is_lost and not self._stop.is_set():
+                self._lose("its thread failed")
+
+    async def _renew_for_ever(self) -> None:
+        connection: asyncpg.Connection[asyncpg.Record] | None = None
+        try:
+            while not self._stop.is_set() and not self.is_lost:
+                try:
+                    # A node that comes too late asks once more: its lease may stand all the same.
+                    seconds = max(self._left_seconds, _LAST_TRY_SECONDS)
+                    async with asyncio.timeout(min(seconds, self._heartbeat_seconds)):
+                        if connection is None or connection.is_closed():
+                            connection = await self._address.connect(
+                                seconds=self._heartbeat_seconds,
+                                server_settings={"application_name": "windlass lease"},
+                            )
+                        await self._renew(connection)
+                except Exception as trouble:  # whatever it is: this thread must not end silently
+                    reason = str(trouble) or type(trouble).__name__
+                    log.warning("lease_not_renewed", reason=reason)
+                    if connection is not None:
+                        connection.terminate()
+                        connection = None
+                    if self._left_seconds <= 0:
+                        self._lose("it could not be renewed in time")
+                        return
+                    await self._rest(min(1.0, self._heartbeat_seconds, self._left_seconds))
+                    continue
+                await self._rest(self._heartbeat_seconds)
+        finally:
+            if connection is not None:
+                with contextlib.suppress(Exception):
+                    await connection.close(timeout=1)
+
+    async def _renew(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
+        started_at = monotonic()
+        async with self._address.turn(connection):
+            row = await connection.fetchrow(
+                statement("node_renew"),
+                self._node_id,
+                self._lease_seconds,
+                self.in_flight(),
+                self._footprint.memory_bytes(),
+                self._footprint.cpu_percent(),
+            )
+        if row is not None:
+            self.granted(started_at)
+            self.on_leader(row["leader_term"], row["is_led"])
+            self.on_members(row["members"])
+            if row["has_signal"]:
+                self.on_signal()
+            return
+        self._lose("it has lapsed; what this node ran goes on elsewhere")
+
+    def _lose(self, reason: str) -> None:
+        self.is_lost = True
+        log.error("lease_lost", node=self._node_id.hex, reason=reason)
+        self.on_lost()
+
+    async def _rest(self, seconds: float) -> None:
+        """Nothing else runs on this loop, so a blocking wait that stop() can end is fine."""
+        await asyncio.to_thread(self._stop.wait, seconds)

@@ -1,0 +1,205 @@
+"""Gathers settlements and applies them in batches.
+
+While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
+here; nothing is dropped until the node itself has lost its lease, after which its answers are
+powerless anyway. A batch that fails for one of its members, or would have to wait for a row that
+somebody holds, is set aside and taken apart there (`runtime.worker.suspects`): the next one goes
+on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from windlass.clock import monotonic
+from windlass.engine.executions.early_start import StepStarter
+from windlass.engine.executions.facts import ExecutionFacts
+from windlass.engine.finished import Finished
+from windlass.engine.follow import Follower
+from windlass.engine.jobs.finish import finish, rehearse
+from windlass.errors import Unavailable
+from windlass.limits import (
+    CHILDREN_TOLD_MAX,
+    FINISH_BATCH_MAX,
+    FINISH_GATHER,
+    FINISH_LOOK_SECONDS,
+    FINISH_LOOKS,
+)
+from windlass.model.job.attempt import Fence
+from windlass.model.job.settle import Settlement
+from windlass.runtime.worker.suspects import Suspects, reason_of
+from windlass.store.database import Database, Held, TooSlow
+from windlass.supervise import supervisor
+from windlass.telemetry.metrics import Metrics
+
+log = structlog.get_logger()
+
+
+class Finisher:
+    def __init__(
+        self,
+        database: Database,
+        follower: Follower,
+        facts: ExecutionFacts,
+        metrics: Metrics,
+        node_id: UUID,
+    ) -> None:
+        self._database = database
+        self._follower = follower
+        self._facts = facts
+        self._metrics = metrics
+        self._node_id = node_id
+        self._waiting: list[Settlement] = []
+        self._committing: list[Settlement] = []
+        self._task: asyncio.Task[None] | None = None
+        self._apart: set[asyncio.Task[None]] = set()
+        self._suspects = Suspects(
+            self._commit,
+            partial(rehearse, database),
+            self._held,
+            on_buried=metrics.buried.inc,
+            on_empty=self._is_quiet_perhaps,
+        )
+        metrics.aside = self._suspects.__len__
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._is_abandoned = False
+        self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
+        self.is_flooded: Callable[[], bool] = lambda: False  # does more work wait for slots?
+        self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
+
+    @property
+    def unsettled(self) -> int:
+        """Settlements that are not in the database yet."""
+        batches = len(self._waiting) + len(self._committing)
+        return batches + len(self._suspects) + len(self._apart)
+
+    @property
+    def fences(self) -> set[Fence]:
+        """Of those: what the batches speak of, and not what is finished apart."""
+        put = [*self._waiting, *self._committing, *self._suspects.settlements]
+        return {settlement.fence for settlement in put}
+
+    def put(self, settlement: Settlement) -> None:
+        self._quiet.clear()
+        if self._suspects.concern(settlement):
+            self._suspects.add([settlement])
+            return
+        self._waiting.append(settlement)
+        if self._task is None:
+            self._task = supervisor().spawn(self._run(), name="finisher")
+
+    def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Finish one attempt outside of the batches; until that is over it counts as unsettled."""
+        self._quiet.clear()
+        task = supervisor().spawn(work, name="finish apart")
+        self._apart.add(task)
+        task.add_done_callback(self._is_over)
+        return task
+
+    def _is_over(self, task: asyncio.Task[None]) -> None:
+        self._apart.discard(task)
+        self._is_quiet_perhaps()
+
+    def _is_quiet_perhaps(self) -> None:
+        if self._task is None and not self._apart and not self._suspects:
+            self._quiet.set()
+
+    def was_apart(self, settlement: Settlement, finished: Finished) -> None:
+        """One that was committed outside of the batches: tell everybody who waits for it."""
+        self._tell([settlement], finished)
+        self.on_settled([settlement])
+
+    async def quiet(self) -> None:
+        """Wait until everything that was put is committed."""
+        await self._quiet.wait()
+
+    def abandon(self) -> None:
+        """Forget what was not committed: this node's answers count no more."""
+        self._is_abandoned = True
+        for task in [*self._apart, *([self._task] if self._task is not None else [])]:
+            task.cancel()
+        self._waiting.clear()
+        self._suspects.abandon()
+
+    async def _run(self) -> None:
+        try:
+            # Let everything that ends in this turn of the loop gather before the first commit.
+            await asyncio.sleep(0)
+            while self._waiting:
+                await self._gather()
+                batch = self._waiting[:FINISH_BATCH_MAX]
+                del self._waiting[: len(batch)]
+                self._committing = batch
+                await self._commit_or_set_aside(batch)
+                self._committing = []
+        finally:
+            self._task = None
+            left, self._committing = self._committing, []
+            if left and not self._is_abandoned:
+                # Whoever cancelled this, it was none of us: they are committed by the next.
+                self._waiting[:0] = left
+            if self._waiting:
+                self.put(self._waiting.pop())
+            else:
+                self._is_quiet_perhaps()
+
+    async def _gather(self) -> None:
+        for _ in range(FINISH_LOOKS):
+            if len(self._waiting) >= FINISH_GATHER or not self.is_flooded():
+                return
+            await asyncio.sleep(FINISH_LOOK_SECONDS)
+
+    async def _commit_or_set_aside(self, batch: list[Settlement]) -> None:
+        rest = 0.05
+        while True:
+            try:
+                return await self._commit(batch)
+            except (Held, TooSlow) as trouble:
+                log.info("finish_set_aside", count=len(batch), reason=str(trouble))
+                return self._suspects.add(batch)
+            except Unavailable as trouble:
+                log.warning("finish_waits", count=len(batch), reason=str(trouble))
+                await asyncio.sleep(rest)
+                rest = min(rest * 2, 2.0)
+            except Exception as trouble:
+                log.warning("finish_set_aside", count=len(batch), reason=reason_of(trouble))
+                return self._suspects.add(batch)
+
+    async def _commit(self, batch: list[Settlement]) -> None:
+        """Apply them, and tell everybody who waits for that. Raises what `finish` does."""
+        steps = {s.execution_id for s in batch if s.execution_id is not None}
+        if steps:
+            await self._prepare(steps)
+        start = monotonic()
+        finished = await finish(self._database, self._node_id, batch, self.starter)
+        self._metrics.finish.observe(monotonic() - start)
+        try:
+            self._tell(batch, finished)
+            self.on_settled(batch)
+        except Exception as trouble:  # it is committed: whoever was not told finds out by looking
+            log.warning("finish_not_told", count=len(batch), reason=reason_of(trouble))
+
+    async def _held(self, job_ids: Sequence[UUID]) -> set[UUID]:
+        rows = await self._database.settle("job_end_held_many", job_ids, CHILDREN_TOLD_MAX)
+        return {row["id"] for row in rows}
+
+    async def _prepare(self, execution_ids: set[UUID]) -> None:
+        """It is to save time, so trouble with it is not ours."""
+        with contextlib.suppress(Exception):
+            await self._facts.prepare(execution_ids)
+
+    def _tell(self, batch: list[Settlement], finished: Finished) -> None:
+        if finished.refused:
+            self._metrics.refused.inc(len(finished.refused))
+            for job_id in finished.refused:
+                log.warning("finish_refused", job=f"job_{job_id.hex}")
+        self._metrics.settled(s for s in batch if s.job_id not in finished.refused)
+        self._follower.follow(finished)

@@ -1,0 +1,166 @@
+"""What a node can perform, and for how long. Plugins may be replaced while it does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from windlass import __version__
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Failed, Outcome, TimedOut
+from windlass.model.job.submission import InputCheck
+from windlass.runtime.worker.begun import Begun
+from windlass.runtime.worker.deadlines import Deadlines
+from windlass.runtime.worker.replaced import Replaced, replace
+from windlass.strategies.plugins.described import Described, describe_builtin, describe_plugin
+from windlass.strategies.plugins.load import Plugin
+from windlass.strategies.plugins.plugged import Plugged
+from windlass.strategies.python.task import Task
+from windlass.strategies.strategy import Begin, Instant, Resizable, Strategy
+
+log = structlog.get_logger()
+
+
+def _no_plugins(*, is_again: bool) -> dict[str, Plugin]:
+    return {}
+
+
+@dataclass(slots=True, kw_only=True)
+class Kinds:
+    instant: Mapping[str, Instant]
+    slotted: Mapping[str, Strategy]
+    timeout_seconds: Mapping[str, float]  # of kinds with a setting of their own
+    default_timeout_seconds: float
+    # What each kind says about an input, for the door. The same object always: it changes within.
+    checks: dict[str, InputCheck] = field(default_factory=dict)
+    load: Callable[..., dict[str, Plugin]] = _no_plugins
+    plugins: Mapping[str, Plugin] = field(default_factory=dict)  # those that are broken, too
+    tasks: Mapping[str, Task] = field(default_factory=dict)  # of `python`
+    _workers: int | None = None
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _deadlines: Deadlines = field(default_factory=Deadlines)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted([*self.instant, *self.slotted])
+
+    def described(self) -> list[Described]:
+        own = [kind for kind in self.names if kind not in _working(self.plugins)]
+        told = [describe_builtin(kind, __version__, self.tasks) for kind in own]
+        return told + [describe_plugin(self.plugins[kind]) for kind in sorted(self.plugins)]
+
+    async def load_plugins(self, *, is_again: bool) -> Replaced:
+        """Take over what is installed now; attempts under way end with what they began with."""
+        async with self._loading:
+            found = await asyncio.to_thread(self.load, is_again=is_again)
+            return self._plug(found)
+
+    def _plug(self, found: Mapping[str, Plugin]) -> Replaced:
+        before = _working(self.plugins)
+        self.plugins, replaced = replace(self.plugins, found)
+        after = _working(self.plugins)
+        own = {kind: strategy for kind, strategy in self.slotted.items() if kind not in before}
+        self.slotted = {**own, **after}
+        self.checks.update({kind: strategy.check_input for kind, strategy in after.items()})
+        for kind, strategy in before.items():
+            if kind not in after:
+                del self.checks[kind]
+            if after.get(kind) is not strategy:
+                strategy.retire()
+        if self._workers is not None:
+            self.resize(self._workers)
+        return replaced
+
+    def perform_now(self, instant: Instant, attempt: Attempt) -> Outcome:
+        try:
+            return instant.perform_now(attempt)
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Begun | None:
+        """Without a task, if its strategy can. None: it is to be performed."""
+        strategy = self.slotted.get(attempt.kind)
+        begin: Begin | None = getattr(strategy, "begin", None)
+        if begin is None:
+            return None
+        begun = Begun(on_end)
+        try:
+            work = begin(attempt, begun.end)
+        except Exception as trouble:
+            log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
+            return None  # performing it will say what is wrong
+        if work is None:
+            return None
+        seconds = self._deadline_seconds(attempt)
+        begun.go_on(work, seconds, self._deadlines)
+        return begun
+
+    async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
+        strategy = self.slotted.get(attempt.kind)
+        if strategy is None:
+            return self._unknown(attempt.kind)
+        seconds = self._deadline_seconds(attempt)
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        # As asyncio.timeout does it, at a tenth of its price: this is done for every attempt.
+        is_late = False
+
+        def stop() -> None:
+            nonlocal is_late
+            is_late = True
+            task.cancel()
+
+        asked_before = task.cancelling()
+        deadline = self._deadlines.after(loop, seconds, stop)
+        try:
+            return await strategy.perform(attempt)
+        except asyncio.CancelledError:
+            if is_late and task.cancelling() - 1 <= asked_before:
+                return TimedOut(seconds)
+            raise  # somebody else stopped it as well, or alone
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+        finally:
+            deadline.cancel()
+            if is_late:
+                task.uncancel()
+
+    def _unknown(self, kind: str) -> Failed:
+        said = f"this node cannot perform kind {kind!r}"
+        if (plugin := self.plugins.get(kind)) is not None:
+            said += f": its plugin could not be loaded: {plugin.error}"
+        return Failed("unknown_kind", said)
+
+    def _deadline_seconds(self, attempt: Attempt) -> float:
+        if attempt.timeout_ms is not None:
+            return attempt.timeout_ms / 1000
+        return self.timeout_seconds.get(attempt.kind, self.default_timeout_seconds)
+
+    def resize(self, workers: int) -> None:
+        """Keep ready no more than so many slots need. Only what is idle is closed."""
+        self._workers = workers
+        for strategy in self.slotted.values():
+            if isinstance(strategy, Resizable):
+                strategy.resize(workers)
+
+    async def close(self) -> None:
+        for strategy in self.slotted.values():
+            await strategy.close()
+
+
+def _working(plugins: Mapping[str, Plugin]) -> dict[str, Plugged]:
+    """One that has taken a name of ours is broken, and so not among them."""
+    return {
+        kind: plugin.strategy for kind, plugin in plugins.items() if plugin.strategy is not None
+    }
+
+
+def _broken(attempt: Attempt, trouble: Exception) -> Failed:
+    """A strategy turns what happens outside into outcomes; that it raised is a bug of ours."""
+    log.error(
+        "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
+    )
+    return Failed(type(trouble).__name__, str(trouble))

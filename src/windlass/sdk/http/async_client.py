@@ -1,0 +1,112 @@
+"""The client: every noun of the API, asynchronous.
+
+    async with AsyncClient("http://127.0.0.1:5777", token="wlk_…") as client:
+        job = await client.jobs.submit("noop")
+        async for dead in client.dead_letters.list(queue="mail"): ...
+
+Things are the objects of the API, as dicts. Lists turn their pages by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any, Final, Self
+
+from windlass.sdk.http.exchange import Exchange, Headers
+from windlass.sdk.http.trace_headers import trace_headers
+from windlass.sdk.http.transport import Transport
+from windlass.sdk.http.wire import Query, path_with
+from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
+from windlass.sdk.nouns.approvals import Approvals
+from windlass.sdk.nouns.dead_letters import DeadLetters
+from windlass.sdk.nouns.events import Events
+from windlass.sdk.nouns.executions import Executions
+from windlass.sdk.nouns.jobs import Jobs
+from windlass.sdk.nouns.locks import Locks
+from windlass.sdk.nouns.nodes import Nodes
+from windlass.sdk.nouns.operations import Operations
+from windlass.sdk.nouns.queues import Queues
+from windlass.sdk.nouns.schedules import Schedules
+from windlass.sdk.nouns.secrets import Secrets
+from windlass.sdk.nouns.system import System
+from windlass.sdk.nouns.targets import Targets
+from windlass.sdk.nouns.workflows import Workflows
+
+DEFAULT_URL: Final = "http://127.0.0.1:5777"
+
+
+class AsyncClient:
+    def __init__(
+        self,
+        url: str | None = None,  # None: WINDLASS_URL, or this machine's own
+        token: str | None = None,  # None: WINDLASS_TOKEN, or none at all
+        *,
+        transport: Transport | None = None,  # None: HTTP to that address
+        timeout_seconds: float = TRY_SECONDS,  # for one try of a call
+        patience_seconds: float = PATIENCE_SECONDS,  # no call is made again after so long
+        headers: Headers | None = None,  # asked before each call; None: the caller's trace
+    ) -> None:
+        self.transport = transport if transport is not None else _http(url, token)
+        exchange = Exchange(
+            self.transport,
+            timeout_seconds=timeout_seconds,
+            patience_seconds=patience_seconds,
+            headers=headers or trace_headers,
+        )
+        self._exchange = exchange
+        self.approvals = Approvals(exchange)
+        self.dead_letters = DeadLetters(exchange)
+        self.events = Events(exchange)
+        self.executions = Executions(exchange)
+        self.jobs = Jobs(exchange)
+        self.locks = Locks(exchange)
+        self.nodes = Nodes(exchange)
+        self.operations = Operations(exchange)
+        self.queues = Queues(exchange)
+        self.schedules = Schedules(exchange)
+        self.secrets = Secrets(exchange)
+        self.system = System(exchange)
+        self.targets = Targets(exchange)
+        self.workflows = Workflows(exchange)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        query: Query | None = None,
+        key: str | None = None,  # the Idempotency-Key of a POST; None: one is made up
+        wait_seconds: float = 0.0,  # how long the server was asked to take
+        if_match: str | None = None,  # an `etag` that was read; None: whatever it is by now
+    ) -> Any:
+        """Anything else that the API has: the JSON of the answer, None if it has no body."""
+        return await self._exchange.call(
+            *(method, path_with(path, query), json),
+            key=key,
+            wait_seconds=wait_seconds,
+            if_match=if_match,
+        )
+
+    async def close(self) -> None:
+        """Close the connections of this event loop."""
+        await self.transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def _http(url: str | None, token: str | None) -> Transport:
+    from windlass.sdk.http.http_transport import HttpTransport
+
+    given_url = url or os.environ.get("WINDLASS_URL") or DEFAULT_URL
+    return HttpTransport(given_url, token or os.environ.get("WINDLASS_TOKEN"))

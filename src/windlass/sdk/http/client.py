@@ -1,0 +1,71 @@
+"""The client that waits: AsyncClient for threads, scripts and shells.
+
+    with Client("http://127.0.0.1:5777", token="wlk_…") as client:
+        job = client.jobs.submit("noop")
+        for dead in client.dead_letters.list(queue="mail"): ...
+
+Everything runs on the one event loop of the portal, so it may be used from any number of threads,
+inside a running event loop, and after a fork.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from windlass.sdk.http.async_client import AsyncClient
+from windlass.sdk.http.blocking import Blocking, Blocks
+from windlass.sdk.http.exchange import Headers
+from windlass.sdk.http.transport import Transport
+from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
+from windlass.sdk.nouns import blocking
+
+
+class Client(Blocks[AsyncClient]):
+    def __init__(
+        self,
+        url: str | None = None,  # None: WINDLASS_URL, or this machine's own
+        token: str | None = None,  # None: WINDLASS_TOKEN, or none at all
+        *,
+        transport: Transport | None = None,  # None: HTTP to that address
+        timeout_seconds: float = TRY_SECONDS,  # for one try of a call
+        patience_seconds: float = PATIENCE_SECONDS,  # no call is made again after so long
+        headers: Headers | None = None,  # asked before each call; None: the caller's trace
+    ) -> None:
+        inner = AsyncClient(
+            url,
+            token,
+            transport=transport,
+            timeout_seconds=timeout_seconds,
+            patience_seconds=patience_seconds,
+            headers=headers,
+        )
+        super().__init__(inner)
+        self.approvals = blocking.BlockingApprovals(inner.approvals)
+        self.dead_letters = blocking.BlockingDeadLetters(inner.dead_letters)
+        self.events = blocking.BlockingEvents(inner.events)
+        self.executions = blocking.BlockingExecutions(inner.executions)
+        self.jobs = blocking.BlockingJobs(inner.jobs)
+        self.locks = blocking.BlockingLocks(inner.locks)
+        self.nodes = blocking.BlockingNodes(inner.nodes)
+        self.operations = blocking.BlockingOperations(inner.operations)
+        self.queues = blocking.BlockingQueues(inner.queues)
+        self.schedules = blocking.BlockingSchedules(inner.schedules)
+        self.secrets = blocking.BlockingSecrets(inner.secrets)
+        self.system = blocking.BlockingSystem(inner.system)
+        self.targets = blocking.BlockingTargets(inner.targets)
+        self.workflows = blocking.BlockingWorkflows(inner.workflows)
+
+    request = Blocking(AsyncClient.request)
+    close = Blocking(AsyncClient.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

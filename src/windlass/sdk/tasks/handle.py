@@ -1,0 +1,151 @@
+"""A job that was made: ask for its end, its state, and why it has none yet.
+
+Every verb comes twice: `result()` blocks, `await handle.aresult()` does not. Inside a task neither
+waits: a slot that waits for a slot may wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from windlass.errors import JobFailed, ResultTimeout, WouldDeadlock
+from windlass.model.job.running import current
+from windlass.model.job.states import is_terminal
+from windlass.sdk.tasks.options import Duration, seconds_of
+
+if TYPE_CHECKING:
+    from windlass.sdk.http.async_client import AsyncClient
+
+T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class HasClient(Protocol):
+    """An App, for one."""
+
+    @property
+    def client(self) -> AsyncClient: ...
+
+
+class Handle(Generic[R_co]):
+    """`id` is the job's; `read` makes its result of what JSON gave."""
+
+    __slots__ = ("_home", "_read", "id")
+
+    def __init__(self, home: HasClient, job_id: str, read: Callable[[Any], R_co]) -> None:
+        self.id = job_id
+        self._home, self._read = home, read
+
+    def result(self, timeout: Duration | None = None) -> R_co:
+        """What the task returned. Raises JobFailed, and ResultTimeout when it takes longer."""
+        return run(self.aresult(timeout))
+
+    async def aresult(self, timeout: Duration | None = None) -> R_co:
+        refuse_in_task(self.id)
+        seconds = None if timeout is None else seconds_of(timeout)
+        job = await self._home.client.jobs.wait(self.id, seconds)
+        if not is_terminal(job["state"]):
+            raise ResultTimeout(self.id, seconds or 0.0)
+        if job["state"] != "succeeded":
+            raise failure_of(job)
+        return self._read(job["result"])
+
+    def __await__(self) -> Generator[Any, None, R_co]:
+        return self.aresult().__await__()
+
+    def state(self) -> str:
+        """One of: blocked queued running succeeded dead cancelled expired skipped."""
+        return run(self.astate())
+
+    async def astate(self) -> str:
+        state: str = (await self._home.client.jobs.get(self.id))["state"]
+        return state
+
+    def why(self) -> dict[str, Any]:
+        """What holds it back, since when, and when it is expected to start."""
+        return run(self.awhy())
+
+    async def awhy(self) -> dict[str, Any]:
+        return await self._home.client.jobs.why(self.id)
+
+    def cancel(self) -> None:
+        """A job that runs is asked to stop, which takes its time."""
+        run(self.acancel())
+
+    async def acancel(self) -> None:
+        await self._home.client.jobs.cancel(self.id)
+
+    def retry(self) -> None:
+        """Again, after it has ended; at once, if it waits for its next try."""
+        run(self.aretry())
+
+    async def aretry(self) -> None:
+        await self._home.client.jobs.retry(self.id)
+
+    def hint(self) -> None:
+        """Tell the nodes of a job that was enqueued in a transaction, after its commit: they look
+        for it now. Returns at once and raises nothing, in async code too.
+        """
+        from windlass.sdk.tasks.hinting import hint
+
+        hint(self._home, [self.id])
+
+    def progress(self) -> dict[str, Any] | None:
+        """What the task last said of it; None if it said nothing."""
+        return run(self.aprogress())
+
+    async def aprogress(self) -> dict[str, Any] | None:
+        job = await self._home.client.jobs.get(self.id)
+        progress: dict[str, Any] | None = job.get("progress")
+        return progress
+
+    def logs(self) -> list[dict[str, Any]]:
+        """What the task logged, oldest first."""
+        return run(self.alogs())
+
+    async def alogs(self) -> list[dict[str, Any]]:
+        return [line async for line in self._home.client.jobs.logs(self.id)]
+
+    async def aended(self, seconds: float) -> bool:
+        """Whether it has ended, after a wait of at most so long."""
+        return is_terminal((await self._home.client.jobs.wait(self.id, seconds))["state"])
+
+    def __repr__(self) -> str:
+        return f"Handle({self.id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Handle) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Blocks until it has ended, on a loop beside the caller's."""
+    # Late: asyncio alone would take up most of what `import windlass` may cost.
+    from windlass.sdk.http import portal
+
+    return portal.run(coroutine)
+
+
+def refuse_in_task(waited_for: str) -> None:
+    if current.get() is not None:
+        raise WouldDeadlock(waited_for)
+
+
+def failure_of(job: dict[str, Any]) -> JobFailed:
+    """Of a job that ended otherwise than it should."""
+    error = job.get("error") or {}
+    said = {
+        "cancelled": "it was cancelled",
+        "expired": "its deadline passed before it could start, or start again",
+        "skipped": "what it waited for did not succeed",
+    }
+    return JobFailed(
+        job_id=job["id"],
+        state=job["state"],
+        cause=error.get("cause") or job.get("cause") or job["state"],
+        message=error.get("message") or said.get(job["state"], "nothing more is known"),
+        remote_traceback=error.get("traceback"),
+    )

@@ -1,4 +1,0 @@
--- approval_list: decisions that people are asked for, newest first.
--- params: most int4, then those that engine/read_approvals.py puts in the place of {where}     returns: the rows
--- Index: approval primary key; approval_open for the open ones, approval_execution for an execution's.
-SELECT a.* FROM windlass.approval a WHERE {where} ORDER BY a.id DESC LIMIT $1

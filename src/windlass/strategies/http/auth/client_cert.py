@@ -1,0 +1,81 @@
+"""Client certificates: an SSL context for each PEM, made once.
+
+One context a certificate is more than thrift: connections are pooled by context, so a new one for
+each delivery would mean a handshake for each delivery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import ssl
+from collections import OrderedDict
+from pathlib import Path
+
+from windlass.limits import CLIENT_CERTIFICATES_MAX, CLIENT_PEM_BYTES_MAX
+from windlass.strategies.http.auth.secrets import AuthFailed
+
+
+class ClientCertificates:
+    def __init__(self) -> None:
+        # By digest of the PEM, least recently used first: the keys themselves stay inside OpenSSL.
+        self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
+        self._making = asyncio.Lock()
+
+    async def context(self, name: str, pem: str) -> ssl.SSLContext:
+        """The context of this PEM. Raises AuthFailed, naming the secret, when it is none."""
+        key = hashlib.sha256(pem.encode()).digest()
+        if found := self._find(key):
+            return found
+        async with self._making:
+            # Whoever came second finds what the first has made.
+            if found := self._find(key):
+                return found
+            # In a thread: reading the authorities of the system takes tens of milliseconds.
+            made = await asyncio.to_thread(make_context, name, pem)
+            self._contexts[key] = made
+            if len(self._contexts) > CLIENT_CERTIFICATES_MAX:
+                self._contexts.popitem(last=False)
+            return made
+
+    def _find(self, key: bytes) -> ssl.SSLContext | None:
+        found = self._contexts.get(key)
+        if found is not None:
+            self._contexts.move_to_end(key)
+        return found
+
+
+def make_context(name: str, pem: str) -> ssl.SSLContext:
+    """Verifies the far side as any delivery does, and shows this certificate."""
+    data = pem.encode()
+    if len(data) > CLIENT_PEM_BYTES_MAX:
+        raise AuthFailed(
+            f"secret {name!r} has {len(data)} bytes; a client certificate has at most "
+            f"{CLIENT_PEM_BYTES_MAX}"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # First, so that a bad one costs little.
+    _load_chain(context, name, data)
+    context.load_default_certs()
+    context.set_alpn_protocols(("http/1.1",))
+    return context
+
+
+def _load_chain(context: ssl.SSLContext, name: str, data: bytes) -> None:
+    # OpenSSL reads only files. This one is memory of this process alone: it never has a name in
+    # any folder, so nothing is left behind, whatever happens.
+    memory = os.memfd_create("client-certificate")
+    try:
+        path = Path(f"/proc/self/fd/{memory}")
+        path.write_bytes(data)
+        # A key with a passphrase fails by the empty one; without it OpenSSL would ask a terminal.
+        context.load_cert_chain(path, password="")
+    except (ssl.SSLError, ValueError) as trouble:
+        reason = getattr(trouble, "reason", None) or "it is not PEM"
+        raise AuthFailed(
+            f"secret {name!r} is no client certificate ({reason}); it must hold, in PEM, the "
+            "certificate, those that vouch for it, and its private key without a passphrase"
+        ) from None
+    finally:
+        os.close(memory)

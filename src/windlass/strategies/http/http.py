@@ -1,0 +1,214 @@
+"""`http`: deliver one request and judge the answer. The contract of a delivery is DESIGN §10.
+
+    input -> body, made once -> credentials over those bytes -> request -> capped answer -> verdict
+
+Bounded in time (connect, first byte, and the attempt's timeout over everything, which comes from
+outside), in size (an answer is read raw up to a cap), and in reach (the egress guard judges every
+connect). What happens is kept in `attempt.detail` as it happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import aiohttp
+from multidict import CIMultiDict
+
+from windlass.limits import CONCEAL_QUICK_BYTES_MAX, IDLE_CONNECTIONS_MAX
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Failed, Outcome, Succeeded, TimedOut
+from windlass.strategies.http.answer import Answer
+from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared
+from windlass.strategies.http.auth.secrets import (
+    NoVault,
+    SecretNotForHost,
+    SecretUnavailable,
+    SigningUnavailable,
+    Vault,
+)
+from windlass.strategies.http.conceal import concealed, concealed_bytes
+from windlass.strategies.http.delivery import Delivery
+from windlass.strategies.http.input import check_input, read_input
+from windlass.strategies.http.judge import is_deferred, judged
+from windlass.strategies.http.message import write_request
+from windlass.strategies.http.net.address import read_address
+from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.http.net.pool import Pool
+from windlass.strategies.http.net.resolver import Lookup
+from windlass.strategies.http.net.token_session import open_session
+from windlass.strategies.http.net.wire import Wire
+from windlass.strategies.http.record import without
+from windlass.strategies.http.redirect import pointed_to, redirected
+from windlass.strategies.http.trouble import explain
+
+__all__ = ["Http", "check_input"]
+
+_NO_VAULT: Final = NoVault()
+_TOKEN_CONNECTIONS_MAX: Final = 16
+_Kept = TypeVar("_Kept")
+
+
+class Http:
+    """One pool for all deliveries: connections are kept and reused."""
+
+    def __init__(
+        self,
+        *,
+        egress: Egress,
+        vault: Vault = _NO_VAULT,
+        lookup: Lookup = socket.getaddrinfo,
+        is_signing: bool = True,
+    ) -> None:
+        self._egress = egress
+        self._lookup = lookup
+        self._idle_max = IDLE_CONNECTIONS_MAX
+        self._session: aiohttp.ClientSession | None = None
+        self._credentials = Credentials(vault, self._open, is_signing=is_signing)
+
+    async def perform(self, attempt: Attempt) -> Outcome:
+        given = read_input(attempt.input)
+        if isinstance(given, Failed):
+            return given
+        delivery = Delivery(attempt, given)
+        if attempt.target != delivery.target:
+            # Its limits, and whether it is disabled at all, were asked under another name or none.
+            accepted = attempt.target or "no target"
+            said = f"was accepted for {accepted}, and its address names {delivery.target}"
+            return Failed("target", f"it {said}; submit it again", is_final=True)
+        try:
+            answer = await self._deliver(delivery)
+        except SecretUnavailable as trouble:
+            return Failed("secret", str(trouble))
+        except SigningUnavailable as trouble:
+            return Failed(trouble.code, str(trouble))
+        except SecretNotForHost as trouble:
+            return Failed(trouble.code, str(trouble), trouble.facts, is_final=True)
+        except AuthFailed as trouble:
+            return Failed("auth", str(trouble))
+        except _Late as late:
+            return TimedOut(late.after_seconds, late.waited_for)
+        except (OSError, ValueError) as trouble:
+            return explain(trouble)
+        outcome = await judged(answer, given, pointed_to(delivery.request, answer))
+        if isinstance(outcome, Succeeded) and is_deferred(answer):
+            return delivery.awaited()
+        return outcome
+
+    async def _deliver(self, delivery: Delivery) -> Answer:
+        """The last answer of a delivery, redirects followed where they may be."""
+        hops_left = delivery.given.get("redirects", 0)
+        try:
+            while True:
+                answer = await self._exchange(delivery)
+                following = redirected(delivery.request, answer) if hops_left else None
+                if following is None:
+                    return answer
+                hops_left -= 1
+                delivery.follow(following, answer)
+        finally:
+            delivery.record.over(delivery.timings)
+
+    async def _exchange(self, delivery: Delivery) -> Answer:
+        """One request and its answer."""
+        auth = delivery.given.get("auth")
+        prepared = await self._credentials.prepare(
+            auth,
+            target=delivery.target,
+            webhook_id=delivery.identity["webhook-id"],
+            timestamp=delivery.timestamp,
+            body=delivery.request.body or b"",
+        )
+        told = (delivery.token, *(prepared.headers[name] for name in prepared.secret_headers))
+        wire = await self._send(delivery, prepared)
+        try:
+            received = CIMultiDict(wire.fields)
+            head_bytes = sum(len(name) + len(text) for name, text in wire.fields)
+            fields = CIMultiDict(await _aside(head_bytes, without, received, told))
+            delivery.record.head(wire.status, fields)
+            body = await wire.body()
+            body = await _aside(len(body), concealed_bytes, body, told)
+            answer = Answer(wire, fields, body)
+            answer.reason = concealed(answer.reason or "", told)
+            answer.location, answer.told = received.get("location", ""), told
+        finally:
+            self._wires.give(wire)
+        delivery.record.excerpt(answer.excerpt)
+        if answer.status == 401 and auth is not None:
+            await self._credentials.refused(auth, prepared)
+        return answer
+
+    async def _send(self, delivery: Delivery, prepared: Prepared) -> Wire:
+        """The connection on which the head of an answer has come. Raises _Late, and OSError."""
+        headers = delivery.headers(prepared)
+        delivery.record.sending(headers, prepared.secret_headers)
+        seconds = delivery.first_byte_seconds
+        if seconds is None:
+            return await self._ask(delivery, headers, prepared)
+        first_byte = asyncio.timeout(seconds)
+        try:
+            async with first_byte:
+                return await self._ask(delivery, headers, prepared)
+        except TimeoutError:
+            if first_byte.expired():
+                raise _Late(seconds, "the first byte") from None
+            raise
+
+    async def _ask(
+        self, delivery: Delivery, headers: Mapping[str, str], prepared: Prepared
+    ) -> Wire:
+        method, url, body, _ = delivery.request
+        address = read_address(url)
+        message = write_request(method, address, headers, body)
+        try:
+            wire = await self._wires.take(
+                address,
+                context=prepared.ssl,
+                connect_seconds=delivery.connect_seconds,
+                timings=delivery.timings,
+            )
+        except TimeoutError:
+            raise _Late(delivery.connect_seconds, "a connection") from None
+        try:
+            await wire.ask(message, is_head=method == "HEAD")
+        except BaseException:
+            self._wires.give(wire)
+            raise
+        return wire
+
+    @cached_property
+    def _wires(self) -> Pool:
+        return Pool(self._egress, self._lookup, idle_max=self._idle_max)
+
+    def _open(self) -> aiohttp.ClientSession:
+        """For tokens, which are asked for rarely and by everybody's rules."""
+        if self._session is None:
+            self._session = open_session(self._egress, _TOKEN_CONNECTIONS_MAX, self._lookup)
+        return self._session
+
+    def resize(self, workers: int) -> None:
+        self._idle_max = min(workers + 1, IDLE_CONNECTIONS_MAX)
+        if "_wires" in self.__dict__:  # made at the first delivery
+            self._wires.resize(self._idle_max)
+
+    async def close(self) -> None:
+        await self._credentials.close()
+        await self._wires.close()
+        if self._session is not None:
+            await self._session.close()
+            await asyncio.sleep(0)
+
+
+async def _aside(size: int, conceal: Callable[..., _Kept], *given: Any) -> _Kept:
+    """In a thread, where a receiver could hold up the loop by what it answers."""
+    if size <= CONCEAL_QUICK_BYTES_MAX:
+        return conceal(*given)
+    return await asyncio.to_thread(conceal, *given)
+
+
+class _Late(Exception):
+    def __init__(self, after_seconds: float, waited_for: str) -> None:
+        self.after_seconds, self.waited_for = after_seconds, waited_for

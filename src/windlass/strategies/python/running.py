@@ -1,0 +1,95 @@
+"""A running task, as `windlass.current()` sees it inside a node.
+
+Made for every attempt, so it holds nothing that nobody has asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windlass import ids
+from windlass.clock import monotonic
+from windlass.errors import Cancelled
+from windlass.limits import LOG_LINES_MAX
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.running import Facts, Own
+from windlass.model.job.task_log import line, progress
+from windlass.model.trace_context import trace_id_of, traceparent_of
+from windlass.strategies.python.services import Desk
+
+
+class RunningTask:
+    __slots__ = ("_attempt", "_desk", "_facts", "_is_over", "_lines", "has_notes", "task")
+
+    def __init__(self, attempt: Attempt, task: str, desk: Desk) -> None:
+        self._attempt = attempt
+        self._desk = desk
+        self._is_over = False  # nobody waits for it any more
+        self._lines = 0
+        self._facts: Facts | None = None
+        self.task = task
+        self.has_notes = False
+
+    @property
+    def facts(self) -> Facts:
+        if self._facts is None:
+            self._facts = facts_of(self._attempt, self.task)
+        return self._facts
+
+    @property
+    def may_begin(self) -> bool:
+        return self._desk.may_begin()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._is_over
+
+    def note_progress(self, done: float, total: float | None, message: str | None) -> None:
+        self.has_notes = True
+        self._desk.note_progress(self._attempt, progress(monotonic(), done, total, message))
+
+    def note_line(self, level: str, message: str, fields: Mapping[str, Any]) -> None:
+        place, self._lines = self._lines, self._lines + 1
+        if place < LOG_LINES_MAX:
+            self.has_notes = True
+            self._desk.note_line(self._attempt, line(place, monotonic(), level, message, fields))
+
+    @property
+    def db(self) -> Own:
+        own = self._attempt.own
+        if own is None:
+            if self.is_cancelled:
+                raise Cancelled("the job is to stop, and writes nothing any more")
+            own = self._attempt.own = self._desk.open(self._attempt)
+        return own
+
+    @property
+    def checkpoints(self) -> Any:
+        return self._desk.checkpoints(self._attempt)
+
+    def end(self) -> None:
+        """The task has ended; what it may have left running speaks for nobody."""
+        self._is_over = True
+
+    def stop(self) -> None:
+        """It is stopped: whoever still runs it is left behind, and must not write."""
+        self._is_over = True
+        if self._attempt.own is not None:
+            self._attempt.own.abort()
+
+
+def facts_of(attempt: Attempt, task: str) -> Facts:
+    execution_id = attempt.execution_id
+    return Facts(
+        job_id=ids.show("job", attempt.job_id),
+        attempt=attempt.number,
+        max_attempts=attempt.max_attempts,
+        task=task,
+        queue=attempt.queue,
+        created_at=attempt.created_at,
+        execution_id=None if execution_id is None else ids.show("execution", execution_id),
+        correlation_id=attempt.correlation_id,
+        trace_id=trace_id_of(attempt.trace_id),
+        traceparent=traceparent_of(attempt.trace_id),
+    )

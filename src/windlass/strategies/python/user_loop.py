@@ -1,0 +1,203 @@
+"""Async tasks on an event loop of their own, in a thread of its own.
+
+Users' coroutines may block by mistake. Then their loop stands still, and only theirs: when a
+cancelled coroutine does not answer, the loop is given up, and the tasks that have not begun on it
+and those that come later get a fresh one.
+
+Calls go over many at a time, with one wake-up, and their ends come back likewise (see ends).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import uvloop
+
+from windlass.strategies.python.ends import Call, Ends, OnEnd, harmless
+
+PATIENCE_SECONDS: Final = 1.0
+
+
+class _Call(Call):
+    """A call and, once it has begun, its task on the users' loop."""
+
+    __slots__ = ("_owner", "args", "function", "has_begun", "kwargs", "running", "task")
+
+    def __init__(
+        self,
+        owner: UserLoop,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+        on_end: OnEnd,
+    ) -> None:
+        super().__init__(on_end)
+        self._owner = owner
+        self.function, self.args, self.kwargs = function, args, kwargs
+        # None: it is not on a loop yet.
+        self.running: _Running | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.has_begun = False  # its task has had a turn
+
+    def stop(self) -> None:
+        self.forget()
+        self._owner.stop(self)
+
+    def cancel(self) -> None:
+        """On the users' loop. One that has not begun never will: it is over."""
+        if self.task is not None:
+            self.task.cancel()
+
+
+class _Running:
+    """One loop in its thread, and what is handed over to it."""
+
+    def __init__(self, node_loop: asyncio.AbstractEventLoop, ends: Ends) -> None:
+        self._node_loop = node_loop
+        self._ends = ends
+        self._waiting: deque[_Call] = deque()
+        self._is_told = False  # the loop knows that something waits
+        self._under_way = 0
+        self._is_given_up = False
+        self.loop = uvloop.new_event_loop()
+        threading.Thread(target=self._run, daemon=True, name="windlass async tasks").start()
+
+    def hand_over(self, call: _Call) -> None:
+        self._waiting.append(call)
+        if not self._is_told:  # in this order, as in Ends
+            self._is_told = True
+            # When the node's loop has done its turn, and lets go of the interpreter: woken before
+            # that, the other thread would only wait for it, and have to be woken again.
+            self._node_loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # it has been closed
+            self.loop.call_soon_threadsafe(self._begin)
+
+    def give_up(self) -> list[_Call]:
+        """What has begun goes on, should the loop ever move again; returns what has not."""
+        left = []
+        while (call := self._next()) is not None:
+            left.append(call)
+        self._is_given_up = True
+        self.loop.call_soon_threadsafe(self._stop_if_done)
+        return left
+
+    def _next(self) -> _Call | None:
+        """From either thread: a loop that moves again while it is given up takes some, too."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    # -- on its thread ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def _begin(self) -> None:
+        self._is_told = False
+        begun = []
+        while (call := self._next()) is not None:
+            if not call.is_over:
+                call.running = self
+                call.task = self.loop.create_task(self._perform(call))
+                begun.append(call)
+        self._under_way += len(begun)
+        # Its turn comes after the first turn of each of them.
+        self.loop.call_soon(self._see_who_never_began, begun)
+
+    async def _perform(self, call: _Call) -> None:
+        """What it returns or raises is told from here, and not when its task is done: that would be
+        a turn of the loop later, for which this thread must have the interpreter again.
+        """
+        call.has_begun = True
+        try:
+            value = await call.function(*call.args, **call.kwargs)
+        except asyncio.CancelledError:
+            # If by us, nobody waits any more; else the user's own code was cancelled from inside.
+            self._ended(call, None, RuntimeError("the task cancelled itself"))
+            raise
+        except BaseException as raised:  # SystemExit would end the loop and every other task on it
+            self._ended(call, None, harmless(raised))
+        else:
+            self._ended(call, value, None)
+
+    def _see_who_never_began(self, calls: list[_Call]) -> None:
+        """A task that is cancelled before its first turn runs nothing that could tell of it."""
+        for call in calls:
+            if not call.has_begun:
+                self._ended(call, None, RuntimeError("the task cancelled itself"))
+
+    def _ended(self, call: _Call, value: Any, raised: BaseException | None) -> None:
+        self._ends.put(call, value, raised)
+        self._under_way -= 1
+        if self._is_given_up:
+            self._stop_if_done()
+
+    def _stop_if_done(self) -> None:
+        if not self._under_way:
+            self.loop.stop()
+
+
+class UserLoop:
+    """Belongs to the loop that first calls it, as Threads does."""
+
+    def __init__(self) -> None:
+        self._ends: Ends | None = None  # None: not called yet
+        self._running: _Running | None = None
+
+    def start(
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+        on_end: OnEnd,
+    ) -> _Call:
+        """`on_end` hears its end in a later turn of the loop, unless the call is stopped before."""
+        call = _Call(self, function, args, kwargs, on_end)
+        running = self._running or self._start(asyncio.get_running_loop())
+        running.hand_over(call)
+        return call
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.loop.call_soon_threadsafe(self._running.loop.stop)
+            self._running = None
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> _Running:
+        if self._ends is None:
+            self._ends = Ends(loop)
+        self._running = _Running(loop, self._ends)
+        return self._running
+
+    def stop(self, call: _Call) -> None:
+        """Cancel it, and look after a while whether its loop has heard that."""
+        running = call.running or self._running
+        if running is None:
+            return  # closed: there is nothing left to cancel
+        loop = asyncio.get_running_loop()
+        answered = threading.Event()
+
+        def cancel() -> None:
+            answered.set()
+            call.cancel()
+
+        def look() -> None:
+            if not answered.is_set() and self._running is running:
+                fresh = self._start(loop)
+                for waiting in running.give_up():
+                    fresh.hand_over(waiting)
+
+        with suppress(RuntimeError):  # it has been closed
+            running.loop.call_soon_threadsafe(cancel)
+            loop.call_later(PATIENCE_SECONDS, look)

@@ -1,0 +1,40 @@
+"""A hook of Schemathesis: every generated request is one of its own, and valid ones are valid.
+
+A valid key that was used before is refused with another body, and rightly so: no schema says that.
+Nor is a null in a path a request that fits its schema: a job of no execution shows null
+as the id of one, and links between operations hand it on.
+For If-Match and If-None-Match it has ideas of its own, beside the schema that it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import schemathesis
+
+from windlass import ids
+from windlass.api.http.idempotency import HEADER, KEY_SCHEMA
+from windlass.model.json.etag import HEADER_PATTERN, IF_MATCH, IF_NONE_MATCH, tag_of
+
+
+@schemathesis.hook
+def before_call(_ctx: Any, case: Any, _kwargs: dict[str, Any]) -> None:
+    if case.meta is not None and case.meta.generation.mode.is_negative:
+        return  # it is to be refused in any case
+    freshen(case)
+
+
+def freshen(case: Any) -> None:
+    """A valid request as one of its own."""
+    given = (case.headers or {}).get(HEADER)
+    if isinstance(given, str) and re.fullmatch(KEY_SCHEMA["pattern"], given):
+        case.headers[HEADER] = uuid4().hex
+    for name, value in (case.path_parameters or {}).items():
+        if value is None:
+            case.path_parameters[name] = ids.PREFIXES[name.removesuffix("_id")] + "0" * 32
+    for condition in (IF_MATCH, IF_NONE_MATCH):
+        given = (case.headers or {}).get(condition)
+        if isinstance(given, str) and not re.fullmatch(HEADER_PATTERN, given):
+            case.headers[condition] = tag_of(given)

@@ -1,0 +1,118 @@
+"""The OpenAPI document says what is done, and what is done is what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.api.conftest import Serve
+from tests.api.served import Served
+from windlass.api.jobs.view import JobView
+from windlass.config import Settings
+from windlass.model.job import submission
+from windlass.strategies.checks import INPUT_CHECKS
+
+SEED = int(os.environ.get("WINDLASS_TEST_SEED", "1"))
+# Rules that no schema can say, such as a deadline still to come or the longer of two durations,
+# are refused with 422; tests/api/http/unsayable.py has all of them.
+MAY_REFUSE = (
+    "jobs(/batch)?",
+    "targets/[^/]+",
+    "workflows(/[^/]+(/draft(/publish)?|/executions)?)?",
+    "executions/[^/]+/(rerun|signals/[^/]+)",
+    "schedules(/[^/]+(/backfill)?)?",
+)
+CONFIG = f"""
+request-timeout = 20
+seed = {SEED}
+
+[[operations]]
+include-name = "GET /v1/events/stream"
+enabled = false
+
+[[operations]]
+include-path-regex = "^/v1/(jobs|executions)/[^/]+$"
+parameters = {{ "query.wait" = "10ms" }}
+
+[[operations]]
+include-path-regex = "^/v1/({"|".join(MAY_REFUSE)})$"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "422", "429"]
+
+# Nobody can guess an ETag.
+[[operations]]
+include-path-regex = "^/v1/(queues|secrets|nodes|locks)/[^/]+$"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", "401", "403", "404", "409", "412", "429"]
+"""
+
+
+@pytest.mark.timeout(1800)  # some thousand requests: by far the longest of all
+async def test_every_answer_to_generated_requests_is_as_documented(
+    serve_with: Serve, tmp_path: Path
+) -> None:
+    """Schemathesis with all its checks: no 5xx, every answer fits its schema, bad data is refused,
+    and no route is served to a caller without a key."""
+    api = await serve_with(Settings(secret_key="0f" * 32))
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG)
+    run = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("schemathesis")),
+        *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "2"),
+        *("-H", f"Authorization: Bearer {api.key}"),
+        "--suppress-health-check=large_base_example",  # a definition is large
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "SCHEMATHESIS_HOOKS": "tests.api.http.fresh_keys",
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await run.communicate()
+    assert run.returncode == 0, f"seed {SEED}\n{said.decode()[-8000:]}"
+
+
+async def test_the_document_names_every_field_of_a_job_and_of_a_submission(door: Served) -> None:
+    document = await door.get("/openapi.json")
+    assert document["openapi"].startswith("3.1")
+    schemas = document["components"]["schemas"]
+    shown = [field.encode_name for field in msgspec.structs.fields(JobView)]
+    assert list(schemas["Job"]["properties"]) == shown == schemas["Job"]["required"]
+    kinds = {job["properties"]["kind"]["const"]: job for job in schemas["Submission"]["oneOf"]}
+    assert kinds.keys() == INPUT_CHECKS.keys()
+    for job in kinds.values():
+        assert job["properties"].keys() == submission._FIELDS.keys()
+
+
+async def test_every_operation_describes_its_answers_and_its_problems(door: Served) -> None:
+    document = await door.get("/openapi.json")
+    names: set[str] = set()
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            names.add(operation["operationId"])
+            responses: dict[str, Any] = operation["responses"]
+            assert "422" in responses
+            assert ("401" in responses) != (operation.get("security") == [])
+            for code, response in responses.items():
+                if int(code) >= 400 and not path.startswith("/health"):
+                    assert "application/problem+json" in response["content"], (path, code)
+    assert len(names) == sum(len(methods) for methods in document["paths"].values())
+
+
+async def test_the_documentation_is_one_page_that_needs_nothing_from_elsewhere(
+    door: Served,
+) -> None:
+    async with door.client.get(door.url + "/docs") as answer:
+        assert answer.content_type == "text/html"
+        page = await answer.text()
+    assert "/v1/dead-letters/groups" in page
+    assert "<script" not in page
+    assert "http://" not in page.replace(door.url, "")

@@ -1,0 +1,41 @@
+"""The process of heavy expressions, held still: whoever needs it waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from tests.faults.until import until
+from windlass.engine.evaluate import evaluator
+from windlass.engine.executions.decide_apart import EVALUATOR
+from windlass.model.expression.evaluation import Check, raw
+
+QUESTION = msgspec.json.encode(Check(schema=raw({"type": "object"}), value=raw([1])))
+ANSWER = b'[["","must be an object"]]'
+
+
+@asynccontextmanager
+async def stopped_evaluator() -> AsyncIterator[int]:
+    """Its pid. It goes on at the end; nobody gives it up before."""
+    await EVALUATOR.ask(QUESTION)
+    pid = EVALUATOR.pid
+    assert pid is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluator, "EVALUATION_SECONDS", 600.0)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield pid
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def until_so(is_so: Callable[[], bool], what: str) -> None:
+    async def ask() -> bool:
+        return is_so()
+
+    await until(ask, what=what)

@@ -1,0 +1,36 @@
+"""Nodes of the old and of the new code side by side: nothing is spent on those who cannot."""
+
+from __future__ import annotations
+
+from tests.faults.check import faults_found
+from tests.faults.job_objects import task
+from tests.faults.real_cluster import Cluster
+from tests.faults.until import until
+
+MARKERS = [f"m{n}" for n in range(8)]
+
+
+async def test_a_task_waits_for_a_node_that_has_it_and_loses_no_try(cluster: Cluster) -> None:
+    old = await cluster.nodes.start(cluster.database.url, cluster.redis_url)  # has other tasks
+    once = {"max_attempts": 1}
+    await cluster.submit([task("write_quickly", marker, 0, retry=once) for marker in MARKERS])
+
+    async def all_were_left() -> bool:
+        rows = await cluster.fetch("SELECT count(*) AS left FROM windlass.job WHERE snoozes > 0")
+        return bool(rows[0]["left"] == len(MARKERS))
+
+    async def one_has_written() -> bool:
+        return bool(await cluster.fetch("SELECT FROM public.effect"))
+
+    await until(all_were_left, what="the old node has seen and left every job")
+    async with cluster.database.side() as connection:
+        await connection.execute("CREATE TABLE public.effect (marker text, attempt int4)")
+    await cluster.nodes.start(
+        cluster.database.url, cluster.redis_url, app="tests.faults.jobs.writing_app:app"
+    )
+    await until(one_has_written, what="the new node has done one of them")
+    old.terminate()
+    assert await old.ends() == 0
+    await cluster.until_ended()
+    assert await cluster.states(cluster.accepted) == {"succeeded": len(MARKERS)}
+    assert await faults_found(cluster.database, list(cluster.accepted.values())) == []

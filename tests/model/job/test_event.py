@@ -1,0 +1,44 @@
+"""Events have names that stay, sort as things happened, and can be read back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.model.job.event import OTHER_RANK, RANKS, Event, Place, parse_place, show_place
+
+INSTANTS = st.datetimes(
+    min_value=datetime(1970, 1, 1), max_value=datetime(4000, 1, 1), timezones=st.just(UTC)
+)
+PLACES = st.builds(
+    Place, INSTANTS, st.uuids(), st.integers(0, OTHER_RANK), st.integers(0, 2**44 - 1)
+)
+
+
+@given(PLACES)
+def test_a_place_is_read_back_from_its_id(place: Place) -> None:
+    assert parse_place(show_place(place)) == place
+
+
+@given(PLACES, PLACES)
+def test_ids_sort_as_events_happened(one: Place, other: Place) -> None:
+    assert (one < other) == (show_place(one) < show_place(other))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "evt_", "evt_" + "0" * 57, "evt_" + "G" * 58, "job_" + "0" * 58, "evt_" + "0" * 59]
+)
+def test_what_is_no_event_id_is_refused_with_what_one_looks_like(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an event id; one looks like evt_"):
+        parse_place(text)
+
+
+def test_an_event_of_a_queue_or_a_node_has_a_place_among_those_of_jobs() -> None:
+    at = datetime(2030, 1, 1, tzinfo=UTC)
+    paused = Event(at=at, type="paused", noun="queue", subject="mail", number=7)
+    assert paused.place == Place(at, UUID(int=0), OTHER_RANK, 7)
+    assert max(RANKS.values()) < OTHER_RANK < 16
