@@ -22,7 +22,7 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.schema import settle
 from benchmarks.until import until
 from windlass import ids
-from windlass.engine.schedules.alike import alike_of
+from windlass.engine.schedules.fire_together import alike_of
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.schedule import ScheduleDraft
 from windlass.model.schedule.next import between

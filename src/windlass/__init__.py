@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         WindlassError,
         WouldDeadlock,
     )
+    from windlass.sdk.durable.difference import DurableMisuse
     from windlass.sdk.durable.durable import Durable
-    from windlass.sdk.durable.errors import DurableMisuse
     from windlass.sdk.durable.verbs import step
     from windlass.sdk.http.async_client import AsyncClient
     from windlass.sdk.http.client import Client
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from windlass.sdk.tasks.cron import INSTANT
     from windlass.sdk.tasks.current import Current, current
     from windlass.sdk.tasks.execution_handle import ExecutionHandle
-    from windlass.sdk.tasks.handle import Handle
-    from windlass.sdk.tasks.handles import Handles
+    from windlass.sdk.tasks.handle import Handle, Handles
     from windlass.sdk.tasks.options import Retry
     from windlass.sdk.tasks.pauses import sleep, wait_for
     from windlass.sdk.tasks.task import AsyncTask, Task
@@ -109,12 +108,11 @@ _ROOMS = {
     "windlass.sdk.tasks.cron": "INSTANT",
     "windlass.sdk.tasks.current": "Current current",
     "windlass.sdk.durable.durable": "Durable",
-    "windlass.sdk.durable.errors": "DurableMisuse",
+    "windlass.sdk.durable.difference": "DurableMisuse",
     "windlass.sdk.durable.verbs": "step",
     "windlass.sdk.tasks.execution_handle": "ExecutionHandle",
     "windlass.sdk.workflow.flow": "approval switch when",
-    "windlass.sdk.tasks.handle": "Handle",
-    "windlass.sdk.tasks.handles": "Handles",
+    "windlass.sdk.tasks.handle": "Handle Handles",
     "windlass.sdk.tasks.options": "Retry",
     "windlass.sdk.tasks.pauses": "sleep wait_for",
     "windlass.sdk.http.problems": "ApiError Unreachable",

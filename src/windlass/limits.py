@@ -241,7 +241,7 @@ CONCEAL_QUICK_BYTES_MAX = 4 * 1024
 HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
 REDIRECTS_MAX = 5
-# `expect`: its text, and how much work a look at one answer may be (see model.expression.run).
+# `expect`: its text, and how much work a look at one answer may be (see model.expression.values).
 EXPECT_CHARS_MAX, EXPECT_WORK_MAX = 500, 200_000
 # So much of it is done on the loop; what needs more is done again in a thread.
 EXPECT_QUICK_WORK_MAX = 20_000
@@ -389,7 +389,7 @@ DEFINITION_BYTES_MAX, STEPS_MAX, DEFINITION_PROBLEMS_MAX = 1024 * 1024, 10_000, 
 DEFINITION_HERE_BYTES_MAX = 4 * 1024
 assert DEFINITION_BYTES_MAX < BODY_BYTES_MAX, "layout, indentation and YAML take their room"
 # Expressions: how long, how deep, how many parts, operations in a row; and how much work all those
-# of one step may be (see model.expression.run: a unit takes a fifth of a microsecond).
+# of one step may be (see model.expression.values: a unit takes a fifth of a microsecond).
 EXPRESSION_CHARS_MAX, EXPRESSION_DEPTH_MAX = 4_096, 32
 EXPRESSION_NODES_MAX, EXPRESSION_CHAIN_MAX = 1_000, 128
 EXPRESSION_WORK_MAX = 400_000

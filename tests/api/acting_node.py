@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.claim import Frontier, claim, claim_solo, peek
 from windlass.engine.jobs.finish import finish
 from windlass.model.job.attempt import Attempt

@@ -25,19 +25,19 @@ from windlass.engine.cache.registry import Caches, scope_of
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
-from windlass.engine.executions.refresh_tally import Tally
+from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import Starts
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.jobs.stop import Stopper
 from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
 from windlass.store.database import Database
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 KEY: Final = "0f" * 32
 

@@ -24,9 +24,9 @@ from tests.engine.executions.flow import noop
 from windlass import ids
 from windlass.api.http import stream
 from windlass.config import Settings
-from windlass.engine.jobs import read_events
+from windlass.engine.jobs import history
 from windlass.engine.jobs import tail as tail_events
-from windlass.engine.jobs.read_events import read_events_after
+from windlass.engine.jobs.history import read_events_after
 from windlass.limits import STREAM_CLIENTS_MAX
 from windlass.model.job.event import Place
 from windlass.store.database import Database
@@ -443,7 +443,7 @@ async def test_what_was_created_after_a_long_wait_for_its_parent_is_told_and_lis
 ) -> None:
     """Whoever waits for a row has no id of a transaction yet."""
     monkeypatch.setattr(tail_events, "_OVERLAP", MARGIN)
-    monkeypatch.setattr(read_events, "_SKEW", MARGIN)
+    monkeypatch.setattr(history, "_SKEW", MARGIN)
     parent = await api.submit(delay="1h")
     child = json.dumps({"kind": "noop", "depends_on": [parent["id"]]})
     holder, writer = [await asyncpg.connect(api.database.url) for _ in range(2)]

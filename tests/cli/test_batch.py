@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says, problem
 from tests.cli.things import numbered
-from windlass.cli.verbs import batch
+from windlass.cli.verbs import job_file
 
 
 def accept(peer: Peer) -> None:
@@ -83,17 +83,17 @@ def test_a_long_file_goes_in_chunks_of_ten_thousand_in_order(
 
 
 def test_chunks_stay_below_the_cap_on_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "CHUNK_BYTES_MAX", 100)
+    monkeypatch.setattr(job_file, "CHUNK_BYTES_MAX", 100)
     jobs: list[dict[str, Any]] = [{"kind": "x" * 40}] * 5
-    assert [len(chunk) for chunk in batch.chunks(jobs)] == [1, 1, 1, 1, 1]
+    assert [len(chunk) for chunk in job_file.chunks(jobs)] == [1, 1, 1, 1, 1]
     jobs = [{"kind": "x" * 20}] * 5
-    assert [len(chunk) for chunk in batch.chunks(jobs)] == [3, 2]
+    assert [len(chunk) for chunk in job_file.chunks(jobs)] == [3, 2]
 
 
 def test_a_place_counts_through_the_whole_file_whatever_the_chunks(
     windlass: Windlass, peer: Peer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "BATCH_JOBS_MAX", 2)
+    monkeypatch.setattr(job_file, "BATCH_JOBS_MAX", 2)
     accept(peer)
     jobs: list[dict[str, Any]] = [
         {"kind": "a"},
@@ -111,7 +111,7 @@ def test_a_place_counts_through_the_whole_file_whatever_the_chunks(
 def test_a_refused_chunk_says_what_is_in_and_how_to_go_on(
     windlass: Windlass, peer: Peer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "BATCH_JOBS_MAX", 2)
+    monkeypatch.setattr(job_file, "BATCH_JOBS_MAX", 2)
     full = problem(429, code="queue_full", detail="queue 'default' is full")
     peer.answer(Says(status=201, json={"ids": [numbered(0), numbered(1)]}), full)
     (tmp_path / "jobs.jsonl").write_text('{"kind": "noop"}\n' * 3)

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
 from tests.cli.things import page
-from windlass.compose.secret_key import with_key
+from windlass.compose.embedded import with_key
 from windlass.config import Settings
 from windlass.config.secret_key import read_keys
 from windlass.engine.secrets.seal import Sealer

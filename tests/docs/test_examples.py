@@ -12,9 +12,8 @@ from windlass.model.json import yaml as strict_yaml
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Definition
 from windlass.model.workflow.known_kinds import KnownKinds
 from windlass.model.workflow.read import read_definition
-from windlass.strategies.checks import INPUT_CHECKS
-from windlass.strategies.python.task import load_tasks
-from windlass.strategies.python.task_shape import shape_of
+from windlass.strategies.builtin import INPUT_CHECKS
+from windlass.strategies.python.task import load_tasks, shape_of
 
 WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yaml"))
 

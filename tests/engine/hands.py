@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.admission import Limits
 from windlass.engine.jobs.claim import Frontier, claim, peek
 from windlass.engine.jobs.enqueue import Enqueuer

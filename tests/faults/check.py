@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from uuid import UUID
 
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.jobs.read_events import read_events_of
+from windlass.engine.jobs.history import read_events_of
 from windlass.model.job.event import Event
 from windlass.model.job.states import LEGAL_MOVES, TERMINAL
 from windlass.store.database import Database, Record

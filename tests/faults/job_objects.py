@@ -8,7 +8,7 @@ from typing import Any
 from windlass.clock import wall
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import Rules, read_batch
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 Job = dict[str, Any]
 

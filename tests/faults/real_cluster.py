@@ -16,9 +16,8 @@ from tests.faults.witness import Witness
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.jobs.cancel import Cancelled, cancel
+from windlass.engine.jobs.cancel import Cancelled, Stopper, cancel
 from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.jobs.stop import Stopper
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.signals import Signals

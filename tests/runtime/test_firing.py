@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.engine.hands import sql
 from tests.engine.schedules.scheduling import put
-from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.limits import (
     FIRE_BATCH,
     FIRE_EMPTY_SECONDS,

@@ -16,13 +16,12 @@ from tests.faults.real_cluster import Cluster, open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
 from tests.faults.until import until
 from tests.servers.bouncer import open_bouncer
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.partitions import TABLES
 from windlass.engine.jobs.retain import retain
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
-from windlass.runtime.worker.own_end import end_with
-from windlass.runtime.worker.own_transaction import OwnTransaction
+from windlass.runtime.worker.own_transaction import OwnTransaction, end_with
 from windlass.store.database import Database
 from windlass.store.migrate import migrate, migrations
 from windlass.testing.servers import PrivateServers

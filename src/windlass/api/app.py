@@ -10,25 +10,23 @@ from litestar import Litestar
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp
 
-from windlass.api import events, queues, secrets, stats, targets
+from windlass.api import events, openapi, queues, secrets, targets
 from windlass.api.cluster import (
     cache,
     health,
-    leader,
     metrics,
     nodes,
     operations,
     refresh,
     signals,
-    strategies,
     system,
 )
 from windlass.api.executions import approvals, executions
 from windlass.api.executions import start as execution_start
 from windlass.api.executions import verbs as execution_verbs
-from windlass.api.http import components as schemas
-from windlass.api.http import docs_page, openapi
+from windlass.api.http import docs_page
 from windlass.api.http import problem_pages as problems
+from windlass.api.http import shapes as schemas
 from windlass.api.http.auth import Keys
 from windlass.api.http.conditional import heeded
 from windlass.api.http.door import Door
@@ -75,12 +73,9 @@ def build_app(parts: ApiParts) -> ASGIApp:
         *schedule_asked.routes(parts),
         *schedule_times.routes(parts),
         *events.routes(parts, streams),
-        *stats.routes(parts),
         *nodes.routes(parts),
         *operations.routes(parts),
-        *leader.routes(parts),
         *signals.routes(parts),
-        *strategies.routes(parts),
         *system.routes(parts),
         *refresh.routes(parts),
         *cache.routes(parts),

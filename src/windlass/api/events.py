@@ -8,7 +8,7 @@ from uuid import UUID
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import EVENTS, event_cursor, page_reply
 from windlass.api.http.query import (
     Param,
@@ -21,10 +21,10 @@ from windlass.api.http.query import (
 )
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.stream import EventStreams, Wanted
-from windlass.api.jobs.event_view import event_view
-from windlass.api.jobs.history_schema import NOUNS
+from windlass.api.jobs.history import event_view
+from windlass.api.jobs.schema import NOUNS
 from windlass.api.parts import ApiParts
-from windlass.engine.jobs.read_events import database_now, read_events_after
+from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.job.event import POSITION_PATTERN, Event, Place
 

@@ -17,11 +17,11 @@ from windlass.engine.cache.registry import Caches
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
-from windlass.engine.executions.refresh_tally import Tally
+from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import Starts
 from windlass.engine.follow import Follower
+from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.jobs.stop import Stopper
 from windlass.engine.secrets.seal import Sealer
 from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane

@@ -1,4 +1,4 @@
-"""Queues: what they hold, their limits, pause and resume."""
+"""Queues: what they hold, their limits, pause and resume; and /v1/stats, all jobs counted."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.conditional import etag, wanted_of
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import QUEUES, page_reply
 from windlass.api.http.reply import json_reply
-from windlass.api.http.route import Call, Route
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, nullable, record, ref
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.queues import (
     Queue,
@@ -23,6 +24,7 @@ from windlass.engine.jobs.queues import (
     read_queue,
     resume_queue,
 )
+from windlass.engine.jobs.stats import add_up, read_counters
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.job.submission import read_name
@@ -149,10 +151,51 @@ def routes(parts: ApiParts) -> list[Route]:
     queues = Queues(parts)
     noun = Noun(word="queue", key="name", key_schema=NAME_SCHEMA)
     limits = _limits_schema()
+
+    async def stats(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        counted = await read_counters(parts.database)
+        total = add_up(counted)
+        return json_reply(
+            {
+                "totals": total.counts,
+                "bytes": total.bytes,
+                "queues": {name: counted[name].counts for name in sorted(counted)},
+            }
+        )
+
     return [
         noun.index(queues.index, "List queues by name", QUEUES),
         noun.get(queues.get, "Read a queue"),
         noun.put(queues.put, "Set the limits of a queue, which is made if need be", limits),
         noun.verb("pause", queues.pause, "Start nothing more of a queue"),
         noun.verb("resume", queues.resume, "Go on with a queue"),
+        Route(
+            method="GET",
+            path="/v1/stats",
+            handle=stats,
+            summary="Jobs by state and queue, from counters",
+            tag="System",
+            answers={200: Answer(description="The counts", schema=schemas.ref("Stats"))},
+        ),
     ]
+
+
+SCHEMAS: Final[Named] = {
+    "Queue": record(
+        name=TEXT,
+        max_jobs=nullable(COUNT),
+        max_bytes=nullable(COUNT),
+        max_running=nullable(COUNT),
+        rate=nullable({"type": "number"}),
+        is_paused={"type": "boolean"},
+        paused_at=nullable(INSTANT),
+        created_at=INSTANT,
+        counts=ref("Counts"),
+        bytes=COUNT,
+    ),
+    "Stats": record(
+        totals=ref("Counts"),
+        bytes=COUNT,
+        queues={"type": "object", "additionalProperties": ref("Counts")},
+    ),
+}

@@ -1,6 +1,8 @@
 """Secrets: write-only. A value that Windlass made itself is shown once, in the answer that made it.
 
 No answer shows a value that somebody sent, whole or in part: not even to say what is wrong with it.
+
+A secret as it is shown: never its value, unless Windlass has just made it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, wanted_of
 from windlass.api.http.host import BOUND_SCHEMA
@@ -18,6 +20,7 @@ from windlass.api.http.noun import Noun
 from windlass.api.http.paging import SECRETS, page_reply
 from windlass.api.http.reply import empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, Schema, listed, nullable, record
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.engine.secrets.secrets import (
@@ -282,3 +285,27 @@ def routes(parts: ApiParts) -> list[Route]:
         put,
         deleted,
     ]
+
+
+def _secret() -> dict[str, Schema]:
+    return {
+        "name": TEXT,
+        "kind": {"type": "string", "enum": ["hmac", "ed25519", "derived", "other"]},
+        "public_key": nullable(TEXT),
+        "version": COUNT,
+        "versions": COUNT,
+        "created_at": INSTANT,
+        "rotated_at": nullable(INSTANT),
+        "overlap_until": nullable(INSTANT),
+        "is_readable": {"type": "boolean"},
+        "hosts": nullable(listed(TEXT)),
+    }
+
+
+SCHEMAS: Final[Named] = {
+    "Secret": record(**_secret()),
+    "SecretPut": {
+        **record(**_secret()),
+        "properties": {**_secret(), "value": {**TEXT, "description": "Only if generated"}},
+    },
+}

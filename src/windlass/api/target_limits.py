@@ -1,15 +1,28 @@
-"""What a PUT of a target may say: its limits, and when its breaker opens."""
+"""What a PUT of a target may say: its limits, and when its breaker opens.
+
+A target with its limits and breaker, and the secret it verifies with.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import check_type, parse, read_bytes
 from windlass.api.http.caller import caller_of
 from windlass.api.http.query import read_wanted
 from windlass.api.http.route import Call
+from windlass.api.http.shapes import (
+    BREAKER,
+    COUNT,
+    INSTANT,
+    TEXT,
+    Named,
+    listed,
+    nullable,
+    record,
+)
 from windlass.duration import parse_seconds
 from windlass.engine.targets.targets import TargetLimits
 from windlass.errors import FieldProblem, InvalidInput
@@ -151,3 +164,34 @@ def limits_schema() -> schemas.Schema:
             "breaker": schemas.nullable(breaker),
         },
     }
+
+
+SCHEMAS: Final[Named] = {
+    "Target": record(
+        host=TEXT,
+        state={"type": "string", "enum": ["enabled", "disabled"]},
+        disabled_at=nullable(INSTANT),
+        disabled_reason=nullable(TEXT),
+        rate=nullable({"type": "number"}),
+        max_running=nullable(COUNT),
+        breaker=record(
+            state=BREAKER,
+            opened_at=nullable(INSTANT),
+            open_until=nullable(INSTANT),
+            opens=COUNT,
+            reason=nullable(TEXT),
+            failures=COUNT,
+            rest={"type": "number"},
+            rest_max={"type": "number"},
+        ),
+        parked=COUNT,
+        parked_more={"type": "boolean"},
+        running=nullable(COUNT),
+        succeeded=COUNT,
+        failed=COUNT,
+        last_answer_at=nullable(INSTANT),
+        last_failure_at=nullable(INSTANT),
+        created_at=INSTANT,
+    ),
+    "TargetSecret": record(host=TEXT, secrets=listed(TEXT), name=TEXT),
+}

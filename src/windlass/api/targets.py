@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.conditional import etag, wanted_of
 from windlass.api.http.host import HOST_SCHEMA, read_host
@@ -17,7 +17,7 @@ from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
 from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
-from windlass.engine.secrets.target_secret import target_secrets
+from windlass.engine.secrets.secrets import target_secrets
 from windlass.engine.targets.targets import (
     Target,
     disable_target,

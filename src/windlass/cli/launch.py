@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from windlass import __version__
-from windlass.cli.commands import COMMANDS
+from windlass.cli.commands import COMMANDS, front_page
 from windlass.cli.exits import BadUsage, Exit, Stopped
 
 # May stand before the command too; there they mean the same as the variable.
@@ -49,8 +49,6 @@ def _answer(typed: list[str]) -> int:
     words = _take_leading(typed)
     match words:
         case [] | ["--help" | "-h" | "help"]:
-            from windlass.cli.front import front_page
-
             sys.stdout.write(front_page())
             return Exit.OK
         case ["--version"]:

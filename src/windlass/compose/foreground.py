@@ -16,9 +16,8 @@ import uvloop
 
 from windlass.api.http.connections import ask_for_descriptors
 from windlass.compose import start as compose
-from windlass.compose.embedded import kept_alive
+from windlass.compose.embedded import kept_alive, with_key
 from windlass.compose.more_nodes import more_nodes
-from windlass.compose.secret_key import with_key
 from windlass.config import Loaded, Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
 from windlass.errors import WindlassError

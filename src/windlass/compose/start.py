@@ -29,8 +29,8 @@ from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.executions.start_batch import Starts
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.jobs.stop import Stopper
 from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.secrets.secrets import ensure_default_secret
 from windlass.engine.secrets.store import SecretStore
@@ -43,16 +43,15 @@ from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
 from windlass.fastlane.target_rate import Limits as TargetLimits
+from windlass.runtime.assemble import NodeParts
 from windlass.runtime.node import Node
-from windlass.runtime.parts import NodeParts
 from windlass.runtime.refresh.refresher import Refresher
 from windlass.runtime.worker.kinds import Kinds
 from windlass.runtime.worker.target_gate import Targets
 from windlass.runtime.worker.task_services import NodeDesk
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
-from windlass.strategies.builtin import Noop
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS, Noop
 from windlass.strategies.http.auth.secrets import CANNOT_SIGN, Vault
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane
 from windlass.store.database import Record
@@ -140,7 +140,7 @@ class Announcer:
             listener(told, is_urgent)
 
     def cancels(self, job_ids: Iterable[UUID]) -> None:
-        """These running jobs must stop. Only this process hears it (others: engine.jobs.stop)."""
+        """These running jobs must stop. Only this process hears it (others: engine.jobs.cancel)."""
         told = list(job_ids)
         if not told:
             return

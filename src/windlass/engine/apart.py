@@ -22,7 +22,7 @@ from uuid import UUID
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.errors import Unavailable
 from windlass.limits import (
     SIFT_WAITS_MAX,

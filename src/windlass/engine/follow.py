@@ -2,7 +2,7 @@
 looked after.
 
 All of it is made good elsewhere if this process dies here: waiters poll, executions are refreshed
-by the safety net, steps are found by `engine.executions.untended`, children that were not told by
+by the safety net, steps are found by `engine.executions.upkeep`, children that were not told by
 any node's `recover`.
 """
 
@@ -16,12 +16,10 @@ import structlog
 
 from windlass.engine.announce import Announcer
 from windlass.engine.apart import Troubled
+from windlass.engine.effects import Finished, Passed, Progressed
 from windlass.engine.executions.upkeep import needs_tending, tend
-from windlass.engine.finished import Finished
 from windlass.engine.jobs.notify_children import notify_children
-from windlass.engine.lock_passed import Passed
-from windlass.engine.progressed import Progressed
-from windlass.engine.schedules.fired import Fired
+from windlass.engine.schedules.decide import Fired
 from windlass.errors import Unavailable
 from windlass.limits import EXECUTION_TREE_MAX, HELD_REST_SECONDS_MAX
 from windlass.store.database import Database
@@ -45,7 +43,7 @@ class Follower:
         self._due = Progressed()
         self._task: asyncio.Task[None] | None = None
         self._notifying: asyncio.Task[None] | None = None
-        # Hears of running jobs that must stop, each with its node (see engine.jobs.stop).
+        # Hears of running jobs that must stop, each with its node (see engine.jobs.cancel).
         self.on_stop: Callable[[Mapping[UUID, UUID]], None] = announcer.cancels
 
     def follow(self, finished: Finished) -> None:

@@ -1,6 +1,7 @@
-"""Idempotency keys of requests that make no jobs: what such a key was answered with.
+"""Idempotency keys: what a caller's earlier request under the same key has made or was answered.
 
-`recall` looks for what a key has made; it is written with that, in its transaction (engine.recall).
+What makes things takes the key in the transaction that makes them (`recall`, `recall_many`), so
+either both are there or neither; `find_made` looks before anything is judged.
 
 Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
 when it was refused. A crash in between leaves a key without an answer, and the same request is
@@ -10,13 +11,15 @@ refused then. Whoever repeats a request that is still under way waits for its an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.clock import monotonic
 from windlass.engine.jobs.request import Idempotency
-from windlass.errors import Conflict, IdempotencyMismatch
+from windlass.errors import Conflict, IdempotencyMismatch, WindlassError
 from windlass.limits import ANSWER_LOOK_SECONDS, ANSWER_WAIT_SECONDS
-from windlass.store.database import Database
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 
 class AnswerUnknown(Conflict):
@@ -33,7 +36,7 @@ class AnswerUnknown(Conflict):
         )
 
 
-async def recall(database: Database, mark: Idempotency) -> list[UUID] | None:
+async def find_made(database: Database, mark: Idempotency) -> list[UUID] | None:
     """What it was answered with; None: it is new. Raises IdempotencyMismatch, AnswerUnknown."""
     rows = await database.run("idempotency_get_many", [mark.owner], [mark.key])
     if not rows:
@@ -80,3 +83,53 @@ async def keep_answer(database: Database, mark: Idempotency, answer: bytes) -> N
 
 async def forget_answer(database: Database, mark: Idempotency) -> None:
     await database.run("answer_forget", mark.owner, mark.key, mark.body_hash)
+
+
+async def recall_many(
+    connection: Connection[Record], asked: Sequence[tuple[Idempotency | None, UUID]]
+) -> list[UUID | WindlassError]:
+    """For each the id of before, or the one it brings, which is its own from now on; or that the
+    key was used for something else. No key may be there twice.
+    """
+    marked = [(mark, mine) for mark, mine in asked if mark is not None]
+    if not marked:
+        return [mine for _, mine in asked]
+    owners, keys = [mark.owner for mark, _ in marked], [mark.key for mark, _ in marked]
+    hashes = [mark.body_hash for mark, _ in marked]
+    made = [str(mine) for _, mine in marked]
+    taken = await connection.fetch(statement("idempotency_take_many"), owners, keys, hashes, made)
+    fresh = {(row["owner"], row["key"]) for row in taken}
+    before: dict[tuple[str, str], Record] = {}
+    if len(fresh) < len(marked):
+        rows = await connection.fetch(statement("idempotency_get_many"), owners, keys)
+        before = {(row["owner"], row["key"]): row for row in rows}
+    answers: list[UUID | WindlassError] = []
+    for mark, mine in asked:
+        if mark is None or (mark.owner, mark.key) in fresh:
+            answers.append(mine)
+            continue
+        known = before[mark.owner, mark.key]
+        is_same = known["body_hash"] == mark.body_hash
+        answers.append(known["job_ids"][0] if is_same else IdempotencyMismatch(mark.key))
+    return answers
+
+
+async def recall(
+    connection: Connection[Record], mark: Idempotency | None, mine: Sequence[UUID]
+) -> list[UUID] | None:
+    """The ids of before; None: there are none, and from now on they are `mine`. Raises
+    IdempotencyMismatch.
+    """
+    if mark is None:
+        return None
+    made = ",".join(map(str, mine))
+    taken = await connection.fetch(
+        statement("idempotency_take_many"), [mark.owner], [mark.key], [mark.body_hash], [made]
+    )
+    if taken:
+        return None
+    known = await connection.fetch(statement("idempotency_get_many"), [mark.owner], [mark.key])
+    if known[0]["body_hash"] != mark.body_hash:
+        raise IdempotencyMismatch(mark.key)
+    answered: list[UUID] = known[0]["job_ids"]
+    return answered

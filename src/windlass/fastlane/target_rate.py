@@ -5,7 +5,7 @@ from __future__ import annotations
 from windlass.clock import monotonic
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane, LaneDown
-from windlass.model.job.pace import Pace, tolerance_seconds
+from windlass.model.job.target import Pace, tolerance_seconds
 
 HOSTS_MAX = 10_000
 

@@ -1,11 +1,14 @@
-"""How an incarnation is made: registered under a fresh id, put together, and begun."""
+"""How an incarnation is made: registered under a fresh id, put together, and begun.
+
+What a node is put together from; the composition root makes it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec
@@ -13,8 +16,15 @@ from uuid import UUID, uuid4
 
 from windlass import __version__
 from windlass.clock import monotonic
+from windlass.config import Settings
+from windlass.engine.announce import Announcer
+from windlass.engine.cache.registry import Caches
+from windlass.engine.executions.facts import ExecutionFacts
+from windlass.engine.follow import Follower
 from windlass.engine.jobs.admission import Limits
-from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.fastlane.coordinator import Coordinators
+from windlass.fastlane.signals import Signals
 from windlass.model.cluster.operation import Operation
 from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties, table_of
@@ -26,9 +36,13 @@ from windlass.runtime.cluster.signal_handlers import SignalHandlers
 from windlass.runtime.duties import Duties
 from windlass.runtime.firing import FiringRounds
 from windlass.runtime.incarnation import Incarnation
-from windlass.runtime.parts import NodeParts
+from windlass.runtime.refresh.refresher import Refresher
 from windlass.runtime.worker.finisher import Finisher
+from windlass.runtime.worker.kinds import Kinds
+from windlass.runtime.worker.target_gate import Targets
 from windlass.runtime.worker.worker import Worker
+from windlass.store.database import Database
+from windlass.telemetry.metrics import Metrics
 
 P = ParamSpec("P")
 
@@ -203,3 +217,24 @@ def _on_loop(call: Callable[P, None]) -> Callable[P, None]:
         loop.call_soon_threadsafe(partial(call, *args, **kwargs))
 
     return from_any_thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """All of it lives as long as the process."""
+
+    settings: Settings
+    database: Database
+    database_url: str  # for leases, which have connections of their own
+    announcer: Announcer
+    follower: Follower
+    facts: ExecutionFacts
+    caches: Caches
+    metrics: Metrics
+    kinds: Kinds
+    targets: Targets
+    refresher: Refresher
+    coordinators: Coordinators
+    signals: Signals
+    # Removes what dead coordinators left in Redis. None: there is no Redis.
+    sweep: Callable[[], Awaitable[object]] | None = None

@@ -1,15 +1,26 @@
-"""The periodic duties of a node, as a table. Each is idempotent; any node may do it at any time."""
+"""The periodic duties of a node, as a table. Each is idempotent; any node may do it at any time.
+
+The duty that sees to what time brings about at locks (engine.locks.grant).
+
+It rests until the next instant that is known here: from what this process did, and from the look
+that goes along with every rescue. Where nobody holds or waits for a lock it does nothing at all.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from windlass.chance import chance
+from windlass.clock import monotonic
+from windlass.engine.effects import Passed
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.held import ROUND_MAX
+from windlass.engine.jobs.end import ROUND_MAX
 from windlass.engine.jobs.rescue import next_lapse_seconds, recover
 from windlass.engine.jobs.retain import fold_counters, retain
+from windlass.engine.locks.grant import look
 from windlass.limits import (
     COUNTER_FOLD_SECONDS,
     RESCUE_INTERVAL_SECONDS,
@@ -17,7 +28,6 @@ from windlass.limits import (
     RETAIN_AGAIN_SECONDS,
     RETAIN_SECONDS,
 )
-from windlass.runtime.lock_keeper import LockKeeper
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker.worker import Worker
 from windlass.store.database import Database
@@ -83,3 +93,34 @@ class Duties:
     async def reconcile(self) -> float:
         await self.worker.reconcile(RECONCILE_AGE_SECONDS)
         return RECONCILE_SECONDS
+
+
+REST_SECONDS_MAX: Final = 3600.0
+
+
+class LockKeeper(Loop):
+    def __init__(self, database: Database, tell: Callable[[Passed], None]) -> None:
+        super().__init__("locks", self._look)
+        self._database = database
+        self._tell = tell
+        self._due_at = math.inf  # by the monotonic clock
+
+    def due_in(self, seconds: float) -> None:
+        """Somebody has to look by then."""
+        at = monotonic() + seconds
+        if at < self._due_at:
+            self._due_at = at
+            self.wake()
+
+    async def _look(self) -> float:
+        if self._due_at <= monotonic():
+            self._due_at = math.inf  # what comes to be known meanwhile counts
+            try:
+                passed = await look(self._database)
+            except BaseException:
+                self.due_in(0)
+                raise
+            if passed.look_seconds is not None:
+                self.due_in(passed.look_seconds)
+            self._tell(passed)
+        return min(max(0.0, self._due_at - monotonic()), REST_SECONDS_MAX)

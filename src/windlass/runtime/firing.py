@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.fired import Fired, FireRules
 from windlass.limits import (
     FIRE_EMPTY_SECONDS,
     FIRE_GATHER_SECONDS,

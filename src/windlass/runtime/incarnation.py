@@ -17,8 +17,7 @@ from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties
 from windlass.runtime.cluster.lease import Lease
 from windlass.runtime.cluster.operations import Operations
-from windlass.runtime.duties import STOP_CANCELLED
-from windlass.runtime.lock_keeper import LockKeeper
+from windlass.runtime.duties import STOP_CANCELLED, LockKeeper
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker.finisher import Finisher
 from windlass.runtime.worker.worker import Worker

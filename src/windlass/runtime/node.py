@@ -25,11 +25,10 @@ from windlass.model.cluster.node_signal import Answer
 from windlass.model.cluster.operation import Operation
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
-from windlass.runtime.assemble import Inheritance, be_born
+from windlass.runtime.assemble import Inheritance, NodeParts, be_born
 from windlass.runtime.cluster.signal_handlers import SignalHandlers, node_handlers
 from windlass.runtime.firing import FIRE
 from windlass.runtime.incarnation import Incarnation
-from windlass.runtime.parts import NodeParts
 from windlass.runtime.worker.worker import Worker
 from windlass.supervise import Restarts, supervisor
 

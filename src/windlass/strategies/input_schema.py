@@ -31,9 +31,9 @@ from windlass.model.json.value_schema import (
     duration,
     text_schema,
 )
-from windlass.strategies.http import headers as http_headers
 from windlass.strategies.http import input as http_input
 from windlass.strategies.http import judge as http_rules
+from windlass.strategies.http import request as http_request
 from windlass.strategies.http.auth import check as check_auth
 from windlass.strategies.http.request import BODIES
 
@@ -132,13 +132,13 @@ class _Inputs:
         }
 
     def headers(self) -> Schema:
-        prefixes = [f"{prefix}.*" for prefix in http_headers.OUR_PREFIXES]
-        ours = "|".join([*sorted(http_headers.OURS), *prefixes])
+        prefixes = [f"{prefix}.*" for prefix in http_request.OUR_PREFIXES]
+        ours = "|".join([*sorted(http_request.OURS), *prefixes])
         return {
             "type": "object",
             "maxProperties": HEADERS_MAX,
             "propertyNames": {
-                "pattern": f"^{http_headers.NAME_PATTERN}$",
+                "pattern": f"^{http_request.NAME_PATTERN}$",
                 "not": {"pattern": f"^({_any_case(ours)})$"},
             },
             "additionalProperties": self.value(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from windlass import ids
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.testing import local_seen
 from windlass.testing.local_seen import SeenJob

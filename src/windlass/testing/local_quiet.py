@@ -24,11 +24,11 @@ from windlass.clock import monotonic
 from windlass.compose.start import Windlass
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.refresh import refresh
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.engine.jobs.admission import Limits
 from windlass.engine.jobs.rescue import recover
+from windlass.engine.schedules.decide import FireRules
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.fired import FireRules
 from windlass.errors import WindlassError
 from windlass.testing.local_gate import Gate
 from windlass.testing.local_sql import ask

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from windlass import ids
-from windlass.model.job.priority import NAMES
+from windlass.model.job.states import NAMES
 from windlass.store.database import Database, Record
 from windlass.testing.local_sql import ask
 

@@ -10,7 +10,7 @@ import pytest
 from tests.api.executions.flows import Execution, bring_up_to_date, publish, start
 from tests.api.served import Served
 from windlass import ids
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.limits import COMMENT_CHARS_MAX
 
 FORM = {

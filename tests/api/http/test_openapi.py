@@ -16,7 +16,7 @@ from tests.api.served import Served
 from windlass.api.jobs.view import JobView
 from windlass.config import Settings
 from windlass.model.job import submission
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 SEED = int(os.environ.get("WINDLASS_TEST_SEED", "1"))
 # Rules that no schema can say, such as a deadline still to come or the longer of two durations,

@@ -11,7 +11,7 @@ from tests.api.served import Served
 from tests.engine.hands import lapse
 from windlass import ids
 from windlass.engine.jobs.claim import release
-from windlass.engine.jobs.read_events import database_now
+from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.rescue import rescue
 from windlass.model.job.outcome import Failed, Snoozed
 

@@ -10,12 +10,11 @@ from uuid import UUID
 import msgspec
 
 from tests.engine.hands import end, register, sql, take
+from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.upkeep import needs_tending, tend
 from windlass.engine.executions.workflows import publish
-from windlass.engine.finished import Finished
-from windlass.engine.progressed import Progressed
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.workflow.read import trust_definition

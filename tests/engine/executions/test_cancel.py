@@ -12,12 +12,11 @@ from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take, take_one, value
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.control import cancel_execution
-from windlass.engine.executions.heed import heed
 from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.untended import find_untended
-from windlass.engine.jobs.overdue import expire_callbacks
+from windlass.engine.executions.upkeep import find_untended, heed
+from windlass.engine.jobs.complete import expire_callbacks
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX
 from windlass.store.database import Database

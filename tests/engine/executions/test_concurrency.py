@@ -15,7 +15,7 @@ from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.concurrency import ConcurrencyLimit
 from windlass.engine.executions.control import cancel_execution
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.engine.executions.workflows import publish
 from windlass.errors import InvalidInput
 from windlass.limits import KEY_CHARS_MAX

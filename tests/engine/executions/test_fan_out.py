@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
+from windlass.engine.effects import Progressed
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.upkeep import tend
 from windlass.engine.executions.workflows import publish
-from windlass.engine.progressed import Progressed
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
 

@@ -17,15 +17,15 @@ from asyncpg import Record
 from tests.engine.evaluate.stopped import stopped_evaluator, until_so
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
+from windlass.engine.effects import Finished
 from windlass.engine.executions import decide_apart as turn_apart
-from windlass.engine.executions import plans
+from windlass.engine.executions import facts
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.decide_apart import WAITING, EvaluationsFull
 from windlass.engine.executions.start import Prepared, Start, start_many
 from windlass.engine.executions.start_batch import Starts
 from windlass.engine.executions.upkeep import needs_tending, tend
 from windlass.engine.executions.workflows import publish
-from windlass.engine.finished import Finished
 from windlass.model.expression import KEPT
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
@@ -90,14 +90,14 @@ async def test_a_large_definition_that_is_new_to_a_node_does_not_freeze_the_loop
             await asyncio.sleep(0.005)
             ticks += 1
 
-    plans._plans._values.clear()  # as on another node
+    facts._facts._values.clear()  # as on another node
     for _, compiled in KEPT:
         compiled.cache_clear()
     [row] = await database.run("workflow_version_find", ["large"], [0])
     [found] = await database.run("definition_get_many", ["large"], [row["version"]])
     ticking = asyncio.create_task(tick())
     await asyncio.sleep(0)
-    plan = await plans.learn(row["hash"], found["definition"])
+    plan = await facts.learn(row["hash"], found["definition"])
     ticking.cancel()
     assert len(plan.vertices) == 12
     assert ticks > 10

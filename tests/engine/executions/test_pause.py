@@ -8,10 +8,10 @@ import pytest
 
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, lapse, register, sql, take, take_one, value
-from windlass.engine.executions.pause_execution import pause_execution, resume_execution
+from windlass.engine.executions.control import pause_execution, resume_execution
 from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.engine.jobs.rescue import rescue
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX

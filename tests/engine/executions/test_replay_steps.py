@@ -12,10 +12,9 @@ from tests.engine.executions.endings import ended_as, row_of
 from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import counted, patiently, several, sql, take, take_one, true_counts, value
 from windlass.engine.executions.concurrency import ConcurrencyLimit
-from windlass.engine.executions.control import cancel_execution
-from windlass.engine.executions.pause_execution import pause_execution
+from windlass.engine.executions.control import cancel_execution, pause_execution
 from windlass.engine.executions.replay_steps import NotReplayable
-from windlass.engine.jobs.overdue import expire_callbacks
+from windlass.engine.jobs.complete import expire_callbacks
 from windlass.engine.jobs.replay import delete, replay
 from windlass.store.database import Database
 

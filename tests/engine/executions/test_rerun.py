@@ -15,7 +15,7 @@ from windlass.engine.executions.concurrency import ConcurrencyLimit
 from windlass.engine.executions.control import cancel_execution
 from windlass.engine.executions.rerun import ExecutionOpen, NothingToRerun, Rerun, rerun
 from windlass.engine.executions.signals import send_signal
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.job.outcome import Succeeded
 from windlass.store.database import Database

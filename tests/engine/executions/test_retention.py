@@ -23,8 +23,7 @@ from windlass.engine.executions.signals import send_signal
 from windlass.engine.jobs import partitions
 from windlass.engine.jobs import retain as retaining
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.history import job_at
-from windlass.engine.jobs.read_events import read_events_of_execution
+from windlass.engine.jobs.history import job_at, read_events_of_execution
 from windlass.engine.jobs.replay import replay
 from windlass.engine.jobs.retain import retain
 from windlass.model.job.outcome import Failed

@@ -7,7 +7,7 @@ import asyncio
 from tests.engine.executions.flow import Flow
 from tests.engine.hands import patiently, sql, until, value
 from windlass.engine.executions.signals import ask, send_signal
-from windlass.engine.jobs.awaited import end_awaited
+from windlass.engine.jobs.end import end_awaited
 from windlass.model.job.outcome import TimedOut
 from windlass.store.database import Database
 

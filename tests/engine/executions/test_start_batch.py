@@ -12,11 +12,11 @@ import pytest
 from tests.engine.hands import sql, until
 from tests.faults.proxy import Proxy
 from tests.model.workflow.definitions import document, step
+from windlass.engine.effects import Finished
 from windlass.engine.executions.concurrency import hold_keys
 from windlass.engine.executions.start import Start
 from windlass.engine.executions.start_batch import Begun, Starts
 from windlass.engine.executions.workflows import publish
-from windlass.engine.finished import Finished
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound, WindlassError
 from windlass.limits import ENQUEUE_LOCK_SECONDS

@@ -7,7 +7,7 @@ from uuid import UUID
 from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, take
 from tests.engine.locks.locking import nothing_left, submit_locking, waiters
-from windlass.engine.executions.pause_execution import pause_execution, resume_execution
+from windlass.engine.executions.control import pause_execution, resume_execution
 from windlass.engine.jobs.cancel import cancel
 from windlass.model.job.attempt import Attempt
 from windlass.store.database import Database

@@ -9,7 +9,7 @@ from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import sql, take_one, value
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.control import cancel_execution
-from windlass.engine.executions.untended import find_untended
+from windlass.engine.executions.upkeep import find_untended
 from windlass.store.database import Database
 
 LATE = "UPDATE windlass.execution SET deadline = now() - interval '1 second'"

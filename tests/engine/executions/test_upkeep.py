@@ -15,8 +15,7 @@ from windlass.engine import apart
 from windlass.engine.announce import Announcer
 from windlass.engine.apart import Troubled
 from windlass.engine.executions.start import Start, Started, start_many
-from windlass.engine.executions.untended import find_untended
-from windlass.engine.executions.upkeep import tend
+from windlass.engine.executions.upkeep import find_untended, tend
 from windlass.engine.executions.workflows import publish
 from windlass.engine.follow import Follower
 from windlass.fastlane.lane import FastLane

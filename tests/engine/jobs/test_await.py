@@ -30,12 +30,11 @@ from tests.engine.hands import (
 from tests.engine.jobs.family import after
 from tests.engine.jobs.receivers import TOKEN, awaited, be_late, hand_over
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel, cancelling
 from windlass.engine.jobs.claim import held
-from windlass.engine.jobs.complete import complete, extend
+from windlass.engine.jobs.complete import complete, expire_callbacks, extend
 from windlass.engine.jobs.finish import finish
-from windlass.engine.jobs.overdue import expire_callbacks
 from windlass.engine.jobs.rescue import recover
 from windlass.engine.jobs.why import explain
 from windlass.errors import NotAwaiting

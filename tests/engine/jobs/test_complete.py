@@ -31,7 +31,7 @@ from tests.engine.hands import (
 from tests.engine.jobs.family import after
 from tests.engine.jobs.receivers import TOKEN, awaited, hand_over
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.complete import Completer, complete, extend
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.model.job.outcome import Failed, Succeeded

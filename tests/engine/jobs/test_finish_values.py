@@ -23,7 +23,7 @@ from tests.engine.hands import (
     take_one,
     true_counts,
 )
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.finish import finish
 from windlass.errors import Unavailable
 from windlass.model.job.attempt import Attempt

@@ -29,7 +29,7 @@ from tests.engine.hands import (
 from tests.engine.jobs.family import no_links, take_all
 from windlass.engine.apart import Troubled
 from windlass.engine.doctor.links import check_links
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.notify_children import notify_children
 from windlass.engine.jobs.replay import replay

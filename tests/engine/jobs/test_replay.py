@@ -29,7 +29,7 @@ from tests.engine.hands import (
 )
 from windlass.engine.executions.replay_steps import Seen
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.read_events import database_now
+from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.replay import DeadFilter, delete, promote, replay, select_dead
 from windlass.engine.jobs.rescue import expire
 from windlass.model.job.outcome import Cancelled, Failed, Succeeded

@@ -25,7 +25,7 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import claim_solo
 from windlass.engine.jobs.rescue import expire, next_lapse_seconds, rescue

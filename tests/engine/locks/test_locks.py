@@ -41,7 +41,7 @@ from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.replay import promote, replay
 from windlass.engine.jobs.rescue import expire, recover, rescue
 from windlass.engine.locks.acquire import LockCall, give_back
-from windlass.engine.locks.look import look
+from windlass.engine.locks.grant import look
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.engine.locks.waiters import LockWaiters
 from windlass.engine.targets.unpark import let_go

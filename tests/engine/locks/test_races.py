@@ -28,7 +28,7 @@ from tests.engine.hands import (
 from tests.engine.locks.locking import WRONG, asks, nothing_left
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.locks.acquire import Held, LockCall, acquire, give_back, give_up
-from windlass.engine.locks.look import look
+from windlass.engine.locks.grant import look
 from windlass.errors import LockLost
 from windlass.store.database import Database
 from windlass.store.database import Held as RowHeld

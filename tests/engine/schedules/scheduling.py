@@ -10,8 +10,8 @@ import msgspec
 
 from tests.engine.hands import end, register, sql, take
 from windlass.engine.executions.conclude import conclude
+from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.fired import Fired, FireRules
 from windlass.engine.schedules.ledger import list_firings
 from windlass.engine.schedules.schedule import Firing, Schedule, ScheduleDraft
 from windlass.engine.schedules.schedules import put_schedule, read_schedule

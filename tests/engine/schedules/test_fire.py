@@ -24,8 +24,8 @@ from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.admission import Limits
 from windlass.engine.jobs.queues import QueueLimits, put_queue
+from windlass.engine.schedules.decide import FireRules
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.fired import FireRules
 from windlass.engine.schedules.ledger import count_silent, forget_firings
 from windlass.engine.schedules.schedules import put_schedule, read_schedule
 from windlass.model.schedule.decision import Misfire

@@ -10,7 +10,7 @@ from tests.engine.hands import sql
 from tests.engine.schedules.scheduling import draft, fire, jobs, put
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.queues import QueueLimits, put_queue
-from windlass.engine.schedules.alike import alike_of
+from windlass.engine.schedules.fire_together import alike_of
 from windlass.store.database import Database
 
 HOURLY = {"cron": "0 0 * * * *"}

@@ -6,8 +6,12 @@ import pytest
 
 from tests.engine.secrets.test_secrets import DAY, NEW, SEALER, put
 from windlass.engine.secrets.seal import Sealer
-from windlass.engine.secrets.secrets import NoSecretKey, ensure_default_secret, put_secret
-from windlass.engine.secrets.target_secret import target_secrets
+from windlass.engine.secrets.secrets import (
+    NoSecretKey,
+    ensure_default_secret,
+    put_secret,
+    target_secrets,
+)
 from windlass.engine.secrets.value import generate
 from windlass.errors import NotFound
 from windlass.store.database import Database

@@ -27,7 +27,7 @@ from tests.engine.hands import (
 )
 from tests.model.job.test_target import ADDRESSES, SPELLINGS, STRANGE
 from windlass.engine.doctor.folds import check_folds
-from windlass.engine.executions.pause_execution import pause_execution
+from windlass.engine.executions.control import pause_execution
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import park
 from windlass.engine.jobs.queues import QueueLimits, pause_queue, put_queue, resume_queue

@@ -8,7 +8,7 @@ from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from windlass.clock import monotonic
-from windlass.engine.cluster.leader import read_leader
+from windlass.engine.cluster.nodes import read_leader
 from windlass.store.database import Record
 
 

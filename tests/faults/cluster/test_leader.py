@@ -8,7 +8,7 @@ from tests.faults.cluster.leaders import candidate, elections, followed_within, 
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
-from windlass.engine.cluster.leader import Tenure, is_current
+from windlass.engine.cluster.nodes import Tenure, is_current
 
 # A benchmark measures how soon (see benchmarks/figures/failover.py); here any process may pause.
 KILLED_SECONDS_MAX, FROZEN_SECONDS_MAX, LEFT_SECONDS_MAX = 8.0, 10.0, 15.0

@@ -12,7 +12,7 @@ from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from windlass.clock import monotonic
-from windlass.engine.cluster.leader import read_leader
+from windlass.engine.cluster.nodes import read_leader
 
 AGE: Final = "windlass_sweep_age_seconds"
 

@@ -16,7 +16,7 @@ from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.jobs.ask_cancel import ask_cancel
+from windlass.engine.jobs.end import ask_cancel
 from windlass.store.database import Connection, Record
 
 Execution = dict[str, Any]

@@ -20,8 +20,13 @@ from tests.faults.until import until
 from windlass.engine.jobs.read import read_job
 from windlass.engine.jobs.why import explain
 from windlass.engine.secrets.seal import Sealer
-from windlass.engine.secrets.secrets import Hosts, bind_secret, put_secret, read_secret
-from windlass.engine.secrets.target_secret import target_secrets
+from windlass.engine.secrets.secrets import (
+    Hosts,
+    bind_secret,
+    put_secret,
+    read_secret,
+    target_secrets,
+)
 from windlass.engine.secrets.value import generate, read_value
 from windlass.limits import SECRET_KEPT_SECONDS
 

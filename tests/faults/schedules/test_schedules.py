@@ -42,7 +42,7 @@ BELIEVERS = 3
 BELIEVE = """
 import asyncio, sys
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.fired import FireRules
+from windlass.engine.schedules.decide import FireRules
 from windlass.store.database import Database
 
 async def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 from windlass.errors import InvalidInput
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import Rules, read_batch, read_job
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 RULES = Rules(kinds=INPUT_CHECKS, max_attempts=5, owner="key_1")

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from windlass.model.job.breaker import Target, room, verdict, why_not
 from windlass.model.job.outcome import (
     Awaited,
     Cancelled,
@@ -17,6 +16,7 @@ from windlass.model.job.outcome import (
     Succeeded,
     TimedOut,
 )
+from windlass.model.job.target import Target, room, verdict, why_not
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = "shop.example"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.model.job.pace import Pace, tolerance_seconds
+from windlass.model.job.target import Pace, tolerance_seconds
 
 RATES = st.floats(min_value=0.01, max_value=10_000)
 STEPS = st.lists(

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.schedule.rules import MADE_AT, instants, rule, utc
-from windlass.model.schedule.jitter import fire_at
 from windlass.model.schedule.next import between, count_between, due, next_after
-from windlass.model.schedule.rule import Rule
+from windlass.model.schedule.rule import Rule, fire_at
 from windlass.model.schedule.zone import local
 
 WEEKENDS = {"weekdays": ["saturday", "sunday"]}

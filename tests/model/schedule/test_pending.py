@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from windlass.limits import PENDING_MAX
 from windlass.model.schedule.cron import read_cron
-from windlass.model.schedule.fire_pending import pending
+from windlass.model.schedule.decision import pending
 from windlass.model.schedule.rule import At, Rule
 
 MIDNIGHT = datetime(2030, 1, 1, tzinfo=UTC)

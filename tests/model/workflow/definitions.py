@@ -7,7 +7,7 @@ from typing import Any
 from windlass.model.workflow.definition import Definition
 from windlass.model.workflow.known_kinds import KnownKinds
 from windlass.model.workflow.read import read_definition
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 KINDS = KnownKinds(checks=INPUT_CHECKS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from windlass.limits import REFRESH_RESTS_MAX
-from windlass.model.workflow.rests import Rests
+from windlass.model.workflow.refresh import Rests
 
 ONE = UUID(int=1)
 

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from windlass.runtime.cluster.footprint import Footprint
+from windlass.runtime.cluster.lease import Footprint
 
 
 def test_memory_is_what_is_resident_now() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from windlass import ids
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.runtime.cluster.leader_duties import table_of
 from windlass.store.database import Database
 

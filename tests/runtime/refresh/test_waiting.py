@@ -7,7 +7,7 @@ import math
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.limits import REFRESH_BATCH_MAX, REFRESH_WAITING_MAX
-from windlass.model.workflow.rests import Rests
+from windlass.model.workflow.refresh import Rests
 from windlass.runtime.refresh.waiting import Waiting
 
 

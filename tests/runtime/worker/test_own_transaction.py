@@ -15,7 +15,7 @@ from tests.engine.hands import end, lapse, register, sql, state, submit_one, tak
 from tests.engine.wipe import wipe
 from tests.faults.proxy import Proxy
 from tests.faults.until import until as until_so
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.rescue import rescue
@@ -24,8 +24,7 @@ from windlass.limits import OWN_CONNECTIONS_MAX
 from windlass.model.job import outcome as ends
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
-from windlass.runtime.worker.own_end import end_with
-from windlass.runtime.worker.own_transaction import OwnTransaction
+from windlass.runtime.worker.own_transaction import OwnTransaction, end_with
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 

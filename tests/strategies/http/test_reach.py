@@ -16,8 +16,8 @@ import pytest
 from tests.strategies.drawer import Drawer
 from tests.strategies.receiver import SOON_SECONDS, Receiver, deliver, perform_within
 from windlass import limits
-from windlass.model.job.breaker import verdict
 from windlass.model.job.outcome import Failed, Succeeded, TimedOut
+from windlass.model.job.target import verdict
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.http.trouble import explain

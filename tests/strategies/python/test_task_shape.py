@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windlass.model.json.schema import value_problems
-from windlass.strategies.python.task_shape import shape_of
+from windlass.strategies.python.task import shape_of
 
 if TYPE_CHECKING:
     from elsewhere import Unknown  # type: ignore[import-not-found]

@@ -1,4 +1,7 @@
-"""/v1/system/cache: what this node's caches have done, and making all nodes drop what they keep."""
+"""/v1/system/cache: what this node's caches have done, and making all nodes drop what they keep.
+
+What a node's caches have done, and who has dropped what it kept.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
+from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, TEXT, Named, listed, nullable, record
 from windlass.api.parts import ApiParts
 from windlass.engine.cache.cache import shown
 from windlass.errors import FieldProblem, InvalidInput, NotFound
@@ -141,3 +146,21 @@ def wish_schema() -> schemas.Schema:
         }
 
     return {"oneOf": [wish("keys", keys), wish("all", {"const": True})]}
+
+
+SCHEMAS: Final[Named] = {
+    "Cache": record(
+        cache=TEXT,
+        entries=COUNT,
+        hits=COUNT,
+        redis_hits=COUNT,
+        loads=COUNT,
+        errors=COUNT,
+        hit_rate=nullable({"type": "number", "minimum": 0, "maximum": 1}),
+    ),
+    "Invalidated": record(
+        acknowledged=listed(id_schema("node")),
+        missing=listed(id_schema("node")),
+        dropped=COUNT,
+    ),
+}

@@ -3,6 +3,8 @@
 `/health/live` touches nothing but the loop. `ready` and the whole picture ask the parts around us,
 each within a deadline; what does not answer is named, and so is whatever this node does in the
 background and does not at the moment (see supervise).
+
+How this process and what it depends on are.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from typing import Any, Final
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
+from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, listed, nullable, record, ref
 from windlass.api.jobs.view import shown
 from windlass.api.parts import ApiParts
 from windlass.clock import monotonic
-from windlass.engine.cluster.leader import read_leader
+from windlass.engine.cluster.nodes import read_leader
 from windlass.engine.jobs.partitions import are_low
 from windlass.engine.jobs.stats import Counters
 from windlass.errors import Unavailable
@@ -143,3 +147,21 @@ def routes(parts: ApiParts, counters: Counters) -> list[Route]:
             ("/health", health.whole, "What is amiss", whole, True),
         )
     ]
+
+
+SCHEMAS: Final[Named] = {
+    "Health": record(
+        status={"type": "string", "enum": ["ok", "degraded", "down"]},
+        queue_size=nullable(COUNT),
+        jobs_executing=COUNT,
+        last_execution=nullable(INSTANT),
+        node_id=id_schema("node"),
+        leader=nullable(id_schema("node")),
+        workers=COUNT,
+        is_draining={"type": "boolean"},
+        database=ref("Part"),
+        redis=ref("Part"),
+        degraded=listed(TEXT),
+    ),
+    "Part": record(ok={"type": "boolean"}, ms=nullable({"type": "number"})),
+}

@@ -9,7 +9,7 @@ from litestar.types import ASGIApp
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.reply import Reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts

@@ -1,20 +1,22 @@
-"""Nodes: who is in the cluster and how they are."""
+"""Nodes: who is in the cluster, how they are, and who leads."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.conditional import ETAG, etag
 from windlass.api.http.paging import page_of_whole, whole_params
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, listed, nullable, record
+from windlass.api.jobs.view import shown
 from windlass.api.parts import ApiParts
-from windlass.engine.cluster.nodes import list_nodes, node_etag, read_node
+from windlass.engine.cluster.nodes import list_nodes, node_etag, read_leader, read_node
 from windlass.errors import InvalidInput
 from windlass.store.database import Record
 
@@ -55,6 +57,11 @@ def routes(parts: ApiParts) -> list[Route]:
         row = await read_node(parts.database, node_id)
         return json_reply(node_view(row), 200, etag(node_etag(row)))
 
+    async def leader(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        row = await read_leader(parts.database)
+        told = {name: row[name] for name in ("name", "term", "elected_at", "lease_until")}
+        return json_reply({"node_id": shown("node", row["node_id"]), **told})
+
     return [
         Route(
             method="GET",
@@ -75,4 +82,42 @@ def routes(parts: ApiParts) -> list[Route]:
             answers={200: Answer(description="The node", schema=schemas.ref("Node"), headers=ETAG)},
             problems=(404,),
         ),
+        Route(
+            method="GET",
+            path="/v1/leader",
+            handle=leader,
+            summary="Who leads; node_id is null while nobody does",
+            tag="Nodes",
+            answers={200: Answer(description="The leader", schema=schemas.ref("Leader"))},
+        ),
     ]
+
+
+SCHEMAS: Final[Named] = {
+    "Node": record(
+        id=id_schema("node"),
+        name=TEXT,
+        host=TEXT,
+        pid=COUNT,
+        version=TEXT,
+        roles=listed(TEXT),
+        workers=COUNT,
+        in_flight=COUNT,
+        memory_bytes=nullable(COUNT),
+        cpu_percent=nullable({"type": "number"}),
+        state={"type": "string", "enum": ["active", "draining", "left", "lost"]},
+        is_paused={"type": "boolean"},
+        paused_at=nullable(INSTANT),
+        started_at=INSTANT,
+        beat_at=INSTANT,
+        beat_age_seconds={"type": "number"},
+        lease_until=INSTANT,
+    ),
+    "Leader": record(
+        node_id=nullable(id_schema("node")),
+        name=nullable(TEXT),
+        term=COUNT,
+        elected_at=nullable(INSTANT),
+        lease_until=nullable(INSTANT),
+    ),
+}

@@ -15,7 +15,7 @@ from litestar.types import ASGIApp
 from windlass import ids
 from windlass.api.cluster.operation_view import cluster_view, estimate_view, operation_view
 from windlass.api.cluster.resize_body import read_drain_seconds, read_resize, resize_schema
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
 from windlass.api.http.conditional import TAKES, wanted_of

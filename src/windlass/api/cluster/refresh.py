@@ -1,20 +1,26 @@
-"""How executions are kept up to date: by whom, and how that goes."""
+"""How executions are kept up to date: by whom, and how that goes.
+
+How executions are kept up to date.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, fields
+from typing import Any, Final
 
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import page_of_whole, whole_params
+from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import COUNT, INSTANT, Named, Schema, nullable, record
 from windlass.api.jobs.view import shown
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.shards import oldest_refresh_seconds, read_shards
+from windlass.engine.executions.refresh import Tally, oldest_refresh_seconds, read_shards
+from windlass.model.workflow.refresh import SHARDS
 
 
 def routes(parts: ApiParts) -> list[Route]:
@@ -51,3 +57,24 @@ def routes(parts: ApiParts) -> list[Route]:
             answers={200: Answer(description="What was done", schema=schemas.ref("Refresh"))},
         ),
     ]
+
+
+_NUMBER: Final[Schema] = {"type": "number"}
+_COUNTED: Final = [one.name for one in fields(Tally) if one.type == "int"]
+
+SCHEMAS: Final[Named] = {
+    "Shard": record(
+        shard={"type": "integer", "minimum": 0, "maximum": SHARDS - 1},
+        node_id=nullable(id_schema("node")),
+        marks=nullable(COUNT),
+        inflight=nullable(COUNT),
+    ),
+    "Refresh": record(
+        node_id=id_schema("node"),
+        interval_seconds=_NUMBER,
+        oldest_seconds=nullable(_NUMBER),
+        **dict.fromkeys(_COUNTED, COUNT),
+        last=nullable(record(at=INSTANT, executions=COUNT, ended=COUNT, seconds=_NUMBER)),
+        per_second=_NUMBER,
+    ),
+}

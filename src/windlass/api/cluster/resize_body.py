@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import check_type, parse, read_bytes, read_json
 from windlass.api.http.caller import caller_of
 from windlass.api.http.route import Call

@@ -1,4 +1,7 @@
-"""Signals: tell nodes something and wait until they have done it."""
+"""Signals: tell nodes something and wait until they have done it.
+
+Who acknowledged a signal, and who did not.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from uuid import UUID
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.query import id_schema, read_wait, wait_param
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import ANY_OBJECT, TEXT, Named, listed, record
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput
@@ -133,3 +137,14 @@ def signal_schema() -> schemas.Schema:
             "wait": {"anyOf": [seconds, wait_param().schema]},
         },
     }
+
+
+SCHEMAS: Final[Named] = {
+    "Signalled": record(
+        id=id_schema("signal"),
+        acknowledged=listed(id_schema("node")),
+        missing=listed(id_schema("node")),
+        answers={"type": "object", "additionalProperties": ANY_OBJECT},
+        reasons={"type": "object", "additionalProperties": TEXT},
+    ),
+}

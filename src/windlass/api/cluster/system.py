@@ -1,21 +1,26 @@
-"""/v1/system: looking after the installation."""
+"""The installation: the sweep of what dead coordinators left in Redis, and the kinds of jobs that
+this node performs (/v1/strategies), with what each takes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 from litestar.types import ASGIApp
 
 from windlass import duration
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import ANY_OBJECT, COUNT, TEXT, Named, listed, nullable, record
 from windlass.api.parts import ApiParts
 from windlass.errors import FieldProblem, InvalidInput, Unavailable
 from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
 from windlass.model.json.pointer import step
+from windlass.strategies.input_schema import input_schemas
+from windlass.strategies.plugins.described import Described
 
 _FLAGS = ("dry_run", "scan")
 
@@ -56,6 +61,9 @@ def routes(parts: ApiParts) -> list[Route]:
         )
         return json_reply(asdict(report))
 
+    async def strategies(_request: Call, _query: dict[str, Any]) -> ASGIApp:
+        return json_reply([_view(strategy) for strategy in parts.strategies()])
+
     stale_min = STALE_BEATS_MIN * parts.settings.heartbeat_seconds
     return [
         Route(
@@ -76,5 +84,64 @@ def routes(parts: ApiParts) -> list[Route]:
             },
             answers={200: Answer(description="What was done", schema=schemas.ref("Swept"))},
             problems=(400, 413, 415),
-        )
+        ),
+        Route(
+            method="GET",
+            path="/v1/strategies",
+            handle=strategies,
+            summary="Which kinds of jobs this node performs",
+            description="Those of plugins have `is_builtin: false`; one that could not be loaded "
+            "says why in `error`. After a reload that failed, the code before it goes on.",
+            tag="Nodes",
+            answers={
+                200: Answer(
+                    description="Every kind", schema=schemas.listed(schemas.ref("Strategy"))
+                )
+            },
+        ),
     ]
+
+
+_INPUTS: Final = input_schemas(is_template=False)
+
+
+def _view(strategy: Described) -> dict[str, Any]:
+    """A builtin kind's input is described in the OpenAPI document, and here in the same words."""
+    if strategy.is_builtin:
+        strategy = replace(strategy, input_schema=_INPUTS.get(strategy.kind))
+    return asdict(strategy)
+
+
+_TASK: Final = record(
+    task=TEXT,
+    is_async={"type": "boolean"},
+    is_isolated={"type": "boolean"},
+    parameters=nullable(ANY_OBJECT),
+    positional=listed(TEXT),
+    takes_more={"type": "boolean"},
+    result=nullable(ANY_OBJECT),
+)
+
+SCHEMAS: Final[Named] = {
+    "Swept": record(
+        checked=COUNT,
+        stale=COUNT,
+        removed_keys=COUNT,
+        kept=COUNT,
+        skipped=COUNT,
+        ms={"type": "number"},
+        per_second={"type": "number"},
+        stale_ids=listed(TEXT),
+        dry_run={"type": "boolean"},
+        mode={"type": "string", "enum": ["scripted", "pipelined"]},
+    ),
+    "Strategy": record(
+        kind=TEXT,
+        is_builtin={"type": "boolean"},
+        version=nullable(TEXT),
+        input_schema=nullable(ANY_OBJECT),
+        output_schema=nullable(ANY_OBJECT),
+        error=nullable(TEXT),
+        tasks=nullable(listed(_TASK)),
+    ),
+}

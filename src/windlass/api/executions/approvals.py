@@ -9,11 +9,11 @@ import msgspec
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.executions.approval_schema import DECISION
+from windlass.api.executions.schema import DECISION
 from windlass.api.executions.verbs import read_payload
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
+from windlass.api.http.body import Readers, read_fields
 from windlass.api.http.caller import caller_of
-from windlass.api.http.fields import Readers, read_fields
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import APPROVALS, page_reply
 from windlass.api.http.query import choices_param, id_param, id_schema, limit_param, read_wanted
@@ -21,8 +21,13 @@ from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Handle, Route
 from windlass.api.jobs.view import Row, raw
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.approvals import Decision, decide
-from windlass.engine.executions.read_approvals import STATES, ApprovalFilter, list_approvals
+from windlass.engine.executions.approvals import (
+    STATES,
+    ApprovalFilter,
+    Decision,
+    decide,
+    list_approvals,
+)
 from windlass.errors import InvalidInput
 from windlass.limits import COMMENT_CHARS_MAX, PAGE_DEFAULT
 

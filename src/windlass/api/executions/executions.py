@@ -9,7 +9,7 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api.executions.view import execution_view, graph_view, why_view
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import EVENTS, EXECUTION_JOBS, EXECUTIONS, event_cursor, page_reply
 from windlass.api.http.query import (
     Param,
@@ -25,7 +25,7 @@ from windlass.api.http.query import (
 )
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.jobs.event_view import event_view
+from windlass.api.jobs.history import event_view
 from windlass.api.jobs.view import job_view
 from windlass.api.parts import ApiParts
 from windlass.engine.executions.graph import read_graph
@@ -38,7 +38,7 @@ from windlass.engine.executions.read import (
     read_execution,
 )
 from windlass.engine.executions.why import explain_execution
-from windlass.engine.jobs.read_events import read_events_of_execution
+from windlass.engine.jobs.history import read_events_of_execution
 from windlass.errors import InvalidInput
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.workflow.execution import ENDED

@@ -1,10 +1,10 @@
-"""Executions: what starts one, what is shown of it, its graph, and why it has not ended."""
+"""JSON Schemas of executions: what starts one, what is shown of it, its verbs, and approvals."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.http.query import id_schema
+from windlass.api.http.query import id_schema, wanted_schema
 from windlass.api.http.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -18,9 +18,16 @@ from windlass.api.http.shapes import (
     record,
     ref,
 )
+from windlass.engine.executions.approvals import STATES as APPROVAL_STATES
 from windlass.engine.executions.read import STATES
-from windlass.limits import KEY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX
-from windlass.model.job.priority import NAMES
+from windlass.limits import (
+    COMMENT_CHARS_MAX,
+    KEY_CHARS_MAX,
+    STEP_ID_CHARS_MAX,
+    TAG_CHARS_MAX,
+    TAGS_MAX,
+)
+from windlass.model.job.states import NAMES
 from windlass.model.json.value_schema import text_schema
 from windlass.model.workflow.definition import WHENS
 
@@ -43,6 +50,25 @@ START: Final[Schema] = {
             {"type": "array", "items": text_schema(TAG_CHARS_MAX), "maxItems": TAGS_MAX}
         ),
     },
+}
+
+
+RERUN: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"from_step": nullable(wanted_schema(STEP_ID_CHARS_MAX))},
+}
+SIGNAL: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"payload": _ANY},
+}
+
+
+DECISION: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"answer": _ANY, "comment": nullable(wanted_schema(COMMENT_CHARS_MAX))},
 }
 
 SCHEMAS: Final[Named] = {
@@ -118,5 +144,26 @@ SCHEMAS: Final[Named] = {
             )
         ),
         has_more={"type": "boolean"},
+    ),
+    "ExecutionSignal": record(
+        id=id_schema("signal"),
+        execution_id=id_schema("execution"),
+        name=TEXT,
+        taken_by=nullable(id_schema("job")),
+    ),
+    "Approval": record(
+        id=id_schema("approval"),
+        execution_id=id_schema("execution"),
+        step=TEXT,
+        job_id=id_schema("job"),
+        title=TEXT,
+        form=nullable(ANY_OBJECT),
+        state={"type": "string", "enum": list(APPROVAL_STATES)},
+        answer=_ANY,
+        comment=nullable(TEXT),
+        decided_by=nullable(TEXT),
+        created_at=INSTANT,
+        until=nullable(INSTANT),
+        decided_at=nullable(INSTANT),
     ),
 }

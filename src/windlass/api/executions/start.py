@@ -10,9 +10,9 @@ from litestar.types import ASGIApp
 from windlass.api.executions.schema import START, VERSION_MAX
 from windlass.api.executions.view import execution_view
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
+from windlass.api.http.body import fields_of
 from windlass.api.http.caller import caller_of
-from windlass.api.http.fields import fields_of
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
 from windlass.api.http.reply import LOCATION, created_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
@@ -20,7 +20,7 @@ from windlass.api.parts import ApiParts
 from windlass.api.workflows.workflows import ITS_NAME, PATH, name_of
 from windlass.engine.executions.start import Start
 from windlass.limits import INPUT_BYTES_MAX, KEY_CHARS_MAX
-from windlass.model.job.priority import NAMES, NUMBERS
+from windlass.model.job.states import NAMES, NUMBERS
 from windlass.model.job.submission import read_tags, read_text
 from windlass.model.json import strict as strict_json
 from windlass.model.json.whole import read_whole

@@ -10,23 +10,22 @@ from litestar.types import ASGIApp
 
 from windlass import ids
 from windlass.api.executions.executions import ITS_ID, PATH, TAG, execution_id_of
-from windlass.api.executions.verb_schema import RERUN, SIGNAL
+from windlass.api.executions.schema import RERUN, SIGNAL
 from windlass.api.executions.view import execution_view
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
+from windlass.api.http.body import fields_of, read_fields
 from windlass.api.http.caller import caller_of
-from windlass.api.http.fields import fields_of, read_fields
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
 from windlass.api.http.query import read_wanted, wanted_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.control import cancel_execution
-from windlass.engine.executions.pause_execution import pause_execution, resume_execution
+from windlass.engine.effects import Finished
+from windlass.engine.executions.control import cancel_execution, pause_execution, resume_execution
 from windlass.engine.executions.read import read_execution
 from windlass.engine.executions.rerun import rerun
 from windlass.engine.executions.signals import send_signal
-from windlass.engine.finished import Finished
 from windlass.errors import InvalidInput
 from windlass.limits import NAME_CHARS_MAX, RESULT_BYTES_MAX, STEP_ID_CHARS_MAX
 from windlass.model.json import strict as strict_json

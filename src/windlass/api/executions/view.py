@@ -10,7 +10,7 @@ from windlass.api.jobs.view import Row, raw, shown
 from windlass.engine.executions.graph import GraphStep
 from windlass.engine.executions.why import WhyExecution
 from windlass.limits import OUTPUT_SHOWN_CHARS_MAX
-from windlass.model.job.priority import NAMES
+from windlass.model.job.states import NAMES
 from windlass.model.trace_context import trace_id_of
 from windlass.model.workflow.execution import ENDED
 

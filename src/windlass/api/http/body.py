@@ -1,9 +1,12 @@
-"""Reading a body: its size is bounded before it is parsed, and so is its type."""
+"""Reading a body: its size is bounded before it is parsed, and so is its type.
+
+Bodies of verbs: an object with a few optional fields, or nothing at all.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -12,7 +15,7 @@ from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.problem import NotAcceptable
 from windlass.api.http.route import Call
 from windlass.api.jobs.batch_reader import is_heavy
-from windlass.errors import BodyTooLarge, InvalidInput, MalformedBody, Unavailable
+from windlass.errors import BodyTooLarge, FieldProblem, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
@@ -112,3 +115,40 @@ async def read_nothing(request: Call) -> None:
     if value:
         name = next(iter(value))
         raise InvalidInput.at(step(name), "unknown field; this takes no fields")
+
+
+# By name: reads a value, or raises ValueError that says what is allowed.
+Readers = Mapping[str, Callable[[object], Any]]
+
+
+async def read_fields(request: Call, readers: Readers) -> dict[str, Any]:
+    """The fields that are there and not null. Raises InvalidInput with every mistake."""
+    body = await read_bytes(request)
+    if not body:
+        return {}
+    check_type(caller_of(request.scope))
+    return fields_of(await parse(body), readers)
+
+
+def fields_of(value: object, readers: Readers) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput.at("", "must be an object, or no body at all")
+    problems: list[FieldProblem] = []
+    given: dict[str, Any] = {}
+    for name, found in value.items():
+        if name not in readers:
+            detail = f"unknown field; known are {' '.join(readers)}"
+            problems.append(FieldProblem(pointer=step(name), detail=detail))
+        elif found is not None:
+            try:
+                given[name] = readers[name](found)
+            except InvalidInput as trouble:
+                problems += [
+                    FieldProblem(pointer=f"/{name}{inner.pointer}", detail=inner.detail)
+                    for inner in trouble.problems
+                ]
+            except ValueError as trouble:
+                problems.append(FieldProblem(pointer=f"/{name}", detail=str(trouble)))
+    if problems:
+        raise InvalidInput(*problems)
+    return given

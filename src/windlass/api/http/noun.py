@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windlass.api.http import components as schemas
-from windlass.api.http.components import Schema
+from windlass.api.http import shapes as schemas
 from windlass.api.http.conditional import ETAG, TAKES_BOTH
 from windlass.api.http.paging import Cursors
 from windlass.api.http.query import limit_param
 from windlass.api.http.route import Answer, Handle, Route
+from windlass.api.http.shapes import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

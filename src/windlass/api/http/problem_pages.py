@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
 from windlass.api.http import docs_page
+from windlass.api.http import shapes as schemas
 from windlass.api.http.problem import PROBLEMS
 from windlass.api.http.reply import Reply
 from windlass.api.http.route import Answer, Call, Route

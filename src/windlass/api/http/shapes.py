@@ -1,4 +1,4 @@
-"""The shapes that schemas are made of."""
+"""The shapes that JSON Schemas are made of, and the schemas that belong to no noun."""
 
 from __future__ import annotations
 
@@ -54,3 +54,48 @@ def listed(item: Schema) -> Schema:
 
 def page_of(name: str) -> Schema:
     return record(data=listed(ref(name)), next_cursor=nullable(TEXT))
+
+
+def _problem() -> Schema:
+    error = record(pointer=TEXT, detail=TEXT)
+    return {
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "code", "request_id"],
+        "properties": {
+            "type": TEXT,
+            "title": TEXT,
+            "status": {"type": "integer"},
+            "detail": TEXT,
+            "code": TEXT,
+            "request_id": TEXT,
+            "errors": listed(error),
+            "queue": TEXT,
+            "limit": {"type": "integer"},
+            "current": {"type": "integer"},
+            "requested": {"type": "integer"},
+            "unit": TEXT,
+        },
+    }
+
+
+def _error() -> Schema:
+    """What went wrong with an attempt; a strategy may say more than these."""
+    return {
+        "type": "object",
+        "required": ["cause", "message"],
+        "properties": {
+            "cause": TEXT,
+            "message": TEXT,
+            "type": {**TEXT, "description": "The class of the exception"},
+            "traceback": {"description": "Where it was raised, in the code of the task"},
+            "status": {"description": "What the receiver answered"},
+        },
+        "additionalProperties": True,
+    }
+
+
+SCHEMAS: Final[Named] = {
+    "Problem": _problem(),
+    "Error": _error(),
+    "Counts": record(**dict.fromkeys(STATES, COUNT)),
+}

@@ -22,9 +22,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from windlass.api.http.caller import caller_of
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Call
-from windlass.api.jobs.event_view import event_view
+from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
-from windlass.engine.jobs.read_events import database_now, read_events_after
+from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.engine.jobs.tail import EventTail, Told
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX

@@ -28,7 +28,7 @@ from windlass.model.job.batch_stream import jobs_in
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import Rules, check_order, read_job, read_jobs
 from windlass.model.json import strict as strict_json
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 LENGTH: Final = struct.Struct(">I")
 DRAFTS, REFUSED, MALFORMED, END = b"d", b"r", b"m", b"e"

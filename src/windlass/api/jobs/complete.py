@@ -14,7 +14,7 @@ from uuid import UUID
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.query import id_schema, read_wanted, wanted_schema

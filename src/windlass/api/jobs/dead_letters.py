@@ -11,7 +11,7 @@ from uuid import UUID
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.host import HOST_SCHEMA, read_host
 from windlass.api.http.paging import DEAD_LETTERS, page_of_whole, whole_params
@@ -29,10 +29,16 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.jobs import FILTERS, executions_of, jobs_page, read_ids
 from windlass.api.parts import ApiParts
 from windlass.engine.executions.replay_steps import Seen
-from windlass.engine.jobs.dead import group_dead
+from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_jobs
-from windlass.engine.jobs.read_events import database_now
-from windlass.engine.jobs.replay import SELECT_MAX, DeadFilter, delete, replay, select_dead
+from windlass.engine.jobs.replay import (
+    SELECT_MAX,
+    DeadFilter,
+    delete,
+    group_dead,
+    replay,
+    select_dead,
+)
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
 from windlass.model.job.submission import read_instant, read_name

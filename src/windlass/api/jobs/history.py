@@ -1,27 +1,31 @@
-"""What became of one job: its attempts, its events, and why it is where it is."""
+"""What became of one job: its attempts, its events, and why it is where it is.
+
+An event as the API shows it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import LOG, page_of_whole, page_reply, whole_params
 from windlass.api.http.query import id_schema, limit_param
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.jobs.event_view import event_view
 from windlass.api.jobs.jobs import job_id_of
 from windlass.api.jobs.view import raw, shown
 from windlass.api.parts import ApiParts
-from windlass.engine.jobs.read_attempts import Tried, read_attempts
-from windlass.engine.jobs.read_events import read_events_of
+from windlass.engine.jobs.history import read_events_of
+from windlass.engine.jobs.read import Tried, read_attempts
 from windlass.engine.jobs.task_log import read_log
 from windlass.engine.jobs.why import explain
 from windlass.errors import NotFound
 from windlass.limits import PAGE_DEFAULT
+from windlass.model.job.event import Event
 from windlass.store.database import Database, Record
 
 
@@ -128,3 +132,27 @@ def routes(parts: ApiParts) -> list[Route]:
             ("why", history.why, "What holds a job back", schemas.ref("Why"), ()),
         )
     ]
+
+
+def event_view(
+    event: Event, queue: str | None = None, execution_id: UUID | None = None
+) -> dict[str, Any]:
+    """`queue` and `execution_id` are its job's, where the event does not say them itself."""
+    execution_id = event.execution_id or execution_id
+    data = event.data
+    if isinstance(data.get("node_id"), str):
+        data = {**data, "node_id": ids.show("node", UUID(data["node_id"]))}
+    subject = event.subject
+    if event.noun in ("job", "node", "execution"):
+        subject = ids.PREFIXES[event.noun] + subject
+    return {
+        "id": event.id,
+        "at": event.at,
+        "type": event.type,
+        "noun": event.noun,
+        "subject": subject,
+        "job_id": ids.show("job", event.job_id) if event.job_id else None,
+        "execution_id": ids.show("execution", execution_id) if execution_id else None,
+        "queue": event.queue or queue,
+        "data": data,
+    }

@@ -9,7 +9,7 @@ from uuid import UUID
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.host import target_param
 from windlass.api.http.paging import JOBS, Cursors, PageReply, page_reply

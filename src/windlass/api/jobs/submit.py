@@ -15,7 +15,7 @@ from litestar.types import ASGIApp
 
 from windlass import clock, ids
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, Promise, idempotency_of, told_headers
 from windlass.api.http.reply import LOCATION, created_reply, json_reply
@@ -23,7 +23,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.spool import Spool
 from windlass.api.jobs.batch_process import Question
 from windlass.api.jobs.batch_reader import check_kinds, is_heavy
-from windlass.api.jobs.submission_schema import batch
+from windlass.api.jobs.schema import batch
 from windlass.api.jobs.view import job_view, new_job_view
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.read import read_job
@@ -34,7 +34,7 @@ from windlass.model.job.draft import Draft
 from windlass.model.job.submission import Rules
 from windlass.model.job.submission import read_batch as read_batch_of
 from windlass.model.job.submission import read_job as read_job_of
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 from windlass.strategies.http.auth.secrets import SigningUnavailable
 
 _HEADERS: dict[str, tuple[str, schemas.Schema]] = {

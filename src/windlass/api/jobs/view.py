@@ -12,7 +12,7 @@ import msgspec
 from windlass import ids
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Crashed
-from windlass.model.job.priority import NAMES
+from windlass.model.job.states import NAMES
 from windlass.model.trace_context import trace_id_of
 
 

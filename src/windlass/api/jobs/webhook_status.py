@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import check_type, parse, read_bytes
 from windlass.api.http.caller import caller_of
 from windlass.api.http.route import Call
-from windlass.api.locks.lock_schema import CAPACITY
+from windlass.api.locks.view import CAPACITY
 from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import LOCK_TTL_SECONDS_MAX, LOCK_TTL_SECONDS_MIN, WAIT_SECONDS_MAX

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.conditional import TAKES_BOTH, etag, wanted_of
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA
@@ -20,10 +20,9 @@ from windlass.api.http.query import Param
 from windlass.api.http.reply import LOCATION, created_reply, empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.locks import body as bodies
-from windlass.api.locks.lock_schema import LOCK_NAME
-from windlass.api.locks.view import holder_view, lock_view
+from windlass.api.locks.view import LOCK_NAME, holder_view, lock_view
 from windlass.api.parts import ApiParts
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.engine.locks.acquire import LockCall, give_back, renew
 from windlass.engine.locks.locks import Lock, list_locks, read_lock, resize_lock
 from windlass.engine.locks.waiters import LockWaiters

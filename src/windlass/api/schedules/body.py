@@ -15,7 +15,7 @@ from windlass.duration import parse_seconds
 from windlass.engine.schedules.schedule import Schedule, ScheduleDraft
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.ids import PREFIXES
-from windlass.model.job.priority import NAMES, NUMBERS
+from windlass.model.job.states import NAMES, NUMBERS
 from windlass.model.job.submission import Rules, read_name, read_tags
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step

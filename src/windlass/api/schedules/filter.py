@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from windlass.api.http.fields import fields_of
+from windlass.api.http.body import fields_of
 from windlass.engine.schedules.schedule import ScheduleFilter, Source
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.job.submission import read_name, read_tags, read_text

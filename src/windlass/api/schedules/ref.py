@@ -11,7 +11,7 @@ from windlass.api.http.route import Call
 from windlass.api.parts import ApiParts
 from windlass.api.schedules.body import read_schedule_name
 from windlass.engine.jobs.admission import Limits
-from windlass.engine.schedules.fired import FireRules
+from windlass.engine.schedules.decide import FireRules
 from windlass.errors import InvalidInput
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.json.value_schema import NAME_PATTERN

@@ -11,7 +11,7 @@ from litestar.types import ASGIApp
 
 from windlass import clock
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
 from windlass.api.http.conditional import ETAG, TAKES, TAKES_BOTH, etag, wanted_of
@@ -26,9 +26,9 @@ from windlass.api.schedules.filter import SOURCES, read_source
 from windlass.api.schedules.ref import ITS_REF, KEY, MANY, ONE, TAG, fire_rules, ref_of
 from windlass.api.schedules.view import schedule_view
 from windlass.api.schedules.work import check_workflow
-from windlass.engine.idempotency import recall
+from windlass.engine.idempotency import find_made
 from windlass.engine.jobs.request import Idempotency
-from windlass.engine.schedules.fired import Fired
+from windlass.engine.schedules.decide import Fired
 from windlass.engine.schedules.schedule import Schedule, ScheduleDraft, ScheduleFilter
 from windlass.engine.schedules.schedules import (
     EditionConflict,
@@ -84,7 +84,7 @@ class Schedules:
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         value, mark = await self._read(request)
         # Before it is judged: an instant that was to come may have passed since.
-        if mark is not None and (known := await recall(self._database, mark)) is not None:
+        if mark is not None and (known := await find_made(self._database, mark)) is not None:
             return _shown(await read_schedule(self._database, known[0]), REPLAYED)
         draft = await self._draft(request, value, None)
         try:

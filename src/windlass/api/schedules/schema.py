@@ -42,7 +42,7 @@ from windlass.model.json.value_schema import (
     instant_before,
     text_schema,
 )
-from windlass.model.schedule.calendar_holidays import COUNTRY_PATTERN
+from windlass.model.schedule.calendar import COUNTRY_PATTERN
 from windlass.model.schedule.calendar_read import WEEKDAYS
 from windlass.model.schedule.cron import NICKNAMES, YEAR_MAX
 from windlass.model.schedule.read import WHEN

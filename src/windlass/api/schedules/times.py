@@ -11,8 +11,8 @@ from litestar.types import ASGIApp
 
 from windlass import clock
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
-from windlass.api.http.fields import fields_of
+from windlass.api.http import shapes as schemas
+from windlass.api.http.body import fields_of
 from windlass.api.http.paging import FIRINGS, page_reply
 from windlass.api.http.query import Param, choices_param, instant_param, limit_param
 from windlass.api.http.reply import json_reply

@@ -7,8 +7,8 @@ from typing import Any, Final
 from litestar.types import ASGIApp
 
 from windlass.api.http import body as bodies
-from windlass.api.http import components as schemas
-from windlass.api.http.fields import fields_of, read_fields
+from windlass.api.http import shapes as schemas
+from windlass.api.http.body import fields_of, read_fields
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts

@@ -11,7 +11,7 @@ from windlass import ids
 from windlass.engine.schedules.known_rules import rule_of
 from windlass.engine.schedules.schedule import Firing, Schedule
 from windlass.errors import InvalidInput
-from windlass.model.job.priority import NAMES
+from windlass.model.job.states import NAMES
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.preview import preview
 from windlass.model.schedule.read import RULE_FIELDS

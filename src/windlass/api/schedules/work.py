@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from windlass.api.http.fields import fields_of
+from windlass.api.http.body import fields_of
 from windlass.clock import wall
 from windlass.engine.executions.start import Start, prepare
 from windlass.engine.schedules.schedule import ScheduleDraft

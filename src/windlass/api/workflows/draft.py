@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.caller import caller_of
 from windlass.api.http.conditional import (

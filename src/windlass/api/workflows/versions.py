@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import VERSIONS, page_reply
 from windlass.api.http.query import Param, limit_param
 from windlass.api.http.reply import Reply, json_reply

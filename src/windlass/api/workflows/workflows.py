@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import components as schemas
+from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
 from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, wanted_of
@@ -25,8 +25,7 @@ from windlass.api.http.reply import (
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
 from windlass.api.workflows.body import Sent, check, checked, read_sent
-from windlass.api.workflows.view import summary_view, workflow_view
-from windlass.api.workflows.workflow_schema import step_inputs
+from windlass.api.workflows.view import step_inputs, summary_view, workflow_view
 from windlass.engine.executions.workflows import (
     Published,
     delete_workflow,

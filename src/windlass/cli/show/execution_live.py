@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from windlass.cli.http.away import though_away
 from windlass.cli.http.client import Answer, Client, segment
-from windlass.cli.http.execution_wait import ENDED, ask, left_of
+from windlass.cli.http.wait import EXECUTION_ENDED, ask, left_of, though_away
 from windlass.cli.limits import POLL_LIVE_SECONDS
 from windlass.cli.show.execution_tree import Line, Tree, lines
 from windlass.cli.show.output import show_line
@@ -52,7 +51,7 @@ def watch_live(client: Client, first: Answer, longest: float | None) -> Answer:
     with drawing() as draw:
         while True:
             draw(lines(read_tree(client, execution["id"]), wall()))
-            if execution["state"] in ENDED:
+            if execution["state"] in EXECUTION_ENDED:
                 return answer
             poll = min(left_of(execution, begun, longest), POLL_LIVE_SECONDS)
             answer = though_away(partial(ask, client, execution["id"], poll), lambda _: None)

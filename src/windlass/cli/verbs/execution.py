@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 from windlass.cli.exits import Exit
 from windlass.cli.http.client import segment
 from windlass.cli.http.each import for_each
-from windlass.cli.http.execution_wait import wait_and_show_execution, wait_for_execution
 from windlass.cli.http.listing import show_list, show_one
+from windlass.cli.http.wait import wait_and_show_execution, wait_for_execution
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.event import EVENT_OF_ANY
 from windlass.cli.show.execution import JOB, PAGE, ROW, sentence, show_why

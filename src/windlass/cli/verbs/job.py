@@ -13,8 +13,7 @@ from windlass.cli.http.wait import wait_and_show
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.delivery import show_deliveries
 from windlass.cli.show.event import EVENT
-from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence
-from windlass.cli.show.why_view import show_why
+from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence, show_why
 from windlass.cli.typed import seconds
 from windlass.cli.verbs.complete import complete
 from windlass.cli.verbs.submit import submit

@@ -17,7 +17,7 @@ for _verb, _does in (
 ):
     app.command(f"windlass.cli.verbs.node_change:{_verb}", name=_verb, help=_does)
 app.command("windlass.cli.verbs.node_read:leader", name="leader", help="Show who leads.")
-app.command("windlass.cli.verbs.node_signal:signal", name="signal", help="Tell nodes something.")
+app.command("windlass.cli.verbs.node_read:signal", name="signal", help="Tell nodes something.")
 
 
 @app.default

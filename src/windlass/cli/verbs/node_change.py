@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.http.listing import show_one
-from windlass.cli.http.operation_wait import until_ended
+from windlass.cli.http.wait import until_ended
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.operation import exit_of, show_operation
 from windlass.cli.show.table import columns

@@ -11,7 +11,7 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.http.client import segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list
-from windlass.cli.http.operation_wait import until_ended
+from windlass.cli.http.wait import until_ended
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.operation import ROW, exit_of, sentence, show_operation
 from windlass.cli.typed import seconds

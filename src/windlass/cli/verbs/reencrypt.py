@@ -10,8 +10,8 @@ from pathlib import Path
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.show.output import say
 from windlass.compose.data import database_of
+from windlass.compose.embedded import NAME
 from windlass.compose.foreground import DATA
-from windlass.compose.secret_key import NAME
 from windlass.config import Settings, load_settings
 from windlass.config.secret_key import FILE
 from windlass.engine.secrets.reencrypt import Reencrypted, reencrypt_secrets

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 
 from windlass.cli.exits import BadUsage
 from windlass.cli.typed import duration, json_object
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 
 WHEN = Group("When", sort_key=10)
 WHAT = Group("What", sort_key=20)

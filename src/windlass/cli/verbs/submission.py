@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from windlass.cli.typed import duration, json_object
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 
 WHEN = Group("When", sort_key=10)
 FAILING = Group("When it fails", sort_key=20)

@@ -14,7 +14,7 @@ from windlass.cli.options import READ, Reading
 from windlass.cli.show.job import sentence
 from windlass.cli.show.output import show_line
 from windlass.cli.typed import seconds
-from windlass.cli.verbs.batch import submit_file
+from windlass.cli.verbs.job_file import submit_file
 from windlass.cli.verbs.submission import AS_TYPED, Submission
 
 

@@ -8,12 +8,12 @@ from cyclopts import Parameter
 
 from windlass.cli.exits import Exit
 from windlass.cli.http.client import segment
-from windlass.cli.http.execution_wait import wait_and_show_execution
 from windlass.cli.http.listing import show_one
+from windlass.cli.http.wait import wait_and_show_execution
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.output import show_line
 from windlass.cli.typed import json_object, seconds
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 
 
 def run(

@@ -1,8 +1,12 @@
-"""A target's signals in PostgreSQL: what waits for it, and that it has done with them."""
+"""A target's signals in PostgreSQL: what waits for it, and that it has done with them.
+
+Forget signals that nobody waits for any more; idempotent, for any node at any time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -37,3 +41,12 @@ async def acknowledge_signals(
             [ids.parse("signal", signal_id) for signal_id in answers],
             [harmless_json(answer) for answer in answers.values()],
         )
+
+
+BATCH: Final = 10_000
+
+
+async def forget_signals(database: Database) -> int:
+    """One batch; returns how many there were."""
+    forgotten: int = (await database.run("signal_forget", BATCH))[0]["forgotten"]
+    return forgotten

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.doctor.finding import Finding
-from windlass.engine.jobs.read_events import events_of_rows
+from windlass.engine.jobs.history import events_of_rows
 from windlass.model.job.event import Event
 from windlass.model.job.fold import fold
 from windlass.store.database import Database, Record

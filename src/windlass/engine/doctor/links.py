@@ -7,7 +7,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.doctor.finding import Finding
-from windlass.engine.locks.release import release
+from windlass.engine.locks.grant import release
 from windlass.limits import RESCUE_INTERVAL_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement

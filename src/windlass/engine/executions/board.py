@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from windlass.engine.executions.decide_apart import turns_apart
-from windlass.engine.executions.plans import Facts
+from windlass.engine.executions.facts import Facts
 from windlass.limits import EXPRESSION_EXECUTION_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.expression import Run
 from windlass.model.workflow.plan import End, Vertex, verdict

@@ -13,11 +13,11 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.engine.executions.plans import Facts, facts_in
+from windlass.engine.effects import Finished
+from windlass.engine.executions.facts import Facts, facts_in
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.tree import AncestorEnded
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.awaited import bury, invalid
+from windlass.engine.jobs.end import bury, invalid
 from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
 from windlass.model.job.outcome import Cancelled, Failed

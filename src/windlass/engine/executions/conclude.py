@@ -5,6 +5,11 @@
 
 Promises: an execution's end is written once, with its output, by whoever holds its row; a child's
 end and that of the step which waits for it are one commit.
+
+Compensation: when an execution has failed, what its steps did is taken back, last step first.
+
+One at a time: each compensation is a job like any other, and when it has ended, well or badly, the
+next one begins. One that ends badly is a dead letter to be looked at; the others still run.
 """
 
 from __future__ import annotations
@@ -18,20 +23,20 @@ import asyncpg
 import structlog
 
 from windlass import ids
+from windlass.engine.effects import Finished
 from windlass.engine.executions.board import seen
 from windlass.engine.executions.concurrency import Key, begin_next
-from windlass.engine.executions.decide_apart import TooMuchAtOnce, output_apart
-from windlass.engine.executions.plans import Facts, facts_in
-from windlass.engine.executions.undo import begin_undo
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.awaited import end_awaited
-from windlass.engine.locks.release import take_locks
+from windlass.engine.executions.decide_apart import TooMuchAtOnce, output_apart, undo_apart
+from windlass.engine.executions.facts import Facts, facts_in
+from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_seen
+from windlass.engine.jobs.end import end_awaited
+from windlass.engine.locks.grant import take_locks
 from windlass.errors import WindlassError
 from windlass.limits import EXPRESSION_BATCH_WORK_MAX, EXPRESSION_WORK_MAX
 from windlass.model.expression import Spent, Unanswerable
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.json.storable import harmless_json
-from windlass.model.workflow.plan import End
+from windlass.model.workflow.plan import UNDO, End, Vertex
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -200,3 +205,42 @@ def _outcome(conclusion: Conclusion) -> Outcome:
     child = ids.show("execution", conclusion.facts.execution_id)
     said = f"its execution {child} ended {conclusion.state}"
     return Failed(f"child_{conclusion.state}", said, detail={"execution_id": child}, is_final=True)
+
+
+async def begin_undo(
+    connection: Connection[Record], facts: Facts, state: str, finished: Finished
+) -> bool:
+    """Begin the next compensation of an execution that the caller holds. False: none is left."""
+    if state != "failed" or not facts.plan.has_undo:
+        return False
+    undoable = [v.id for v in facts.plan.vertices.values() if v.undo is not None]
+    rows = await connection.fetch(
+        statement("step_undone_get_many"), facts.execution_id, undoable, UNDO
+    )
+    for row in rows:
+        vertex = facts.plan.vertices[row["step"]]
+        work = vertex.undo
+        assert work is not None
+        job = StepJob(
+            job_id=ids.uuid7(),
+            execution_id=facts.execution_id,
+            step=row["step"] + UNDO,
+            work=work,
+            turn=await undo_apart(facts, vertex, await _scope(connection, facts, vertex)),
+            is_foreseen=True,
+        )
+        if job.turn.state == "dead":
+            await connection.fetch(statement("step_end_many"), *dead_columns([job]))
+            continue
+        inserted = await connection.fetch(
+            statement("step_insert_many"), *job_columns([job], is_undo=True)
+        )
+        finished.ready += [row for row in inserted if row["parked_for"] is None]
+        finished.progressed.locked += [row["id"] for row in inserted if row["parked_for"] == "lock"]
+        finished.progressed.touched.add(facts.execution_id)
+        return True
+    return False
+
+
+async def _scope(connection: Connection[Record], facts: Facts, vertex: Vertex) -> dict[str, Any]:
+    return facts.scope() | {"steps": await steps_seen(connection, facts, vertex.undo_named)}

@@ -18,12 +18,11 @@ from typing import Any, Literal
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
-from windlass.engine.executions.plans import facts_in
+from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.progress import play
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.ask_cancel import ask_cancel
-from windlass.engine.progressed import Progressed
+from windlass.engine.jobs.end import ask_cancel
 from windlass.errors import Conflict
 from windlass.limits import TURNS_MAX
 from windlass.model.workflow.definition import Concurrency

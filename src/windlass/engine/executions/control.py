@@ -3,8 +3,15 @@
 Promises: once this has answered, the execution gets no further steps and never ends `succeeded`
 (G7); one that waits for its turn has ended. Asking twice is harmless. Its jobs are told a bounded
 number at a time, the first of them before this returns and the rest after it
-(`engine.executions.heed`); a step that waits for a child execution takes it along
-(`engine.jobs.abandon`).
+(`engine.executions.upkeep`); a step that waits for a child execution takes it along
+(`engine.jobs.end`).
+
+Pause executions and let them go on.
+
+Promises: while an execution is paused none of its steps starts, however it comes to be queued; what
+runs is let end. What it waits for from outside (a signal, a decision, a child) may still come.
+Jobs are parked and let go a bounded number at a time, the first of them before this returns and
+the rest after it (`engine.executions.upkeep`). Asking twice is harmless.
 """
 
 from __future__ import annotations
@@ -12,11 +19,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.executions.heed import heed
-from windlass.engine.executions.signals import ExecutionEnded
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.ask_cancel import ask_cancel
+from windlass.engine.effects import Finished
+from windlass.engine.executions.signals import ExecutionEnded, hold_open
+from windlass.engine.executions.upkeep import heed
+from windlass.engine.jobs.end import ask_cancel
 from windlass.errors import NotFound
+from windlass.limits import UNHEARD_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -40,4 +48,29 @@ async def cancel_execution(database: Database, execution_id: UUID) -> Finished:
     if unheard := finished.progressed.unheard:
         finished.progressed.unheard = set()
         finished.add(await heed(database, unheard))
+    return finished
+
+
+async def pause_execution(database: Database, execution_id: UUID) -> Finished:
+    """Raises NotFound, ExecutionEnded."""
+    return await _change(database, execution_id, is_paused=True)
+
+
+async def resume_execution(database: Database, execution_id: UUID) -> Finished:
+    """Raises NotFound, ExecutionEnded."""
+    return await _change(database, execution_id, is_paused=False)
+
+
+async def _change(database: Database, execution_id: UUID, *, is_paused: bool) -> Finished:
+    async def work(connection: Connection[Record]) -> bool:
+        await hold_open(connection, execution_id)
+        changed = await connection.fetch(
+            statement("execution_pause"), execution_id, is_paused, UNHEARD_SECONDS
+        )
+        return bool(changed)
+
+    if not await database.ask(work):
+        return Finished()
+    finished = await heed(database, [execution_id])
+    finished.progressed.marks.add(execution_id)
     return finished

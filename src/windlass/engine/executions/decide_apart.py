@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from windlass.engine.evaluate.evaluator import Evaluator
-from windlass.engine.executions.plans import Facts
+from windlass.engine.executions.facts import Facts
 from windlass.errors import WindlassError
 from windlass.limits import (
     DEFINITION_HERE_BYTES_MAX,

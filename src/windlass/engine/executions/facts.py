@@ -2,23 +2,41 @@
 
 In memory, then in Redis for half an hour after the last look, then in PostgreSQL. A transaction
 never waits for Redis: what is not known when it begins it reads from PostgreSQL itself.
+
+What is known of executions and never changes: their definition, their input.
+
+Kept in this process by what cannot be mistaken: an execution by its id, a plan by its definition's
+hash. So nothing here can be out of date, whichever database it came from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from windlass import ids
 from windlass.engine.cache.cache import Cache, Codec
 from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.definitions import Definitions
-from windlass.engine.executions.plans import Facts, known, learn, plan_known, remember
 from windlass.errors import NotFound
-from windlass.store.database import Database
+from windlass.limits import (
+    DEFINITION_HERE_BYTES_MAX,
+    FACTS_BYTES_MAX,
+    FACTS_KEPT_MAX,
+    PLANS_KEPT_MAX,
+)
+from windlass.model.workflow.plan import Plan, plan_of
+from windlass.model.workflow.read import trust_definition
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 CACHE: Final = "execution"
 
@@ -72,3 +90,137 @@ class ExecutionFacts:
     async def _load_many(self, keys: Sequence[UUID]) -> dict[UUID, Kept]:
         rows = await self._database.run("execution_facts_many", list(keys))
         return {row["id"]: Kept(**dict(row)) for row in rows}
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    execution_id: UUID
+    workflow: str
+    version: int
+    created_at: datetime
+    depth: int
+    priority: int
+    input: Any
+    plan: Plan
+
+    def scope(self) -> dict[str, Any]:
+        """What expressions see, steps apart."""
+        return {
+            "inputs": self.input,
+            "vars": self.plan.vars,
+            "execution": {
+                "id": ids.show("execution", self.execution_id),
+                "workflow": self.workflow,
+                "version": self.version,
+                "created_at": self.created_at.isoformat(),
+            },
+        }
+
+
+class _Kept(Generic[K, V]):
+    """The most recently used, within bounds of number and size."""
+
+    def __init__(self, count_max: int, bytes_max: int) -> None:
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._count_max, self._bytes_max = count_max, bytes_max
+        self._bytes = 0
+
+    def get(self, key: K) -> V | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        if key in self._values or size > self._bytes_max // 2:
+            return
+        self._values[key] = (value, size)
+        self._bytes += size
+        while len(self._values) > self._count_max or self._bytes > self._bytes_max:
+            self._bytes -= self._values.popitem(last=False)[1][1]
+
+
+# A value in a list or an object, beside its text: its head, its place, its share of a table.
+_VALUE_BYTES: Final = 64
+
+# One: two would only wait for each other's lock.
+_THREAD: Final = ThreadPoolExecutor(1, "plans")
+_facts: Final[_Kept[UUID, Facts]] = _Kept(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
+_plans: Final[_Kept[bytes, Plan]] = _Kept(PLANS_KEPT_MAX, FACTS_BYTES_MAX)
+
+
+def plan_known(digest: bytes) -> Plan | None:
+    return _plans.get(digest)
+
+
+def known(execution_ids: Iterable[UUID]) -> dict[UUID, Facts]:
+    """Those that this process knows."""
+    found = ((execution_id, _facts.get(execution_id)) for execution_id in execution_ids)
+    return {execution_id: facts for execution_id, facts in found if facts is not None}
+
+
+def remember(row: Record | Mapping[str, Any], plan: Plan) -> Facts:
+    """`row` is of execution_facts_many."""
+    text = row["input"]
+    facts = Facts(
+        execution_id=row["id"],
+        workflow=row["workflow"],
+        version=row["version"],
+        created_at=row["created_at"],
+        depth=row["depth"],
+        priority=row["priority"],
+        input=msgspec.json.decode(text),
+        plan=plan,
+    )
+    _facts.put(facts.execution_id, facts, 500 + _decoded_bytes(text))
+    return facts
+
+
+def _decoded_bytes(text: str) -> int:
+    """About how much memory the value of a JSON text takes, rather more than less: 20,000 short
+    numbers are 100 kB of text and seven times as much in objects.
+    """
+    return len(text) + _VALUE_BYTES * (1 + sum(map(text.count, ",:[{")))
+
+
+async def learn(digest: bytes, definition: str) -> Plan:
+    """The plan of a definition (JSON) that was checked when it was published. A large one may have
+    ten thousand steps and more expressions, which are compiled where the loop does not wait.
+    """
+    plan = _plans.get(digest)
+    if plan is None:
+        if len(definition) <= DEFINITION_HERE_BYTES_MAX:
+            plan = _plan_in(definition)
+        else:
+            loop = asyncio.get_running_loop()
+            plan = await loop.run_in_executor(_THREAD, _plan_in, definition)
+        _plans.put(digest, plan, 20 * len(definition))
+    return plan
+
+
+def _plan_in(definition: str) -> Plan:
+    return plan_of(trust_definition(msgspec.json.decode(definition)))
+
+
+async def facts_in(
+    connection: Connection[Record], execution_ids: Collection[UUID]
+) -> dict[UUID, Facts]:
+    """Facts of executions; of one that is gone there are none."""
+    facts = known(execution_ids)
+    missing = [execution_id for execution_id in execution_ids if execution_id not in facts]
+    if not missing:
+        return facts
+    rows = await connection.fetch(statement("execution_facts_many"), missing)
+    plans = {row["hash"]: plan for row in rows if (plan := _plans.get(row["hash"])) is not None}
+    wanted = {(row["workflow"], row["version"]) for row in rows if row["hash"] not in plans}
+    if wanted:
+        names, versions = zip(*sorted(wanted), strict=True)
+        found = await connection.fetch(statement("definition_get_many"), names, versions)
+        for row in found:
+            plans[row["hash"]] = await learn(row["hash"], row["definition"])
+    return facts | {row["id"]: remember(row, plans[row["hash"]]) for row in rows}

@@ -13,12 +13,11 @@ from functools import partial
 from uuid import UUID
 
 from windlass.engine.apart import Apart, Troubled
+from windlass.engine.effects import Finished
+from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.fan_out_places import insert_places
-from windlass.engine.executions.plans import facts_in
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.advance import advance
-from windlass.engine.jobs.awaited import bury_unstorable, end_awaited
-from windlass.engine.locks.release import take_locks
+from windlass.engine.jobs.end import advance, bury_unstorable, end_awaited
+from windlass.engine.locks.grant import take_locks
 from windlass.limits import FAN_CHUNK, FAN_RESULT_BYTES_MAX, FINISH_BATCH_MAX
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Succeeded
 from windlass.store.database import Connection, Database, Record

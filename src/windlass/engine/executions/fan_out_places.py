@@ -9,11 +9,10 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
+from windlass.engine.effects import Finished
 from windlass.engine.executions.decide_apart import places_apart
-from windlass.engine.executions.plans import Facts
-from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns
-from windlass.engine.executions.step_scope import steps_seen
-from windlass.engine.finished import Finished
+from windlass.engine.executions.facts import Facts
+from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_seen
 from windlass.limits import FAN_ITEMS_KEPT_MAX
 from windlass.model.workflow.plan import Work
 from windlass.store.database import Connection, Record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from windlass.engine.executions.plans import facts_in
+from windlass.engine.executions.facts import facts_in
 from windlass.errors import NotFound
 from windlass.limits import OUTPUT_SHOWN_CHARS_MAX
 from windlass.model.workflow.definition import Need

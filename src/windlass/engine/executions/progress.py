@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
+from windlass.engine.effects import Progressed
 from windlass.engine.executions.board import Board, Step
 from windlass.engine.executions.decide_apart import HeavyStarts, TooMuchAtOnce
 from windlass.engine.executions.early_start import StepStarts
-from windlass.engine.executions.plans import facts_in
+from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.step_rows import StepRows, job_columns
-from windlass.engine.progressed import Progressed
 from windlass.limits import EXPRESSION_BATCH_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.workflow.plan import UNDO, End
 from windlass.store.database import Connection, Record

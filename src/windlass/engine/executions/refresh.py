@@ -5,17 +5,26 @@ Promises: what it writes was true in one snapshot, and nothing older is ever wri
 fence is `refresh_seq`, which whoever writes a state raises. An execution whose fence was lost is
 tried again; one that loses again and again is told, and nobody may take it for refreshed. Nobody
 waits for an execution whose row somebody holds: it is told as well.
+
+What a node has done about executions that were out of date, since it started.
+
+Who looks after which shard of the executions, and how much is to be done there.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from windlass.engine.finished import Finished
+from windlass.clock import monotonic, wall
+from windlass.engine.effects import Finished
+from windlass.fastlane.lane import LaneDown
+from windlass.fastlane.marks import Marks
 from windlass.limits import (
     REFRESH_NET_GRACE_SECONDS,
     REFRESH_NET_MAX,
@@ -23,6 +32,7 @@ from windlass.limits import (
     REFRESH_TRIES,
     REFRESH_WAITING_MAX,
 )
+from windlass.model.workflow.refresh import SHARDS, owner_of
 from windlass.store.database import Database, Held
 
 # By their numbers: a tenth of the time of comparing ids.
@@ -106,3 +116,90 @@ async def missed_executions(database: Database, span_seconds: float) -> list[UUI
         "execution_missed", since, REFRESH_NET_GRACE_SECONDS, REFRESH_WAITING_MAX
     )
     return [row["id"] for row in rows]
+
+
+RATE_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    at: datetime
+    executions: int
+    ended: int
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    executions: int = 0
+    batches: int = 0
+    ended: int = 0
+    fences_lost: int = 0
+    # Marks that were dropped: they named no execution, one that is gone, or were too many to keep.
+    malformed: int = 0
+    gone: int = 0
+    overflowed: int = 0
+    # Shards that came from nodes that are gone; marks that they had claimed and not acknowledged.
+    shards_taken_over: int = 0
+    marks_taken_back: int = 0
+    # Found by the net: for a lost mark, or because nothing was heard of them for long.
+    missed: int = 0
+    stale: int = 0
+    last: Batch | None = None  # None: there was none yet
+    _seconds: deque[tuple[int, int]] = field(default_factory=deque)  # second, executions in it
+
+    def refreshed(self, count: int, done: Refreshed, seconds: float) -> None:
+        self.executions += count
+        self.batches += 1
+        self.ended += len(done.ended)
+        self.fences_lost += done.losses
+        self.gone += done.gone
+        self.last = Batch(at=wall(), executions=count, ended=len(done.ended), seconds=seconds)
+        now = int(monotonic())
+        if self._seconds and self._seconds[-1][0] == now:
+            count += self._seconds.pop()[1]
+        self._seconds.append((now, count))
+        self._forget_before(now - RATE_SECONDS)
+
+    @property
+    def per_second(self) -> float:
+        """Over the last minute."""
+        self._forget_before(int(monotonic()) - RATE_SECONDS)
+        return sum(count for _, count in self._seconds) / RATE_SECONDS
+
+    def report(self) -> dict[str, Any]:
+        told = asdict(self)
+        del told["_seconds"]
+        return {**told, "per_second": round(self.per_second, 3)}
+
+    def _forget_before(self, second: int) -> None:
+        while self._seconds and self._seconds[0][0] <= second:
+            self._seconds.popleft()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    shard: int
+    node_id: UUID | None  # None: no node lives
+    marks: int | None  # executions that wait to be refreshed; None: Redis does not say
+    inflight: int | None  # that are being refreshed
+
+
+async def read_shards(database: Database, marks: Marks) -> list[Shard]:
+    nodes = [row["id"] for row in await database.run("node_members")]
+    sizes: list[tuple[int | None, int | None]]
+    try:
+        sizes = [*await marks.sizes()]
+    except LaneDown:
+        sizes = [(None, None)] * SHARDS
+    return [
+        Shard(shard=shard, node_id=owner_of(shard, nodes), marks=waiting, inflight=under_way)
+        for shard, (waiting, under_way) in enumerate(sizes)
+    ]
+
+
+async def oldest_refresh_seconds(database: Database) -> float | None:
+    """How long ago the unfinished execution was refreshed of which that was longest ago."""
+    [row] = await database.run("execution_oldest", SHARDS)
+    seconds: float | None = row["seconds"]
+    return seconds

@@ -19,8 +19,8 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.executions.concurrency import check_room
-from windlass.engine.executions.plans import Facts, facts_in
-from windlass.engine.executions.redo_steps import Ends, forget_steps, read_ends, reopen
+from windlass.engine.executions.facts import Facts, facts_in
+from windlass.engine.executions.rerun import Ends, forget_steps, read_ends, reopen
 from windlass.errors import Conflict
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
 from windlass.model.workflow.plan import UNDO

@@ -5,26 +5,32 @@
 Promises: what did not follow from these steps stays as it is, with its results; the others are done
 as if for the first time, by the same version of the definition. A step that was compensated is done
 again in any case: what it did was taken back. What was forgotten is on record as an event.
+
+Take steps of an execution back to where they were before they ran, in the caller's transaction.
+
+The caller holds the execution's row, and has said `windlass.verb = 'replay'`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import check_room
-from windlass.engine.executions.plans import Facts, facts_in
+from windlass.engine.executions.facts import Facts, facts_in
 from windlass.engine.executions.progress import play
-from windlass.engine.executions.redo_steps import Ends, forget_steps, read_ends, reopen
-from windlass.engine.finished import Finished
-from windlass.engine.locks.release import take_locks
-from windlass.engine.progressed import Progressed
+from windlass.engine.locks.grant import take_locks
 from windlass.errors import Conflict, InvalidInput, NotFound
-from windlass.limits import NAMED_STEPS_MAX
-from windlass.model.workflow.plan import Plan
-from windlass.model.workflow.redo import after, undone, unsuccessful
+from windlass.limits import FORGET_STEPS_MAX, NAMED_STEPS_MAX
+from windlass.model.json import strict as strict_json
+from windlass.model.workflow.plan import UNDO, End, Plan
+from windlass.model.workflow.redo import StepEnd, after, undone, unsuccessful
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -125,3 +131,62 @@ async def _decide(
     finished = Finished(ready=progressed.ready, progressed=progressed)
     finished.ready += await take_locks(connection, progressed)
     return finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """How far the steps of an execution are."""
+
+    ends: dict[str, StepEnd]  # compensations among them
+    known: dict[str, End]  # as a board wants them; of results only where a switch went
+
+
+async def read_ends(connection: Connection[Record], facts: Facts) -> Ends:
+    rows = await connection.fetch(statement("step_list"), facts.execution_id, facts.created_at)
+    return Ends(
+        ends={
+            row["step"]: StepEnd(state=row["state"], is_foreseen=row["is_foreseen"]) for row in rows
+        },
+        known={row["step"]: End(state=row["state"], result=row["result"]) for row in rows},
+    )
+
+
+async def forget_steps(
+    connection: Connection[Record], facts: Facts, steps: Collection[str]
+) -> Counter[str]:
+    """Ended steps, with their places and compensations; returns how many of each state."""
+    names = sorted({*steps, *(step + UNDO for step in steps)})
+    gone: Counter[str] = Counter()
+    while True:
+        rows = await connection.fetch(
+            statement("step_forget_many"),
+            facts.execution_id,
+            names,
+            facts.created_at,
+            FORGET_STEPS_MAX,
+        )
+        gone.update({row["state"]: row["count"] for row in rows})
+        if sum(row["count"] for row in rows) < FORGET_STEPS_MAX:
+            break
+    await connection.fetch(statement("fan_forget_many"), [facts.execution_id] * len(names), names)
+    return gone
+
+
+async def reopen(
+    connection: Connection[Record],
+    execution_id: UUID,
+    timeout_seconds: float | None,
+    *,
+    keeps_doom: bool = False,
+    event: str,
+    data: dict[str, Any],
+) -> None:
+    """The execution goes on; what it is about is kept as an event."""
+    await connection.fetch(
+        statement("execution_reopen"),
+        execution_id,
+        timeout_seconds,
+        keeps_doom,
+        event,
+        strict_json.write(data),
+    )

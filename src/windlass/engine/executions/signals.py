@@ -15,13 +15,13 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
+from windlass.engine.effects import Finished
 from windlass.engine.executions.approvals import open_approvals
-from windlass.engine.executions.checkpoint_wake import wake_listening
+from windlass.engine.executions.checkpoint_waits import wake_listening
 from windlass.engine.executions.decide_apart import filled_apart
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.awaited import end_awaited, invalid
+from windlass.engine.idempotency import recall
+from windlass.engine.jobs.end import end_awaited, invalid
 from windlass.engine.jobs.request import Idempotency
-from windlass.engine.recall import recall
 from windlass.errors import Conflict, NotFound, WindlassError
 from windlass.limits import SIGNALS_KEPT_MAX
 from windlass.model.job.outcome import Outcome, Succeeded

@@ -15,19 +15,17 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import Standing, take_turns
 from windlass.engine.executions.decide_apart import HeavyStarts, checked_apart
-from windlass.engine.executions.plans import learn, plan_known, remember
+from windlass.engine.executions.facts import learn, plan_known, remember
 from windlass.engine.executions.progress import play
 from windlass.engine.executions.tree import ask_ancestors, count_birth
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.ask_cancel import not_begun
-from windlass.engine.jobs.awaited import end_awaited
+from windlass.engine.idempotency import recall
+from windlass.engine.jobs.end import end_awaited, not_begun
 from windlass.engine.jobs.request import Idempotency
-from windlass.engine.locks.release import take_locks
-from windlass.engine.progressed import Progressed
-from windlass.engine.recall import recall
+from windlass.engine.locks.grant import take_locks
 from windlass.errors import InvalidInput, NotFound, WindlassError
 from windlass.limits import (
     ENQUEUE_LOCK_MS,
@@ -41,7 +39,7 @@ from windlass.model.expression import Run, Unanswerable
 from windlass.model.json import strict as strict_json
 from windlass.model.json.schema import Allowance, TooMuchToCheck
 from windlass.model.workflow.definition import Concurrency
-from windlass.model.workflow.execution_input import complete_input, filled_input, refuse
+from windlass.model.workflow.execution import complete_input, filled_input, refuse
 from windlass.model.workflow.plan import Plan
 from windlass.model.workflow.refresh import shard_of
 from windlass.store.database import Connection, Database, Record

@@ -18,14 +18,14 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.clock import monotonic
+from windlass.engine.effects import Finished
 from windlass.engine.executions.concurrency import Key, hold_keys
 from windlass.engine.executions.decide_apart import WAITING, HeavyStarts
 from windlass.engine.executions.read import read_many
 from windlass.engine.executions.start import Prepared, Start, Weight, begin, prepare
-from windlass.engine.finished import Finished
 from windlass.engine.gather import Gather
+from windlass.engine.idempotency import recall_many
 from windlass.engine.jobs.request import look_again
-from windlass.engine.recall import recall_many
 from windlass.errors import NotFound, Unavailable, WindlassError
 from windlass.limits import (
     ENQUEUE_HELD_REST_SECONDS,

@@ -1,17 +1,24 @@
-"""Decided steps as the columns of the statements that write them."""
+"""Decided steps as the columns of the statements that write them.
+
+Steps of an execution as expressions see them, read from the database.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.executions.board import Step
+from windlass.engine.executions.board import Step, seen
+from windlass.engine.executions.facts import Facts
 from windlass.engine.jobs.enqueue import Reservation
 from windlass.model.json import strict as strict_json
-from windlass.model.workflow.plan import Work, failures_max
+from windlass.model.workflow.plan import End, Work, failures_max
 from windlass.model.workflow.step_decision import Turn
+from windlass.store.database import Connection, Record
+from windlass.store.statements import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +156,24 @@ def _patience(job: StepJob) -> float | None:
 
 def _locks(job: StepJob) -> str | None:
     return None if not job.turn.locks else strict_json.write(job.turn.locks)
+
+
+async def steps_seen(
+    connection: Connection[Record], facts: Facts, names: Collection[str]
+) -> dict[str, Any]:
+    if not names:
+        return {}
+    ordered = sorted(names)
+    count = len(ordered)
+    rows = await connection.fetch(
+        statement("step_end_get_many"),
+        [facts.execution_id] * count,
+        ordered,
+        [True] * count,
+        [facts.created_at] * count,
+    )
+    ends = {
+        row["step"]: End(state=row["state"], result=row["result"], error=row["error"])
+        for row in rows
+    }
+    return {name: seen(ends.get(name)) for name in ordered}

@@ -4,7 +4,7 @@
 
 Promises: once a cancel of any execution was answered, no birth that begins afterwards below it is
 committed, so the cancel catches up however fast the tree was growing: what was being born at that
-moment is reached from step to step (engine.jobs.abandon), and can have no children. A root has at
+moment is reached from step to step (engine.jobs.end), and can have no children. A root has at
 most so many descendants as the setting says, and as many more as commit at the same moment.
 """
 

@@ -19,10 +19,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
-from windlass.engine.jobs.copy_in import copy_in
 from windlass.engine.jobs.parents import check_parents, link, wait_inside
-from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, locks_of
-from windlass.engine.locks.release import release
+from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, copy_in, locks_of
+from windlass.engine.locks.grant import release
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
 from windlass.store.database import Connection, Held, Record

@@ -11,6 +11,11 @@ twice gets the same answer, as long as the job has ended by it; after a failure 
 the token is nobody's any more, and the second is refused (NotAwaiting). One that comes before its
 delivery is on record waits for that, or is told to come again (NotSettledYet); it is never refused
 for good.
+
+Give up on receivers that took a job over and did not complete it in time.
+
+Idempotent; any node may do it at any time. To the job it is an attempt that timed out: it is tried
+again or dead, as its policy says, and the token of that attempt is good for nothing any more.
 """
 
 from __future__ import annotations
@@ -26,10 +31,11 @@ from uuid import UUID
 from windlass import ids
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.finished import Finished
+from windlass.engine.apart import Troubled
+from windlass.engine.effects import Finished
 from windlass.engine.gather import Gather
+from windlass.engine.jobs.end import attempt_of, round_of, settle_in
 from windlass.engine.jobs.finish import finish
-from windlass.engine.jobs.held import attempt_of, settle_in
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.limits import (
     COMPLETE_BATCH_MAX,
@@ -38,7 +44,7 @@ from windlass.limits import (
     EARLY_LOOK_SECONDS_MAX,
     EARLY_SECONDS,
 )
-from windlass.model.job.outcome import Cancelled, Failed, Succeeded
+from windlass.model.job.outcome import Cancelled, Failed, Succeeded, TimedOut
 from windlass.model.job.settle import Settlement, explain_failure, settle
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -239,3 +245,18 @@ def _is_said_again(row: Record, outcome: Succeeded | Failed) -> bool:
 
 def _not_awaiting(row: Record) -> NotAwaiting:
     return NotAwaiting(ids.show("job", row["id"]), row["state"])
+
+
+async def expire_callbacks(database: Database, troubled: Troubled | None = None) -> Finished:
+    """One round; `engine.jobs.rescue.recover` does it along with its own."""
+    return await round_of(database, "give up", "job_callback_overdue", _give_up, troubled)
+
+
+async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
+
+
+def _settle(row: Record) -> Settlement:
+    waited = (row["callback_until"] - row["started_at"]).total_seconds()
+    outcome = TimedOut(round(waited, 3), "the receiver's completion")
+    return settle(attempt_of(row), outcome, chance())

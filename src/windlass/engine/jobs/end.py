@@ -1,16 +1,53 @@
-"""The statements that move jobs out of `running`, inside a transaction of the caller's."""
+"""The statements that move jobs out of `running`, inside a transaction of the caller's.
+
+Tell children that their parents have ended, and their children in turn; go on with executions.
+
+Promises: a job never becomes `queued` before every parent has ended as it requires (G5). Runs in
+the transaction that ended the parents, so there is no instant at which a child could be forgotten.
+A transaction tells CHILDREN_TOLD_MAX at most: parents that have more stand in `parent_end` from the
+same commit on, until the rest was told in others (engine.jobs.notify_children).
+
+What a step waited for is not needed any more once the step has ended without it.
+
+It timed out, or was cancelled: its child execution is cancelled too, and places of its fan-out that
+have not begun never do. In the transaction that ended the step; what is asked here is heeded after
+the commit (`engine.executions.upkeep`, `engine.executions.fan_out`).
+
+Ask executions to end `cancelled`, in the caller's transaction.
+
+That they were asked is on record with the commit: their jobs hear of it afterwards, a bounded
+number at a time (`engine.executions.upkeep`), whoever dies meanwhile. One that waits for its turn
+has no jobs and ends at once; so does the step that waits for it.
+
+End steps that wait for what no node performs: a fan-out, a child, a signal, a decision.
+
+By the same fence as every other end: the row's own attempt and claim, so that a step ends once,
+whoever is first (G2).
+
+Settle attempts from their rows, without having run them; rounds over jobs whose time is up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
+from windlass import ids
+from windlass.engine.apart import Apart, Troubled
+from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.early_start import StepStarts
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.advance import advance
-from windlass.model.job.settle import Settlement
+from windlass.engine.executions.progress import progress
+from windlass.engine.locks.grant import release
+from windlass.limits import CHILDREN_TOLD_MAX, UNHEARD_SECONDS
+from windlass.model.job.attempt import Attempt
+from windlass.model.job.outcome import Failed, Outcome
+from windlass.model.job.settle import Settlement, settle
 from windlass.model.job.states import is_terminal
-from windlass.store.database import Connection, Record
+from windlass.model.json.storable import harmless_json
+from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 
@@ -58,3 +95,288 @@ def end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
         [settlement.cause for settlement in ends],
         [settlement.detail for settlement in ends],
     ]
+
+
+# How a child ends whose parent failed, by its rule.
+_STOPPED: Final = {"skip": "skipped", "fail": "dead"}
+
+
+@dataclass(slots=True)
+class Advanced:
+    """What came of it, for wake-ups and waiting callers."""
+
+    ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
+    ended: list[Record] = field(default_factory=list)  # id, state, queue
+    progressed: Progressed = field(default_factory=Progressed)  # of executions
+    told: int = 0  # children, whatever became of them
+
+
+async def advance(
+    connection: Connection[Record],
+    ended: Sequence[Record],
+    starts: StepStarts | None = None,
+    *,
+    is_divisible: bool = False,
+) -> Advanced:
+    """`ended` are rows of job_end_many or job_drop_many, ended in this transaction. For
+    `is_divisible` see progress.play.
+    """
+    advanced = Advanced()
+    steps = [row for row in ended if row["execution_id"] is not None]
+    if steps:
+        advanced.progressed = await progress(connection, steps, starts, is_divisible=is_divisible)
+        advanced.ready += advanced.progressed.ready
+        advanced.ended += advanced.progressed.ended
+        fallen = [row for row in steps if row["state"] != "succeeded"]
+        advanced.progressed.add((await abandon(connection, fallen)).progressed)
+    parents = {row["id"]: row["state"] for row in ended if row["has_children"]}
+    leaving = [row for row in ended if row["locks"]]
+    if parents:
+        dropped = await _tell(connection, parents, advanced, waits=True)
+        leaving += [row for row in dropped if row["locks"]]
+    await _release(connection, leaving, advanced)
+    return advanced
+
+
+async def advance_rest(connection: Connection[Record], parents: dict[UUID, str]) -> Advanced:
+    """Tell more children of parents that had ended before, each as its state says. Children that
+    somebody holds are left for later.
+    """
+    advanced = Advanced()
+    dropped = await _tell(connection, parents, advanced, waits=False)
+    await _release(connection, [row for row in dropped if row["locks"]], advanced)
+    return advanced
+
+
+async def _release(
+    connection: Connection[Record], leaving: Sequence[Record], advanced: Advanced
+) -> None:
+    locked = advanced.progressed.locked
+    passed = await release(connection, leaving, locked)
+    locked.clear()
+    advanced.ready += passed.ready
+    advanced.progressed.locks.add(passed)
+
+
+async def _tell(
+    connection: Connection[Record], parents: dict[UUID, str], advanced: Advanced, *, waits: bool
+) -> list[Record]:
+    """Returns who ended on the way."""
+    left, ended = CHILDREN_TOLD_MAX, list[Record]()
+    unnotified: dict[UUID, str] = {}
+    while parents:
+        if left <= 0:
+            unnotified |= parents
+            break
+        columns = list(parents), list(parents.values()), left, waits
+        rows = await connection.fetch(statement("child_advance"), *columns)
+        told = [row for row in rows if row["verdict"] != "more"]
+        if len(told) < len(rows) or not waits:
+            # More than were looked at, or held: who has told all its children is not noted.
+            unnotified |= parents
+        left -= len(told)
+        advanced.told += len(told)
+        advanced.ready += [row for row in told if row["verdict"] == "ready"]
+        advanced.progressed.locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
+        dropped = await _drop(connection, told, max(left, 0))
+        left -= len(dropped)
+        ended += dropped
+        # Each round is at least a level down; there are no circles: parents precede children.
+        parents = {row["id"]: row["state"] for row in dropped if row["has_children"]}
+    if unnotified:
+        noted = await connection.fetch(
+            statement("parent_end_insert_many"), list(unnotified), list(unnotified.values())
+        )
+        advanced.progressed.unnotified |= {row["parent_id"] for row in noted}
+    advanced.ended += ended
+    return ended
+
+
+async def _drop(connection: Connection[Record], told: Sequence[Record], more: int) -> list[Record]:
+    """End those whose rule is not to run, and up to so many of those who fall with them."""
+    stopped = {row["child_id"]: row["verdict"] for row in told if row["verdict"] in _STOPPED}
+    if not stopped:
+        return []
+    if more and any(row["has_children"] for row in told if row["child_id"] in stopped):
+        columns = list(stopped), list(stopped.values()), len(stopped) + more
+        rows = await connection.fetch(statement("child_fallen"), *columns)
+        stopped |= {row["id"]: row["rule"] for row in rows}
+    error = harmless_json(
+        {"cause": "parent_failed", "message": "a job it depends on ended without success"}
+    )
+    return await connection.fetch(
+        statement("job_drop_many"),
+        list(stopped),
+        [_STOPPED[rule] for rule in stopped.values()],
+        [error] * len(stopped),
+        ["parent_failed"] * len(stopped),
+    )
+
+
+async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Finished:
+    """`ended` are steps, of whatever kind, that did not succeed: rows with id, execution_id, step
+    and item.
+    """
+    if not ended:
+        return Finished()
+    steps = [row for row in ended if row["item"] is None]
+    stopped = await connection.fetch(
+        statement("fan_stop_many"),
+        [row["execution_id"] for row in steps],
+        [row["step"] for row in steps],
+    )
+    children = await connection.fetch(
+        statement("execution_children_of"), [row["id"] for row in ended]
+    )
+    finished = await ask_cancel(
+        connection,
+        [row["id"] for row in children],
+        cause="parent_ended",
+        message="the step that waited for it has ended",
+    )
+    finished.progressed.fans |= {(row["execution_id"], row["step"]) for row in stopped}
+    return finished
+
+
+async def ask_cancel(
+    connection: Connection[Record], execution_ids: Sequence[UUID], *, cause: str, message: str
+) -> Finished:
+    """`progressed.unheard` are those whose jobs are to be told; the others have ended, or were
+    asked before.
+    """
+    if not execution_ids:
+        return Finished()
+    rows = await connection.fetch(
+        statement("execution_cancel_many"), list(execution_ids), cause, message, UNHEARD_SECONDS
+    )
+    finished = Finished(ended={row["id"]: "cancelled" for row in rows if row["is_ended"]})
+    finished.progressed.unheard |= {row["id"] for row in rows if not row["is_ended"]}
+    finished.progressed.marks |= finished.progressed.unheard
+    waiting = {
+        row["parent_job_id"]: not_begun(row["id"], cause)
+        for row in rows
+        if row["is_ended"] and row["parent_job_id"] is not None
+    }
+    if waiting:
+        finished.add(await end_awaited(connection, waiting))
+    return finished
+
+
+def not_begun(execution_id: UUID, cause: str) -> Failed:
+    """What the step sees that waits for an execution which never began."""
+    child = ids.show("execution", execution_id)
+    said = f"its execution {child} was {cause} before it began"
+    return Failed("child_cancelled", said, detail={"execution_id": child}, is_final=True)
+
+
+PROBLEMS_SHOWN_MAX: Final = 10
+
+
+async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Outcome]) -> Finished:
+    """End those that wait; the others have ended, or were never there. `ended` says which."""
+    if not outcomes:
+        return Finished()
+    rows = await connection.fetch(statement("job_callback_get_many"), list(outcomes))
+    waiting = [row for row in rows if row["callback_until"] is not None]
+    if not waiting:
+        return Finished()
+    return await end_in(
+        connection, [settle(attempt_of(row), outcomes[row["id"]], 0) for row in waiting]
+    )
+
+
+async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
+    """End a step that waits for what it will never get: what it asks for cannot be."""
+
+    async def work(connection: Connection[Record]) -> Finished:
+        return await end_awaited(connection, {job_id: outcome})
+
+    return await database.settle_together(work)
+
+
+async def bury_unstorable(database: Database, job_id: UUID, trouble: Exception) -> Finished:
+    """The same, of one whose values PostgreSQL refuses."""
+    return await bury(database, job_id, Failed("unstorable", str(trouble), is_final=True))
+
+
+def invalid(problems: Sequence[tuple[str, str]]) -> Failed:
+    """How a step ends whose expressions gave what its kind cannot do with."""
+    shown = problems[:PROBLEMS_SHOWN_MAX]
+    said = "; ".join(f"{pointer or '/'} {detail}" for pointer, detail in shown)
+    detail = {"errors": [{"pointer": f"/input{at}", "detail": why} for at, why in shown]}
+    return Failed(
+        "invalid_input", f"its input cannot be used: {said}", detail=detail, is_final=True
+    )
+
+
+ROUND_MAX: Final = 1_000
+
+
+def attempt_of(row: Record) -> Attempt:
+    """As much of it as settling needs; `detail` where the row has it."""
+    detail = row.get("detail")
+    return Attempt(
+        job_id=row["id"],
+        claim_id=row["claim_id"],
+        number=row["attempt"],
+        queue=row["queue"],
+        kind=row["kind"],
+        priority=row["priority"],
+        max_attempts=row["max_attempts"],
+        snoozes=row["snoozes"],
+        crashes=row["crashes"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        timeout_ms=None,
+        retry=row["retry"],
+        correlation_id=None,
+        trace_id=None,
+        input="",
+        detail=None if detail is None else json.loads(detail),
+    )
+
+
+async def round_of(
+    database: Database,
+    what: str,
+    find: str,
+    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Finished]],
+    troubled: Troubled | None = None,
+) -> Finished:
+    """Do it to all that the statement `find` finds, ROUND_MAX at most; to each apart, if need be.
+
+    It takes `most` and ids (NULL: all), and leaves alone what somebody else holds. It is asked once
+    more in the transaction of the deed, for what may have changed since.
+    """
+    finished = Finished()
+    found = await database.settle(find, ROUND_MAX, None)
+
+    async def do(job_ids: Sequence[UUID]) -> Finished:
+        async def work(connection: Connection[Record]) -> Finished:
+            rows = await connection.fetch(statement(find), ROUND_MAX, list(job_ids))
+            return await deed(connection, rows) if rows else Finished()
+
+        return await database.settle_together(work)
+
+    apart = Apart(what=what, deed=do, tell=finished.add, troubled=troubled or Troubled())
+    await apart.each([row["id"] for row in found])
+    return finished
+
+
+async def settle_in(
+    connection: Connection[Record], settled: Sequence[tuple[UUID, Settlement]]
+) -> Finished:
+    """Apply settlements in the caller's transaction, each with the node that ran the attempt."""
+    finished = Finished()
+    for node_id in {node for node, _ in settled}:
+        mine = [s for node, s in settled if node == node_id and s.state == "queued"]
+        if mine:
+            finished.requeued += await connection.fetch(
+                statement("job_requeue_many"), *requeue_columns(mine, node_id)
+            )
+    done = {row["id"] for row in finished.requeued}
+    # No tries left, quarantined, or asked to cancel in the meantime.
+    ends = [s for _, s in settled if s.job_id not in done]
+    if ends:
+        finished.add(await end_in(connection, ends))
+    return finished

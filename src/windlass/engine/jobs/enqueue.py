@@ -19,12 +19,18 @@ from typing import Protocol
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.effects import Passed
 from windlass.engine.gather import Gather
 from windlass.engine.jobs.admission import Limits, admit
-from windlass.engine.jobs.copy_in import copy_in
 from windlass.engine.jobs.detour import Detour
-from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, look_again
-from windlass.engine.lock_passed import Passed
+from windlass.engine.jobs.request import (
+    Accepted,
+    Idempotency,
+    Request,
+    arrange,
+    copy_in,
+    look_again,
+)
 from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,

@@ -5,6 +5,11 @@ Owns: the way of a job out of `running`, or to its receiver; the statements are 
 Promises: a settlement is applied at most once, and only while its fence (attempt number and claim
 id) is the newest (G2); a job somebody asked to cancel never ends `succeeded` (G7).
 Never: calls the network, reads the clock, or decides a retry (see model.settle).
+
+Finish one attempt in the transaction in which its task wrote.
+
+Promises: the job's end and the task's effects are committed together, and only while the attempt's
+fence is the newest (G4); what a job wrote that somebody asked to cancel goes with its success (G7).
 """
 
 from __future__ import annotations
@@ -14,9 +19,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
-from windlass.engine.executions.checkpoint_wake import rest_listening
+from windlass.engine.effects import Finished
+from windlass.engine.executions.checkpoint_waits import rest_listening
 from windlass.engine.executions.early_start import StepStarter, StepStarts
-from windlass.engine.finished import Finished
 from windlass.engine.jobs.end import end_columns, end_in, requeue_columns
 from windlass.model.job.settle import Settlement
 from windlass.model.job.states import is_terminal
@@ -194,3 +199,15 @@ def _without_values(settlement: Settlement) -> Settlement:
         queue=settlement.queue,
         kind=settlement.kind,
     )
+
+
+async def finish_own(connection: Connection[Record], settlement: Settlement) -> Finished | None:
+    """End a job that succeeded, in the caller's transaction. None: the caller must roll back."""
+    finished = await end_in(connection, [settlement])
+    return finished if finished.ended.get(settlement.job_id) == settlement.state else None
+
+
+async def has_finished(database: Database, settlement: Settlement) -> Finished | None:
+    """Did it take effect, although its commit's answer was lost? None: not up to now."""
+    rows = await settled(database, [settlement])
+    return Finished(ended={row["id"]: row["state"] for row in rows}) if rows else None

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from windlass.engine.apart import Apart, Troubled
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.advance import advance_rest
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.end import advance_rest
 from windlass.limits import PARENT_ENDS_MAX
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement

@@ -4,6 +4,8 @@ Promises: a replay is the only way out of a terminal state, and how the job had 
 record. Replaying what is not finished changes nothing, so doing it twice is harmless; and who asks
 for dead ones gets those that are dead when they are taken, and died before they were chosen: of two
 who replay the same death one does.
+
+Dead letters by what went wrong.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from typing import Final
 from uuid import UUID
 
 from windlass.engine.executions.replay_steps import ANY_END, Seen, make_way
-from windlass.engine.locks.grant import Change, pass_on
-from windlass.engine.locks.release import release
+from windlass.engine.locks.grant import Change, pass_on, release
 from windlass.errors import Conflict
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -131,3 +132,12 @@ async def _with_verb(
         if left is not None:
             left.update({job_id: str(why) for job_id, why in refused.items()})
     return done
+
+
+# Groups are of the newest dead letters; a longer look would cost more than it tells.
+GROUPED_MAX: Final = 100_000
+
+
+async def group_dead(database: Database) -> list[Record]:
+    """queue, kind, cause, count, first_at, last_at and sample_id of each group, largest first."""
+    return await database.browse(statement("dead_groups"), GROUPED_MAX)

@@ -1,4 +1,7 @@
-"""A submission on its way: what was asked, under which ids, and the answer."""
+"""A submission on its way: what was asked, under which ids, and the answer.
+
+A plain batch, by COPY: half the cost of the statement, for both sides.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.errors import Unavailable
 from windlass.model.job.draft import Draft
 from windlass.model.json import strict as strict_json
+from windlass.store.database import Connection, Record
 
 T = TypeVar("T")
 
@@ -233,3 +237,13 @@ def _parents_json(request: Request, draft: Draft) -> str | None:
     inside = (request.job_ids[place] for place in draft.depends_on_places)
     parents = dict.fromkeys((*draft.depends_on, *inside))
     return strict_json.write([str(parent) for parent in parents])
+
+
+async def copy_in(connection: Connection[Record], request: Request, now: datetime) -> None:
+    """Insert its jobs, in the caller's transaction. `now` is the database's.
+
+    Nothing is asked of their queues: the caller has, and holds them so until it commits.
+    """
+    await connection.copy_records_to_table(
+        "job", schema_name="windlass", columns=COPIED, records=copied(request, now)
+    )

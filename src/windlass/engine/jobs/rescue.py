@@ -16,11 +16,10 @@ import structlog
 
 from windlass.engine.apart import Troubled
 from windlass.engine.cluster.operation_steps import end_orphans
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.advance import advance
-from windlass.engine.jobs.held import attempt_of, round_of, settle_in
-from windlass.engine.jobs.overdue import expire_callbacks
-from windlass.engine.locks.look import look
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.complete import expire_callbacks
+from windlass.engine.jobs.end import advance, attempt_of, round_of, settle_in
+from windlass.engine.locks.grant import look
 from windlass.model.job.outcome import Crashed
 from windlass.model.job.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record

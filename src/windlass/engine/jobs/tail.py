@@ -39,7 +39,7 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Announcer
-from windlass.engine.jobs.read_events import read_window
+from windlass.engine.jobs.history import read_window
 from windlass.errors import Unavailable
 from windlass.limits import POLL_IDLE_SECONDS, STREAM_LATE_SECONDS_MAX, STREAM_REMEMBERED_MAX
 from windlass.model.job.event import Event, Place, Position, show_place

@@ -19,7 +19,7 @@ from windlass.engine.locks.why import lock_reasons
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.json.strict import read_stored
 from windlass.store.database import Database, Record
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 
 # job_why looks at the ends of so many seconds, and counts so many jobs ahead at most.
 _LATELY_SECONDS: Final = 10

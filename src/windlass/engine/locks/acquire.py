@@ -15,11 +15,11 @@ from datetime import datetime
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.engine.locks.grant import Change, pass_on
 from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
-from windlass.model.job.priority import NUMBERS
+from windlass.model.job.states import NUMBERS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 

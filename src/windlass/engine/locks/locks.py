@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.engine.locks.grant import Change, pass_on
 from windlass.errors import NotFound
 from windlass.limits import LOCK_COUNTED_MAX, LOCK_SHOWN_MAX

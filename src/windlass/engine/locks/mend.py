@@ -13,11 +13,8 @@ from typing import Final
 import structlog
 
 from windlass.engine.apart import Apart, Troubled
-from windlass.engine.finished import Finished
-from windlass.engine.lock_passed import Passed
-from windlass.engine.locks.enter import enter
-from windlass.engine.locks.grant import Change, pass_on
-from windlass.engine.progressed import Progressed
+from windlass.engine.effects import Finished, Passed, Progressed
+from windlass.engine.locks.grant import Change, enter, pass_on
 from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement

@@ -16,9 +16,9 @@ from uuid import UUID
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.lock_passed import Passed
+from windlass.engine.effects import Passed
 from windlass.engine.locks.acquire import Held, LockCall, acquire, give_up, held_from
-from windlass.engine.locks.look import look
+from windlass.engine.locks.grant import look
 from windlass.errors import Unavailable
 from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS, WAITERS_MAX
 from windlass.store.database import Database

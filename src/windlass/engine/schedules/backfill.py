@@ -13,10 +13,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireRules, Making
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.make import make
-from windlass.engine.schedules.making import Making
 from windlass.engine.schedules.schedules import hold, missing, time_of
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import BACKFILL_MAX, FIRE_ASKED_LOCK_SECONDS, FIRE_BATCH

@@ -1,20 +1,36 @@
-"""Which instants of locked schedules are due, and what becomes of each."""
+"""Which instants of locked schedules are due, and what becomes of each.
+
+One decision of a schedule on its way to the job or execution that it makes.
+
+What a round of firing needs to know of its installation, and what came of it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.announce import Line
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.admission import Limits
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
-from windlass.engine.schedules.making import Making
 from windlass.limits import FIRE_DECISIONS_MAX, OVERLAP_LOOK_MAX, POLICIES_KEPT_MAX
-from windlass.model.schedule.decision import Decision, Misfire, Overlap, Pause, Policy, decide
-from windlass.model.schedule.fire_pending import Pending
-from windlass.store.database import Connection, Record
+from windlass.model.schedule.decision import (
+    Decision,
+    FiringState,
+    Misfire,
+    Overlap,
+    Pause,
+    Pending,
+    Policy,
+    decide,
+)
+from windlass.store.database import Connection, Held, Record
 from windlass.store.statements import statement
 
 
@@ -148,3 +164,80 @@ def shown(left: Record) -> str:
     if left["job_id"] is not None:
         return ids.show("job", left["job_id"])
     return ids.show("execution", left["execution_id"])
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing was made after all."""
+
+    state: FiringState
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Making:
+    row: Record  # the schedule's
+    decision: Decision
+    beside: Sequence[Record] = ()  # what the schedule made before and what has not ended
+    behind: UUID | None = None  # what it waits for; None: nothing
+    made_id: UUID | None = None  # of its job or execution; None: nothing is made
+    jitter_seconds: float = 0.0  # by which it was to go later than its instant
+    is_entered: bool = False  # in the ledger, by us
+    refusal: Refusal | None = None  # None: it is as decided
+
+    @property
+    def job_id(self) -> UUID | None:
+        return self.made_id if self.row["workflow"] is None else None
+
+    @property
+    def execution_id(self) -> UUID | None:
+        return self.made_id if self.row["workflow"] is not None else None
+
+    @property
+    def state(self) -> FiringState:
+        return self.decision.state if self.refusal is None else self.refusal.state
+
+    @property
+    def is_made(self) -> bool:
+        return self.decision.is_made and self.refusal is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireRules:
+    limits: Limits = field(default_factory=Limits)
+    max_attempts: int = 5  # of a job that does not say
+    # Whether queues that other transactions hold are waited for, as long as lock_timeout says.
+    # False: SchedulesHeld names at once whom that concerns.
+    is_waiting: bool = True
+
+
+class SchedulesHeld(Held):
+    """Other transactions hold queues that these schedules need; nothing was changed."""
+
+    def __init__(self, schedule_ids: Sequence[UUID], reason: str) -> None:
+        self.schedule_ids = schedule_ids
+        super().__init__(reason)
+
+
+@dataclass(slots=True, kw_only=True)
+class Fired:
+    schedules: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    late_seconds: list[float] = field(default_factory=list)  # of each that was made by its rule
+    lines: dict[Line, datetime | float] = field(default_factory=dict)  # that have new work
+    finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
+    is_full: bool = False  # there may be more
+
+    def add(self, other: Fired) -> None:
+        """What came of others, in the same transaction."""
+        self.schedules += other.schedules
+        self.states += other.states
+        self.late_seconds += other.late_seconds
+        for line, due in other.lines.items():
+            self.add_line(line, due)
+        self.finished.add(other.finished)
+        self.is_full = self.is_full or other.is_full
+
+    def add_line(self, line: Line, due: datetime | float) -> None:
+        if due == 0.0 or line not in self.lines:
+            self.lines[line] = due

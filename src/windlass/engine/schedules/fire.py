@@ -26,12 +26,18 @@ from uuid import UUID
 import structlog
 
 from windlass import ids
-from windlass.engine.schedules.alike import Patterns
-from windlass.engine.schedules.decide import Due, due_of, makings_of, unfinished_of
-from windlass.engine.schedules.fire_together import EnteredBefore, Group, fire_alike, sort
-from windlass.engine.schedules.fired import Fired, FireRules, SchedulesHeld
+from windlass.engine.schedules.decide import (
+    Due,
+    Fired,
+    FireRules,
+    Making,
+    SchedulesHeld,
+    due_of,
+    makings_of,
+    unfinished_of,
+)
+from windlass.engine.schedules.fire_together import EnteredBefore, Group, Patterns, fire_alike, sort
 from windlass.engine.schedules.make import make
-from windlass.engine.schedules.making import Making
 from windlass.limits import (
     FIRE_AGAIN_SECONDS,
     FIRE_BATCH,

@@ -15,11 +15,10 @@ from uuid import UUID
 
 from windlass.limits import NEXTS_OF_RULE_MAX, RULES_KEPT_MAX
 from windlass.model.json import strict as strict_json
-from windlass.model.schedule.fire_pending import Pending, pending
-from windlass.model.schedule.jitter import fire_at
+from windlass.model.schedule.decision import Pending, pending
 from windlass.model.schedule.next import next_after
 from windlass.model.schedule.read import read_rule
-from windlass.model.schedule.rule import Rule
+from windlass.model.schedule.rule import Rule, fire_at
 
 
 @dataclass(slots=True, eq=False)

@@ -1,18 +1,31 @@
-"""Make what was decided: room first, then jobs and executions; and say what could not be made."""
+"""Make what was decided: room first, then jobs and executions; and say what could not be made.
+
+Insert the jobs of schedules that fire: plain ones by COPY, the others by way of admission.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.ask_cancel import ask_cancel
+from windlass import ids
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.admission import admit
 from windlass.engine.jobs.cancel import cancel_in
-from windlass.engine.schedules.fire_jobs import insert_jobs
-from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.jobs.end import ask_cancel
+from windlass.engine.jobs.request import COPIED, Accepted, Request, copied
+from windlass.engine.schedules.decide import Fired, FireRules, Making, Refusal, SchedulesHeld
 from windlass.engine.schedules.make_executions import start_executions
-from windlass.engine.schedules.making import Making
-from windlass.store.database import Connection, Record
+from windlass.errors import InvalidInput, WindlassError
+from windlass.limits import RULES_KEPT_MAX
+from windlass.model.job.draft import Draft
+from windlass.model.job.submission import Rules, read_job
+from windlass.model.json import strict as strict_json
+from windlass.model.schedule.placeholder import fill
+from windlass.model.schedule.rule import EPOCH
+from windlass.store.database import Connection, Held, Record
 from windlass.store.statements import statement
 
 
@@ -68,3 +81,120 @@ async def _correct(connection: Connection[Record], refused: Sequence[Making]) ->
         [refusal.state for refusal in refusals],
         [refusal.reason for refusal in refusals],
     )
+
+
+async def insert_jobs(
+    connection: Connection[Record],
+    makings: Sequence[Making],
+    fired: Fired,
+    now: datetime,
+    rules: FireRules,
+) -> None:
+    """Those that are refused say so (`Making.refusal`); lines with new work are in `fired`."""
+    drafted = _drafted(makings, now, rules)
+    plain = [(one, draft) for one, draft in drafted if draft.is_plain]
+    if rules.limits.are_set or not rules.is_waiting:
+        plain = []
+    free: set[str] = set()
+    if plain:
+        queues = sorted({draft.queue for _, draft in plain})
+        rows = await connection.fetch(statement("queue_share_many"), queues)
+        free = {row["name"] for row in rows}
+        await _copy(connection, [pair for pair in plain if pair[1].queue in free], now)
+    rest = [(one, draft) for one, draft in drafted if not (draft.is_plain and draft.queue in free)]
+    # Those that wait come after those that they may wait for.
+    for waits in (False, True):
+        few = [(one, draft) for one, draft in rest if draft.has_parents == waits]
+        if few:
+            await _admit(connection, few, fired, rules)
+    for one, draft in drafted:
+        if one.is_made and not draft.has_parents:
+            fired.add_line((draft.queue, draft.priority), draft.run_at or draft.delay_seconds)
+
+
+def _drafted(
+    makings: Sequence[Making], now: datetime, rules: FireRules
+) -> list[tuple[Making, Draft]]:
+    drafted = []
+    for one in makings:
+        row = one.row
+        text = fill(row["job"], one.decision.instant)
+        try:
+            draft = draft_of(text, row["owner"], row["priority"], rules.max_attempts)
+        except InvalidInput as trouble:
+            one.refusal = Refusal("skipped", f"{trouble.code}: {trouble}")
+            continue
+        if one.behind is not None:
+            draft = replace(draft, depends_on=(one.behind,), on_parent_failure="run")
+        drafted.append((one, draft))
+    return drafted
+
+
+@lru_cache(maxsize=RULES_KEPT_MAX)
+def draft_of(text: str, owner: str | None, priority: int | None, max_attempts: int) -> Draft:
+    """What to submit. Many schedules share one: nobody may change it."""
+    value = strict_json.parse(text.encode())
+    # Its kind was checked when the schedule was put; the node that leads need not perform it.
+    rules = Rules(kinds={value.get("kind"): lambda _: []}, max_attempts=max_attempts, owner=owner)
+    draft = read_job(value, rules, EPOCH)
+    if priority is not None and "priority" not in value:
+        draft.priority = priority
+    return draft
+
+
+async def _copy(
+    connection: Connection[Record], pairs: Sequence[tuple[Making, Draft]], now: datetime
+) -> None:
+    if not pairs:
+        return
+    request = Request(
+        drafts=[draft for _, draft in pairs],
+        job_ids=[one.made_id for one, _ in pairs if one.made_id is not None],
+    )
+    await connection.copy_records_to_table(
+        "job", schema_name="windlass", columns=COPIED, records=copied(request, now)
+    )
+
+
+async def _admit(
+    connection: Connection[Record],
+    pairs: Sequence[tuple[Making, Draft]],
+    fired: Fired,
+    rules: FireRules,
+) -> None:
+    queues = sorted({draft.queue for _, draft in pairs})
+    await connection.fetch(statement("queue_ensure_many"), queues, None)
+    requests = [
+        Request(drafts=[draft], job_ids=[one.made_id])
+        for one, draft in pairs
+        if one.made_id is not None
+    ]
+    await admit(connection, requests, rules.limits, is_waiting=rules.is_waiting)
+    _raise_held(pairs, requests)
+    for (one, _), request in zip(pairs, requests, strict=True):
+        one.refusal = _refusal(request.answer)
+        if request.passed is not None:
+            fired.finished.progressed.locks.add(request.passed)
+
+
+def _raise_held(pairs: Sequence[tuple[Making, Draft]], requests: Sequence[Request]) -> None:
+    held = [
+        (one.row["id"], request.answer)
+        for (one, _), request in zip(pairs, requests, strict=True)
+        if isinstance(request.answer, Held)
+    ]
+    if held:
+        raise SchedulesHeld([schedule_id for schedule_id, _ in held], str(held[0][1]))
+
+
+def _refusal(answer: Accepted | Exception | None) -> Refusal | None:
+    match answer:
+        case Accepted(existing=existing) if existing:
+            holder = ids.show("job", next(iter(existing)))
+            return Refusal("coalesced", f"key: {holder} has its unique key")
+        case Accepted():
+            return None
+        case WindlassError():
+            return Refusal("skipped", f"{answer.code}: {answer}")
+        case _:
+            return Refusal("skipped", f"error: {answer}")

@@ -12,8 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.engine.executions.start import Prepared, Start, begin, prepare
-from windlass.engine.schedules.fired import Fired
-from windlass.engine.schedules.making import Making, Refusal
+from windlass.engine.schedules.decide import Fired, Making, Refusal
 from windlass.errors import WindlassError
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.placeholder import fill

@@ -16,11 +16,11 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.idempotency import recall
 from windlass.engine.jobs.request import Idempotency
-from windlass.engine.recall import recall
-from windlass.engine.schedules.alike import alike_of
+from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.engine.schedules.fire import fire_rows
-from windlass.engine.schedules.fired import Fired, FireRules
+from windlass.engine.schedules.fire_together import alike_of
 from windlass.engine.schedules.known_rules import rule_of
 from windlass.engine.schedules.schedule import (
     Schedule,

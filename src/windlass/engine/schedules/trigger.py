@@ -6,9 +6,8 @@ from dataclasses import replace
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.schedules.decide import arranged, shown, unfinished_of
+from windlass.engine.schedules.decide import Fired, FireRules, arranged, shown, unfinished_of
 from windlass.engine.schedules.fire import enter
-from windlass.engine.schedules.fired import Fired, FireRules
 from windlass.engine.schedules.make import make
 from windlass.engine.schedules.schedule import Firing
 from windlass.engine.schedules.schedules import hold, missing, time_of

@@ -6,6 +6,8 @@ one target may know (target_secret.py); PostgreSQL sees it sealed only. Putting 
 there rotates it: the version before stays good until its overlap ends, and at most these two are
 live. Putting the value it has already changes nothing, so a put whose answer was lost may be
 repeated. Where a secret may go stays when it is rotated and goes when it is deleted.
+
+The secret with which one target verifies what is signed for it; nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 from windlass.strategies.http.auth.auth import DEFAULT_SECRET
+from windlass.strategies.http.auth.secrets import SecretUnavailable
+from windlass.strategies.http.auth.sign import MASTER, derived_secret
 
 
 class NoSecretKey(Conflict):
@@ -253,3 +257,25 @@ def _secret(row: Any, sealer: Sealer | None) -> Secret:
         is_readable=sealer is not None and row["key_id"] in sealer.key_ids,
         hosts=None if row["hosts"] is None else tuple(row["hosts"]),
     )
+
+
+async def target_secrets(
+    database: Database, sealer: Sealer | None, name: str, host: str
+) -> list[str]:
+    """What deliveries to `host` are signed with now, newest first; two while `name` is rotated.
+
+    A host that nothing was delivered to yet has its secret already. Raises NoSecretKey, NotFound
+    when no master key is good under that name, and SecretUnavailable when it cannot be opened.
+    """
+    if sealer is None:
+        raise NoSecretKey
+    rows = await database.read("secret_live", name)
+    try:
+        values = unseal_live(sealer, name, rows) if rows else []
+    except CannotOpen as trouble:
+        raise SecretUnavailable(name, str(trouble), is_missing=False) from None
+    # While a rotation from another kind of key overlaps, that key is live too.
+    found = [derived_secret(value, host) for value in values if value.startswith(MASTER)]
+    if not found:
+        raise NotFound("derived secret", name)
+    return found

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.jobs.read_attempts import Tried, read_tried_job
+from windlass.engine.jobs.read import Tried, read_tried_job
 from windlass.engine.targets.targets import Target, find_target
 from windlass.errors import NotAWebhook
 from windlass.model.json.strict import read_stored

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from windlass.engine.finished import Finished
-from windlass.engine.jobs.advance import advance
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.end import advance
 from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
-from windlass.model.job.breaker import Target, room, target_from
+from windlass.model.job.target import Target, room, target_from
 from windlass.store.database import Connection, Database, Held, Record
 from windlass.store.statements import statement
 

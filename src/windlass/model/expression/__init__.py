@@ -17,9 +17,8 @@ from windlass.model.expression.compile import program
 from windlass.model.expression.parse import parse
 from windlass.model.expression.path import PLAIN, path_of, walker
 from windlass.model.expression.result import plain_json
-from windlass.model.expression.run import Run, Spent, Unanswerable
 from windlass.model.expression.tree import Has, Loop, Node, Select, parts_of, weight
-from windlass.model.expression.values import BY_NAME
+from windlass.model.expression.values import BY_NAME, Run, Spent, Unanswerable
 
 __all__ = ["KEPT", "Expression", "Run", "Spent", "Unanswerable", "compile_expression"]
 

@@ -8,9 +8,8 @@ from typing import Any, Final, assert_never
 
 from windlass.model.expression import operators
 from windlass.model.expression.functions import FUNCTIONS
-from windlass.model.expression.loops import decided, loop
+from windlass.model.expression.operators import decided, loop
 from windlass.model.expression.path import PLAIN, child, known, path_of, shown, walker
-from windlass.model.expression.run import Run, Step, Unanswerable
 from windlass.model.expression.tree import (
     Call,
     Chain,
@@ -27,7 +26,7 @@ from windlass.model.expression.tree import (
     Unary,
     weight,
 )
-from windlass.model.expression.values import type_of
+from windlass.model.expression.values import Run, Step, Unanswerable, type_of
 
 
 def program(node: Node) -> Step:

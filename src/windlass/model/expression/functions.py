@@ -15,7 +15,6 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from windlass.model.expression.operators import whole
-from windlass.model.expression.run import Run, Unanswerable
 from windlass.model.expression.times import (
     PARTS,
     part,
@@ -24,7 +23,7 @@ from windlass.model.expression.times import (
     seconds,
     written_timestamp,
 )
-from windlass.model.expression.values import type_of
+from windlass.model.expression.values import Run, Unanswerable, type_of
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER: Final = re.compile(

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from windlass.model.expression.run import Unanswerable
 from windlass.model.expression.tree import Name, Node, Select
-from windlass.model.expression.values import BY_NAME, TypeName, type_of
+from windlass.model.expression.values import BY_NAME, TypeName, Unanswerable, type_of
 from windlass.model.json.storable import harmless_text
 
 Key: TypeAlias = str | int

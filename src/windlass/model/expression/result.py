@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from windlass.limits import JSON_DEPTH_MAX
 from windlass.model.expression.parse import INT_MAX
-from windlass.model.expression.run import Run, Unanswerable
 from windlass.model.expression.times import seconds, written_timestamp
+from windlass.model.expression.values import Run, Unanswerable
 
 _SCALARS: Final = frozenset((str, int, bool, type(None)))
 _HOLDER_COSTS: Final = 4

@@ -21,8 +21,8 @@ import msgspec
 from windlass.limits import JSON_DEPTH_MAX, TEMPLATE_BYTES_MAX, TEMPLATE_EXPRESSIONS_MAX
 from windlass.model.expression import Expression, Unanswerable
 from windlass.model.expression.parse import INT_MAX
-from windlass.model.expression.run import Run
 from windlass.model.expression.template_text import split_text
+from windlass.model.expression.values import Run
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from windlass.model.expression.run import Run, Unanswerable
-from windlass.model.expression.values import type_of
+from windlass.model.expression.values import Run, Unanswerable, type_of
 
 _INSTANT: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?"

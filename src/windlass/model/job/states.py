@@ -2,6 +2,8 @@
 
 The database refuses any other move: see `job_moves`, `job_history_final` and the CHECKs in
 store/migrations/0001_spine.sql, which a test compares with this table.
+
+The four levels of urgency, as words outside and numbers inside.
 """
 
 from __future__ import annotations
@@ -38,3 +40,8 @@ assert all(LEGAL_MOVES[state] == {"queued"} for state in TERMINAL), (
 
 def is_terminal(state: str) -> bool:
     return state in TERMINAL
+
+
+Priority = Literal["low", "normal", "high", "critical"]
+NAMES: Final[tuple[Priority, ...]] = ("low", "normal", "high", "critical")
+NUMBERS: Final[dict[str, int]] = {name: number for number, name in enumerate(NAMES)}

@@ -32,8 +32,8 @@ from windlass.limits import (
 from windlass.model.job.cycles import in_a_circle
 from windlass.model.job.draft import Draft, OnParentFailure
 from windlass.model.job.lock import LockAsk, read_lock_ask
-from windlass.model.job.priority import NAMES, NUMBERS
 from windlass.model.job.retry import default_for, read_retry, to_json
+from windlass.model.job.states import NAMES, NUMBERS
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step

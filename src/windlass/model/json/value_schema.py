@@ -15,7 +15,7 @@ from windlass.limits import (
     NAME_CHARS_MAX,
     STEP_ID_CHARS_MAX,
 )
-from windlass.model.job.priority import NAMES
+from windlass.model.job.states import NAMES
 from windlass.model.json.duration_pattern import text_pattern
 from windlass.model.json.printable import CHAR_PATTERN
 

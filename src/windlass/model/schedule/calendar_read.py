@@ -14,8 +14,7 @@ from typing import Any, Final, TypeVar
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import CALENDAR_COUNTRIES_MAX, CALENDAR_DAYS_MAX
 from windlass.model.json.pointer import step
-from windlass.model.schedule.calendar import Calendar, Shift
-from windlass.model.schedule.calendar_holidays import read_country
+from windlass.model.schedule.calendar import Calendar, Shift, read_country
 from windlass.model.schedule.cron import EPOCH_DAY, YEAR_MAX
 
 T = TypeVar("T")

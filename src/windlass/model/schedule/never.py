@@ -7,9 +7,9 @@ from datetime import datetime
 
 from windlass.limits import CALENDAR_HORIZON_YEARS
 from windlass.model.schedule.cron import Cron
+from windlass.model.schedule.cron_words import MONTHS, listed
 from windlass.model.schedule.next import next_after
 from windlass.model.schedule.rule import At, Rule
-from windlass.model.schedule.word_list import MONTHS, listed
 
 
 def why_silent(rule: Rule, after: datetime) -> tuple[str, str] | None:

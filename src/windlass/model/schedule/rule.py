@@ -1,15 +1,27 @@
-"""A rule in time: what a schedule says about when."""
+"""A rule in time: what a schedule says about when.
+
+Instants that a rule names one by one, as its calendar has them.
+
+How much later than its instant a firing goes, so that a thousand of them do not go at once.
+
+The same schedule and instant always get the same delay, on whichever node it is asked: a firing
+does not move when the leader does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import blake2b
 from typing import Final, TypeAlias
+from uuid import UUID
 
 from windlass.model.schedule.calendar import Calendar
 from windlass.model.schedule.cron import DAY_SECONDS, Cron
-from windlass.model.schedule.dst import PACE, Dst
+from windlass.model.schedule.dst import PACE, Dst, instants
+from windlass.model.schedule.zone import span_at
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -69,3 +81,44 @@ def microseconds(instant: datetime) -> int:
 
 def from_microseconds(count: int) -> datetime:
     return EPOCH + timedelta(microseconds=count)
+
+
+def due_of_at(rule: Rule, at: At) -> dict[datetime, datetime]:
+    """When each is due, in order, and the instant that was named. Two due at once are one."""
+    if rule.calendar is None:
+        return {instant: instant for instant in at.instants}
+    calendar = rule.calendar
+    moved = [(_moved(calendar, rule, instant), instant) for instant in at.instants]
+    return dict(sorted((due_at, named) for due_at, named in moved if due_at is not None))
+
+
+def _moved(calendar: Calendar, rule: Rule, instant: datetime) -> datetime | None:
+    """The same local time on the day that the calendar has for it."""
+    second, rest = divmod(microseconds(instant), 1_000_000)
+    day, time = divmod(second + span_at(rule.timezone, second).offset, DAY_SECONDS)
+    to = calendar.moved(day)
+    if to is None or to == day:
+        return None if to is None else instant
+    reading = to * DAY_SECONDS + time
+    # No offset is as long as two days.
+    since = reading - 2 * DAY_SECONDS
+    found = next(instants(partial(_one, reading), rule.timezone, rule.dst, since), None)
+    return None if found is None else from_microseconds(found * 1_000_000 + rest)
+
+
+def _one(reading: int, since: int) -> Iterator[int]:
+    if since <= reading:
+        yield reading
+
+
+_CHANCES: Final = 2**64
+
+
+def fire_at(schedule_id: UUID, instant: datetime, jitter_seconds: float) -> datetime:
+    """From the instant on, and less than the jitter later."""
+    if not jitter_seconds:
+        return instant
+    what = schedule_id.bytes + microseconds(instant).to_bytes(8, "big", signed=True)
+    chance = int.from_bytes(blake2b(what, digest_size=8).digest(), "big")
+    delay = chance * int(jitter_seconds * 1_000_000) // _CHANCES
+    return instant + timedelta(microseconds=delay)

@@ -7,9 +7,8 @@ from typing import Final, assert_never
 
 from windlass.model.schedule.calendar import Calendar
 from windlass.model.schedule.cron import EPOCH_DAY, Cron
-from windlass.model.schedule.cron_words import cron_words
+from windlass.model.schedule.cron_words import WEEKDAYS, cron_words, listed, ranged
 from windlass.model.schedule.rule import At, Every, Rule, clock_policy
-from windlass.model.schedule.word_list import WEEKDAYS, listed, ranged
 
 _NAMED_MAX: Final = 3
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))

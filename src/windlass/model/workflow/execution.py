@@ -10,6 +10,8 @@ did: steps that would have followed were left out.
 
 store/sql/execution/execution_refresh_many.sql is the same rule for thousands at once; a test
 compares them.
+
+The input of an execution: the definition's defaults filled in, checked against its schema.
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
+from windlass.errors import FieldProblem, InvalidInput
 from windlass.model.job.states import TERMINAL, UNFINISHED, State
+from windlass.model.json.schema import Allowance, Found, value_problems, with_defaults
+from windlass.model.workflow.definition import Definition
 
 ExecutionState = Literal["pending", "running", "paused", "succeeded", "failed", "cancelled"]
 ENDED: Final[tuple[ExecutionState, ...]] = ("succeeded", "failed", "cancelled")
@@ -111,3 +116,34 @@ def ended_state(jobs: Aggregate, known: Circumstances) -> ExecutionState:
     if jobs.cancelled or known.is_cancelled:
         return "cancelled"
     return "succeeded"
+
+
+def complete_input(
+    definition: Definition,
+    given: Mapping[str, Any],
+    at: str = "",
+    allowance: Allowance | None = None,
+) -> Any:
+    """Raises InvalidInput with every problem found below `<at>/input`; TooMuchToCheck when that
+    is more than the allowance.
+    """
+    filled = filled_input(definition, given)
+    if definition.inputs is not None:
+        refuse(value_problems(filled, definition.inputs, allowance=allowance), at)
+    return filled
+
+
+def filled_input(definition: Definition, given: Mapping[str, Any]) -> Any:
+    """With its defaults, and unchecked."""
+    return with_defaults(dict(given), definition.inputs)
+
+
+def refuse(problems: Found, at: str = "") -> None:
+    """Raises InvalidInput if there are any."""
+    if problems:
+        raise InvalidInput(
+            *(
+                FieldProblem(pointer=f"{at}/input{pointer}", detail=detail)
+                for pointer, detail in problems
+            )
+        )

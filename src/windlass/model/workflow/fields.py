@@ -19,7 +19,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
     TITLE_CHARS_MAX,
 )
-from windlass.model.job.priority import NAMES, NUMBERS
+from windlass.model.job.states import NAMES, NUMBERS
 from windlass.model.job.submission import read_text
 from windlass.model.json.whole import read_whole, whole
 

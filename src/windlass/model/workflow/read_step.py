@@ -12,13 +12,14 @@ from windlass.model.workflow import fields
 from windlass.model.workflow.check_input import check_kind_input
 from windlass.model.workflow.collector import Reading, Use
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Case, Step
-from windlass.model.workflow.need import read_join, read_needs
 from windlass.model.workflow.read_work import (
     PLACE_KINDS,
     STEP_KINDS,
     check_retry,
     read_inner,
+    read_join,
     read_kind,
+    read_needs,
 )
 
 _ANY: Final = ("id", "kind", "title", "needs", "join", "if")

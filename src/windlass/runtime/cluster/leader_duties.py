@@ -13,13 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from windlass.engine.apart import Troubled
-from windlass.engine.cluster.forget_signals import forget_signals
-from windlass.engine.cluster.leader import is_current
+from windlass.engine.cluster.node_signals_stored import forget_signals
+from windlass.engine.cluster.nodes import is_current
 from windlass.engine.cluster.operation_steps import forget_operations
-from windlass.engine.executions.untended import find_untended
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished, Progressed
+from windlass.engine.executions.upkeep import find_untended
 from windlass.engine.locks.mend import forget_locks, mend_locks
-from windlass.engine.progressed import Progressed
 from windlass.limits import (
     FORGET_EVERY_SECONDS,
     LOCK_STRAYS_SECONDS,

@@ -11,7 +11,7 @@ last successful renewal *started*, by the monotonic clock.
     cut off   it loses its connection, or cannot renew: it steps down by itself
     held      a user's transaction has the row, so nobody can begin a term: the seat alone counts
 
-Whatever a leader writes names its term (see engine.cluster.leader), so one that thaws is powerless.
+Whatever a leader writes names its term (see engine.cluster.nodes), so one that thaws is powerless.
 Through a pooler that lends sessions by the transaction there is no seat: then the lease alone
 decides, and a killed leader is followed when its lease has lapsed.
 """
@@ -29,7 +29,7 @@ import asyncpg
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.cluster.leader import Tenure
+from windlass.engine.cluster.nodes import Tenure
 from windlass.limits import LEADER_GRACE_SECONDS, LEADER_RENEW_SHARE, LEADER_TRUST_SHARE
 from windlass.store.address import Address
 from windlass.store.statements import statement

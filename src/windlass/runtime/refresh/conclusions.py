@@ -20,8 +20,8 @@ from uuid import UUID
 
 import structlog
 
+from windlass.engine.effects import Finished
 from windlass.engine.executions.refresh import Conclude, held_executions
-from windlass.engine.finished import Finished
 from windlass.errors import Unavailable
 from windlass.limits import HELD_REST_SECONDS_MAX, REFRESH_WAITING_MAX, SIFT_WAITS_MAX
 from windlass.runtime.loop import Loop

@@ -15,8 +15,7 @@ from uuid import UUID
 
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.executions.refresh import missed_executions, stale_executions
-from windlass.engine.executions.refresh_tally import Tally
+from windlass.engine.executions.refresh import Tally, missed_executions, stale_executions
 from windlass.limits import REFRESH_NET_GRACE_SECONDS, REFRESH_WAITING_MAX
 from windlass.runtime.loop import Loop
 from windlass.runtime.refresh.shards import Shards

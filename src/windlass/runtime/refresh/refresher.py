@@ -20,9 +20,8 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.executions.refresh import ORDER, Conclude, Refreshed, refresh
-from windlass.engine.executions.refresh_tally import Tally
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
+from windlass.engine.executions.refresh import ORDER, Conclude, Refreshed, Tally, refresh
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import LaneDown
 from windlass.fastlane.marks import Claim, Marks
@@ -34,7 +33,7 @@ from windlass.limits import (
     REFRESH_ROUND_MAX,
     REFRESH_ROUND_SHARE,
 )
-from windlass.model.workflow.rests import Rests
+from windlass.model.workflow.refresh import Rests
 from windlass.runtime.loop import Loop
 from windlass.runtime.refresh.conclusions import Conclusions
 from windlass.runtime.refresh.mark_claims import Claims

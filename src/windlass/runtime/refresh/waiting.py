@@ -14,7 +14,7 @@ from windlass.limits import (
     REFRESH_RESTS_MAX,
     REFRESH_WAITING_MAX,
 )
-from windlass.model.workflow.rests import Rests
+from windlass.model.workflow.refresh import Rests
 from windlass.supervise import growing
 
 

@@ -19,9 +19,9 @@ from uuid import UUID
 import structlog
 
 from windlass.clock import monotonic
+from windlass.engine.effects import Finished
 from windlass.engine.executions.early_start import StepStarter
 from windlass.engine.executions.facts import ExecutionFacts
-from windlass.engine.finished import Finished
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.finish import finish, rehearse
 from windlass.errors import Unavailable

@@ -1,10 +1,14 @@
-"""What a node can perform, and for how long. Plugins may be replaced while it does."""
+"""What a node can perform, and for how long. Plugins may be replaced while it does.
+
+What becomes of a node's plugins when they are loaded again: a decision, without doing it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
 
 import structlog
 
@@ -12,9 +16,7 @@ from windlass import __version__
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, TimedOut
 from windlass.model.job.submission import InputCheck
-from windlass.runtime.worker.begun import Begun
-from windlass.runtime.worker.deadlines import Deadlines
-from windlass.runtime.worker.replaced import Replaced, replace
+from windlass.runtime.worker.deadlines import Begun, Deadlines
 from windlass.strategies.plugins.described import Described, describe_builtin, describe_plugin
 from windlass.strategies.plugins.load import Plugin
 from windlass.strategies.plugins.plugged import Plugged
@@ -164,3 +166,35 @@ def _broken(attempt: Attempt, trouble: Exception) -> Failed:
         "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
     )
     return Failed(type(trouble).__name__, str(trouble))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """The kinds of plugins, by what became of them."""
+
+    added: list[str]
+    changed: list[str]  # loaded from other code than before
+    removed: list[str]
+    errors: dict[str, str]  # why one could not be loaded; the one before it goes on
+
+
+def replace(
+    before: Mapping[str, Plugin], found: Mapping[str, Plugin]
+) -> tuple[dict[str, Plugin], Replaced]:
+    """The plugins to go on with. A broken one leaves the strategy that it had before."""
+    after: dict[str, Plugin] = {}
+    for kind, plugin in found.items():
+        known = before.get(kind)
+        if plugin.strategy is None and known is not None and known.strategy is not None:
+            plugin = with_changes(known, error=plugin.error)
+        after[kind] = plugin
+    works = {kind for kind, plugin in after.items() if plugin.strategy is not None}
+    worked = {kind for kind, plugin in before.items() if plugin.strategy is not None}
+    return after, Replaced(
+        added=sorted(works - worked),
+        changed=sorted(
+            kind for kind in works & worked if after[kind].digest != before[kind].digest
+        ),
+        removed=sorted(worked - works),
+        errors={kind: plugin.error for kind, plugin in after.items() if plugin.error is not None},
+    )

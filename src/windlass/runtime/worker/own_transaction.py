@@ -8,6 +8,13 @@ from its own thread or loop. It ends in one of three ways:
     anything else          ROLLBACK, then the attempt is settled as any other
 
 Promises: after it is over nobody writes in it, whatever thread a task has left behind.
+
+How a job ends whose task succeeded and wrote in the job's own transaction.
+
+When the answer to COMMIT is lost nobody knows whether it happened. Then the attempt is settled as a
+failure, under the same fence: if the commit took effect the job has ended and the failure changes
+nothing; if it is still on its way the failure waits for the row that it holds; if it did not happen
+the next attempt does the work, for the first time as far as anybody can see.
 """
 
 from __future__ import annotations
@@ -21,9 +28,15 @@ from typing import Any, Final
 import asyncpg
 import structlog
 
-from windlass.errors import Cancelled, WindlassError
+from windlass import errors
+from windlass.engine.effects import Finished
+from windlass.engine.jobs.finish import finish_own, has_finished
+from windlass.errors import Unavailable, WindlassError
 from windlass.limits import OWN_ROLLBACK_SECONDS
-from windlass.store.database import Connection, Database, Record
+from windlass.model.job.outcome import Cancelled, Failed
+from windlass.model.job.running import Own
+from windlass.model.job.settle import Settlement
+from windlass.store.database import Connection, Database, LimitReached, Record
 from windlass.supervise import supervisor
 
 log = structlog.get_logger()
@@ -180,5 +193,38 @@ class OwnTransaction:
             pass
 
 
-def _stopped() -> Cancelled:
-    return Cancelled("the job is to stop, or has ended: it writes nothing any more")
+def _stopped() -> errors.Cancelled:
+    return errors.Cancelled("the job is to stop, or has ended: it writes nothing any more")
+
+
+async def end_with(
+    own: Own, database: Database, settlement: Settlement
+) -> Finished | Failed | Cancelled:
+    """What was committed; or how the attempt ended instead, with nothing of it committed."""
+    made: list[Finished] = []
+
+    async def last(connection: Any) -> bool:
+        finished = await finish_own(connection, settlement)
+        made.extend([finished] if finished is not None else [])
+        return finished is not None
+
+    try:
+        is_committed = await own.commit(last)
+    except TransactionEnded as trouble:
+        return Failed(trouble.code, str(trouble), is_final=True)
+    except LimitReached as trouble:  # others filled the queue that the task had found room in
+        return Failed(trouble.code, f"what the task enqueued has no room: {trouble}")
+    except Unavailable as trouble:
+        found = await _look(database, settlement)
+        return found or Failed("transaction_lost", f"what the task wrote may be lost: {trouble}")
+    except Exception as trouble:  # whatever PostgreSQL says of what the task wrote
+        return Failed(type(trouble).__name__, f"what the task wrote was refused: {trouble}")
+    # Not ours any more, or to be cancelled: settled so, the fence and the wish are heeded.
+    return made[0] if is_committed else Cancelled()
+
+
+async def _look(database: Database, settlement: Settlement) -> Finished | None:
+    try:
+        return await has_finished(database, settlement)
+    except Unavailable:
+        return None

@@ -16,7 +16,7 @@ from windlass.clock import monotonic
 from windlass.limits import CRASHES_SOLO
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed
-from windlass.runtime.worker.begun import Begun
+from windlass.runtime.worker.deadlines import Begun
 from windlass.runtime.worker.kinds import Kinds
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).

@@ -22,7 +22,7 @@ import structlog
 from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.finished import Finished
+from windlass.engine.effects import Finished
 from windlass.engine.targets import unpark as let_go
 from windlass.fastlane.failures import Failures
 from windlass.fastlane.target_rate import Limits
@@ -36,10 +36,10 @@ from windlass.limits import (
     UNPARK_BATCH_MAX,
 )
 from windlass.model.job.attempt import Attempt
-from windlass.model.job.breaker import ParkedFor, Target, Verdict, target_from, verdict, why_not
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Failed, Outcome, TimedOut
 from windlass.model.job.settle import Settlement
+from windlass.model.job.target import ParkedFor, Target, Verdict, target_from, verdict, why_not
 from windlass.runtime.loop import Loop
 from windlass.store.database import Database, Held, Record
 from windlass.telemetry.metrics import Metrics

@@ -18,8 +18,8 @@ import structlog
 from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.announce import Line
+from windlass.engine.effects import Finished
 from windlass.engine.executions.step_rows import StepJob
-from windlass.engine.finished import Finished
 from windlass.engine.jobs import claim as claims
 from windlass.engine.jobs.cancel import cancelling
 from windlass.engine.jobs.enqueue import Reservation
@@ -43,7 +43,7 @@ from windlass.runtime.worker.claimer import Claimer
 from windlass.runtime.worker.finisher import Finisher
 from windlass.runtime.worker.hand_back import Returns
 from windlass.runtime.worker.kinds import Kinds
-from windlass.runtime.worker.own_end import end_with
+from windlass.runtime.worker.own_transaction import end_with
 from windlass.runtime.worker.reservations import Reservations
 from windlass.runtime.worker.slots import Slots
 from windlass.runtime.worker.target_gate import Targets

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from windlass import clock
 from windlass.limits import ATTEMPTS_MAX, TAG_CHARS_MAX
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 from windlass.sdk.tasks import options as ours
 
 # What belongs to a canvas that Celery itself has begun, or to its result backend.

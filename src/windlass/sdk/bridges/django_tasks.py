@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from windlass.errors import InvalidInput, NotFound
 from windlass.limits import TAG_CHARS_MAX
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 from windlass.sdk.bridges.django_app import NAME, app, app_of
 from windlass.sdk.bridges.django_names import (
     BaseTaskBackend,

@@ -19,7 +19,7 @@ from inspect import Parameter, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 from windlass.model.job.running import Facts, Running, Session, current
-from windlass.sdk.durable.errors import DurableMisuse
+from windlass.sdk.durable.difference import DurableMisuse
 from windlass.sdk.tasks.arguments import Arguments
 from windlass.sdk.tasks.execution_handle import ExecutionHandle
 from windlass.sdk.tasks.handle import HasClient, run

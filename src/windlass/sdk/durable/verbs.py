@@ -14,12 +14,11 @@ from typing import Any, ParamSpec, TypeVar, overload
 import msgspec
 
 from windlass.limits import CHECKPOINT_NAME_CHARS_MAX
-from windlass.sdk.durable.branch import Branch, branch_here
 from windlass.sdk.durable.call import Call, inside
-from windlass.sdk.durable.errors import DurableMisuse
-from windlass.sdk.durable.run import SLEEP
+from windlass.sdk.durable.difference import DurableMisuse
+from windlass.sdk.durable.run import SLEEP, Branch, branch_here
 from windlass.sdk.tasks.options import Duration, Retry, seconds_of
-from windlass.sdk.workflow import tracing
+from windlass.sdk.workflow import trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,8 +119,8 @@ async def _at_once(call: Call) -> Any:
 
 
 def _branch(asked: str) -> Branch | None:
-    if tracing.is_tracing():
-        tracing.refuse_await(asked)
+    if trace.is_tracing():
+        trace.refuse_await(asked)
     if inside.get():
         raise DurableMisuse.nested(asked)
     try:

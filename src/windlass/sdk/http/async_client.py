@@ -14,9 +14,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from windlass.sdk.http.exchange import Exchange, Headers
-from windlass.sdk.http.trace_headers import trace_headers
 from windlass.sdk.http.transport import Transport
-from windlass.sdk.http.wire import Query, path_with
+from windlass.sdk.http.wire import Query, path_with, trace_headers
 from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
 from windlass.sdk.nouns.approvals import Approvals
 from windlass.sdk.nouns.dead_letters import DeadLetters

@@ -1,9 +1,15 @@
-"""What goes over the wire: paths with their query, bodies, answers."""
+"""What goes over the wire: paths with their query, bodies, answers.
+
+The caller's trace goes with what it asks for, so that the job's span stands below the caller's.
+
+OpenTelemetry is not imported here: where nobody has imported it, no span can be current.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -100,3 +106,15 @@ def _shown(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return [_shown(one) for one in value]
     return value
+
+
+def trace_headers() -> dict[str, str]:
+    """`traceparent` of the current span; nothing if there is none."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return {}
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return {}
+    flags = int(span.trace_flags)
+    return {"traceparent": f"00-{span.trace_id:032x}-{span.span_id:016x}-{flags:02x}"}

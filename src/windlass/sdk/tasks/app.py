@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 from windlass.sdk.tasks.handle import run
 from windlass.sdk.tasks.options import Duration, Isolate, Retry, fields_of
 from windlass.sdk.tasks.task import AsyncTask, Task

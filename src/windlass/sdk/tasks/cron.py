@@ -15,7 +15,7 @@ import msgspec
 
 from windlass import clock
 from windlass.errors import InvalidInput
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 from windlass.model.job.submission import read_name
 from windlass.model.schedule import placeholder as schedule_instant
 from windlass.model.schedule.decision import Misfire, Overlap

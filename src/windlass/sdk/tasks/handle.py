@@ -2,12 +2,14 @@
 
 Every verb comes twice: `result()` blocks, `await handle.aresult()` does not. Inside a task neither
 waits: a slot that waits for a slot may wait for ever.
+
+The jobs of one `.map(…)`, in the order of their items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from windlass.errors import JobFailed, ResultTimeout, WouldDeadlock
 from windlass.model.job.running import current
@@ -16,6 +18,7 @@ from windlass.sdk.tasks.options import Duration, seconds_of
 
 if TYPE_CHECKING:
     from windlass.sdk.http.async_client import AsyncClient
+
 
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
@@ -149,3 +152,45 @@ def failure_of(job: dict[str, Any]) -> JobFailed:
         message=error.get("message") or said.get(job["state"], "nothing more is known"),
         remote_traceback=error.get("traceback"),
     )
+
+
+class Handles(Sequence[Handle[R_co]], Generic[R_co]):
+    """A handle is made when it is asked for: ten thousand of them are seldom looked at."""
+
+    __slots__ = ("_home", "_read", "ids")
+
+    def __init__(self, home: HasClient, ids: list[str], read: Callable[[Any], R_co]) -> None:
+        self.ids = ids
+        self._home, self._read = home, read
+
+    @overload
+    def __getitem__(self, place: int) -> Handle[R_co]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Handles[R_co]: ...
+
+    def __getitem__(self, place: int | slice) -> Handle[R_co] | Handles[R_co]:
+        if isinstance(place, slice):
+            return Handles(self._home, self.ids[place], self._read)
+        return Handle(self._home, self.ids[place], self._read)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def hint(self) -> None:
+        """Tell the nodes of them, as `Handle.hint` does of one."""
+        from windlass.sdk.tasks.hinting import hint
+
+        hint(self._home, self.ids)
+
+    def results(self, timeout: Duration | None = None) -> list[R_co]:
+        """What each returned, in their order. Raises JobFailed as soon as one has failed."""
+        return run(self.aresults(timeout))
+
+    async def aresults(self, timeout: Duration | None = None) -> list[R_co]:
+        from windlass.sdk.tasks.waiting import results_of
+
+        return await results_of(self, timeout)
+
+    def __repr__(self) -> str:
+        return f"Handles({len(self.ids)} jobs)"

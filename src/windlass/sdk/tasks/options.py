@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict
 from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.model.job import retry as retries
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 
 Duration: TypeAlias = float | str | timedelta  # 90, "90s", "10m", timedelta(minutes=10)
 Isolate: TypeAlias = Literal["process"]

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from windlass.sdk.tasks.options import Duration
-from windlass.sdk.workflow import tracing
+from windlass.sdk.workflow import trace
 from windlass.sdk.workflow.step import After, Step
 
 R = TypeVar("R")
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def sleep(duration: Duration, *, after: After = None) -> Pause[None]:
     """Rest so long: `await windlass.sleep("3d")` in a durable function, a step in a workflow."""
-    if tracing.is_tracing():
+    if trace.is_tracing():
         from windlass.sdk.workflow import flow
 
         return cast("Pause[None]", flow.pause(duration, after=after))
@@ -31,7 +31,7 @@ def sleep(duration: Duration, *, after: After = None) -> Pause[None]:
 
 def wait_for(name: str, *, timeout: Duration | None = None, after: After = None) -> Pause[Any]:
     """Wait for a signal to this execution and its payload; one that came early was kept."""
-    if tracing.is_tracing():
+    if trace.is_tracing():
         from windlass.sdk.workflow import flow
 
         return cast("Pause[Any]", flow.signal(name, timeout=timeout, after=after))

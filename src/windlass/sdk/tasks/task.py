@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from windlass.errors import InvalidInput
-from windlass.sdk.tasks.handle import Handle, HasClient, run
-from windlass.sdk.tasks.handles import Handles
+from windlass.sdk.tasks.handle import Handle, Handles, HasClient, run
 from windlass.sdk.tasks.options import Duration, Isolate, Using, fields_of, seconds_of
-from windlass.sdk.workflow import tracing
+from windlass.sdk.workflow import trace
 
 if TYPE_CHECKING:
     from windlass.sdk.tasks.arguments import Arguments
@@ -60,8 +59,8 @@ class Bound(Generic[P, R]):
         the first argument if the function says that it takes one. While a workflow is traced, this
         is a step that fans out.
         """
-        if tracing.is_tracing():
-            return tracing.task_map(self.task, items, fixed, self._said())
+        if trace.is_tracing():
+            return trace.task_map(self.task, items, fixed, self._said())
         return self._handles(self._make(self._inputs(items, fixed)))
 
     async def amap(self, items: Iterable[Any], /, **fixed: Any) -> Handles[R]:
@@ -78,7 +77,7 @@ class Bound(Generic[P, R]):
 
     def step(self, *args: Any, **kwargs: Any) -> Step[R]:
         """A step of the workflow that is traced; `after=` and `join=` are the step's own."""
-        return tracing.task_step(self.task, args, kwargs, self._said())
+        return trace.task_step(self.task, args, kwargs, self._said())
 
     def _said(self) -> dict[str, Any]:
         """What was said here and not of the task itself."""
@@ -161,8 +160,8 @@ class Task(Generic[P, R]):
         self.stand_in: Callable[..., Any] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if tracing.is_tracing():
-            tracing.refuse_call(self.name)
+        if trace.is_tracing():
+            trace.refuse_call(self.name)
         result: R = self.function(*args, **kwargs)
         return result
 

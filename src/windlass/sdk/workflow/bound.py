@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict
 
-from windlass.model.job.priority import Priority
+from windlass.model.job.states import Priority
 from windlass.sdk.tasks.execution_handle import ExecutionHandle
 from windlass.sdk.tasks.handle import run
 from windlass.sdk.tasks.options import Duration

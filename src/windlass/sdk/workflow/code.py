@@ -22,8 +22,7 @@ from windlass.sdk.workflow.document import steps_of
 from windlass.sdk.workflow.inputs import Inputs
 from windlass.sdk.workflow.render import rendered
 from windlass.sdk.workflow.step import After, Each, Step
-from windlass.sdk.workflow.trace import Trace
-from windlass.sdk.workflow.tracing import TRACE
+from windlass.sdk.workflow.trace import TRACE, Trace
 from windlass.sdk.workflow.work import written_duration
 
 if TYPE_CHECKING:

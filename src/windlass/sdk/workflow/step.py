@@ -107,7 +107,7 @@ class Step(Generic[R_co]):
 
     def undo(self, work: Any, *args: Any, **kwargs: Any) -> Self:
         """What takes it back when the workflow fails later: a task with its arguments, or work."""
-        from windlass.sdk.workflow.tracing_task import inner_of
+        from windlass.sdk.workflow.work import inner_of
 
         if self.undo_body is not None:
             raise CannotTrace(f"{self.id} has an undo already")

@@ -12,13 +12,11 @@ from windlass.limits import CALLBACK_SECONDS, CONNECT_SECONDS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Awaited
 from windlass.model.job.target import target_of
-from windlass.strategies.http.answer import Answer
+from windlass.strategies.http.answer import Answer, Request
 from windlass.strategies.http.auth.auth import Prepared
-from windlass.strategies.http.headers import identity
 from windlass.strategies.http.net.pool import Timings
 from windlass.strategies.http.record import Record
-from windlass.strategies.http.redirect import Request
-from windlass.strategies.http.request import make_body
+from windlass.strategies.http.request import identity, make_body
 
 
 class Delivery:

@@ -1,7 +1,7 @@
 """`expect`: a CEL condition on a receiver's answer.
 
 It sees `status` (a number), `headers` (a map by lower-case name), `body` (text) and `json` (the
-body parsed, or null). It may do less work than the expressions of a step; see model.expression.run.
+body parsed, or null). It may do less work than the expressions of a step (model.expression).
 """
 
 from __future__ import annotations

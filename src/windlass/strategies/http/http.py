@@ -21,7 +21,7 @@ from multidict import CIMultiDict
 from windlass.limits import CONCEAL_QUICK_BYTES_MAX, IDLE_CONNECTIONS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, Succeeded, TimedOut
-from windlass.strategies.http.answer import Answer
+from windlass.strategies.http.answer import Answer, pointed_to, redirected
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared
 from windlass.strategies.http.auth.secrets import (
     NoVault,
@@ -34,7 +34,6 @@ from windlass.strategies.http.conceal import concealed, concealed_bytes
 from windlass.strategies.http.delivery import Delivery
 from windlass.strategies.http.input import check_input, read_input
 from windlass.strategies.http.judge import is_deferred, judged
-from windlass.strategies.http.message import write_request
 from windlass.strategies.http.net.address import read_address
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.http.net.pool import Pool
@@ -42,7 +41,7 @@ from windlass.strategies.http.net.resolver import Lookup
 from windlass.strategies.http.net.token_session import open_session
 from windlass.strategies.http.net.wire import Wire
 from windlass.strategies.http.record import without
-from windlass.strategies.http.redirect import pointed_to, redirected
+from windlass.strategies.http.request import write_request
 from windlass.strategies.http.trouble import explain
 
 __all__ = ["Http", "check_input"]

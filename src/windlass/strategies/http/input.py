@@ -24,9 +24,8 @@ from windlass.model.json.printable import is_printable
 from windlass.model.json.whole import read_whole
 from windlass.strategies.http.auth.check import check_auth
 from windlass.strategies.http.expect import expectation
-from windlass.strategies.http.headers import header_problems
 from windlass.strategies.http.judge import statuses_problems
-from windlass.strategies.http.request import BODIES, body_problems
+from windlass.strategies.http.request import BODIES, body_problems, header_problems
 from windlass.strategies.strategy import refused_input
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

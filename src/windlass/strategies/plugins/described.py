@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windlass.strategies.plugins.load import Plugin
-from windlass.strategies.python.task import Task
-from windlass.strategies.python.task_shape import shape_of
+from windlass.strategies.python.task import Task, shape_of
 
 Schema = Mapping[str, Any]
 

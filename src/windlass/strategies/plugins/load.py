@@ -27,7 +27,7 @@ import structlog
 
 from windlass.limits import ERROR_TEXT_MAX
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
-from windlass.strategies.checks import INPUT_CHECKS
+from windlass.strategies.builtin import INPUT_CHECKS
 from windlass.strategies.plugins.plugged import Plugged
 
 log = structlog.get_logger()

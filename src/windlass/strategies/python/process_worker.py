@@ -21,7 +21,7 @@ import msgspec
 from windlass.model.job.outcome import Outcome
 from windlass.model.job.running import Facts
 from windlass.strategies.python.perform import failed, perform, perform_begun, to_line
-from windlass.strategies.python.running_apart import RunningApart
+from windlass.strategies.python.running import RunningApart
 from windlass.strategies.python.task import Task, load_tasks
 
 _PR_SET_PDEATHSIG: Final = 1

@@ -1,4 +1,10 @@
-"""Tasks: the Python functions that the `python` strategy performs, found on the `--app` object."""
+"""Tasks: the Python functions that the `python` strategy performs, found on the `--app` object.
+
+What a task takes, read from its signature, so that a definition can be checked against it.
+
+A task is called with what JSON gave: annotations are hints to whoever writes a definition, and one
+that JSON knows nothing of allows anything.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,15 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import Parameter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from windlass.errors import AppNotLoaded
+from windlass.model.workflow.known_kinds import TaskShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,3 +90,59 @@ def _task(name: str, entry: Any) -> Task:
         encode=getattr(entry, "encode_result", None),
         entry=entry,
     )
+
+
+_BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_REST: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+@lru_cache(maxsize=10_000)
+def shape_of(function: Callable[..., Any]) -> TaskShape | None:
+    """None: its signature cannot be read, and whatever is given is taken."""
+    signature = _signature(function)
+    if signature is None:
+        return None
+    parameters = signature.parameters.values()
+    named = [parameter for parameter in parameters if parameter.kind not in _REST]
+    schemas, below = _schemas([parameter.annotation for parameter in named])
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {p.name: found for p, found in zip(named, schemas, strict=True)},
+        "required": [p.name for p in named if p.default is Parameter.empty],
+        "additionalProperties": any(p.kind is Parameter.VAR_KEYWORD for p in parameters),
+    }
+    if below:
+        schema["$defs"] = below
+    return TaskShape(
+        names=tuple(p.name for p in named if p.kind in _BY_PLACE),
+        schema=schema,
+        has_rest=any(p.kind is Parameter.VAR_POSITIONAL for p in parameters),
+    )
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    for as_values in (True, False):  # annotations may name what is not there at run time
+        try:
+            return inspect.signature(function, eval_str=as_values)
+        except (NameError, SyntaxError, AttributeError):
+            continue
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
+def _schemas(annotations: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The schema of each, and those that they refer to."""
+    known = [annotation if _is_known(annotation) else Any for annotation in annotations]
+    schemas, below = msgspec.json.schema_components(known, ref_template="#/$defs/{name}")
+    return list(schemas), dict(below)
+
+
+def _is_known(annotation: Any) -> bool:
+    if annotation is Parameter.empty or isinstance(annotation, str):
+        return False
+    try:
+        msgspec.json.schema(annotation)
+    except Exception:
+        return False
+    return True

@@ -16,10 +16,9 @@ from standardwebhooks.webhooks import Webhook
 from tests.model.job.attempts import attempt
 from tests.strategies.drawer import Drawer, master_key, shared_key
 from tests.strategies.receiver import Receiver, deliver, perform_within
-from windlass.model.job.breaker import verdict
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
-from windlass.model.job.target import target_of
+from windlass.model.job.target import target_of, verdict
 from windlass.strategies.http.auth.secrets import SecretNotForHost
 from windlass.strategies.http.auth.sign import derived_secret
 from windlass.strategies.http.conceal import REDACTED

@@ -1,7 +1,7 @@
 -- execution_ancestry: an execution and those above it, as far as a step of each still waits for the one below.
 -- params: id uuid, most int4     returns: id, root_id, over (why it begins nothing more; NULL: it goes on), the nearest first
 -- Index: primary keys of execution and job; two rows a level, and there are few levels (CHILD_DEPTH_MAX). Nothing is locked: one
--- that is asked to cancel just now ends the step below it, and with it whatever was born meanwhile (engine/jobs/abandon.py).
+-- that is asked to cancel just now ends the step below it, and with it whatever was born meanwhile (engine/jobs/end.py).
 WITH RECURSIVE up AS (
     SELECT e.id, e.root_id, e.parent_job_id, e.cancel_requested_at, e.doom, e.finished_at, 0 AS level
     FROM windlass.execution e WHERE e.id = $1

@@ -8,9 +8,10 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from windlass import __version__
-from windlass.api.http import components as schemas
+from windlass.api.components import components
 from windlass.api.http.field_texts import OPERATIONS, TAGS, describe_inline
 from windlass.api.http.route import Answer, Route
+from windlass.api.http.shapes import ref
 
 _TYPED: Final = re.compile(r"\{(\w+):\w+\}")
 _IN_PATH: Final = {
@@ -48,7 +49,7 @@ def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
         "security": [{"key": []}],
         "paths": paths,
         "components": {
-            "schemas": schemas.components(kinds),
+            "schemas": components(kinds),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "description": "`wlk_…`"}
             },
@@ -164,5 +165,5 @@ def _problem(code: int) -> dict[str, Any]:
     return {
         "description": HTTPStatus(code).phrase,
         "headers": headers,
-        "content": {"application/problem+json": {"schema": schemas.ref("Problem")}},
+        "content": {"application/problem+json": {"schema": ref("Problem")}},
     }
