@@ -7,6 +7,9 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 BIN := .venv/bin
 ARGS ?=
 CODE := src tests $(wildcard benchmarks examples docs)
+# Modules are compiled once and not by each of the processes that tests start, whatever the shell
+# around us wants for its own.
+export PYTHONDONTWRITEBYTECODE =
 
 # A stamp is named after what it was made from: when a lock changes, its stamp is missing.
 digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
@@ -15,7 +18,7 @@ SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
 TYPES_SETUP = .venv/.types-$(call digest,tests/api/http/types/package-lock.json)
 BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
 
-.PHONY: help up test setup check fmt bench oracle docs lock clean
+.PHONY: help up test quick setup check fmt bench oracle docs lock clean
 
 help:  ## print these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,17 +28,17 @@ up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port
 	@exec $(BIN)/windlass up $(ARGS)
 
 test: check $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=3 --dist=loadfile \
+	@PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=3 --dist=loadfile \
 		--no-loadscope-reorder --durations=10 $(ARGS)
 
 setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command
 	@:
 
-check: $(SETUP)  ## lint, formatting, types, and imports that go one way
+check: $(SETUP)  ## lint, formatting, types, and the rules of the house
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy --strict $(CODE)
-	@$(BIN)/python -m pytest --quiet tests/house/test_layers.py
+	@$(BIN)/python -m pytest --quiet tests/house/test_layers.py tests/house/test_rooms.py
 
 fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
 	@$(BIN)/ruff check --fix-only $(CODE)

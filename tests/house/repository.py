@@ -16,6 +16,7 @@ LEFT_BY_TOOLS = frozenset(
         ".mypy_cache",
         ".pytest_cache",
         ".ruff_cache",
+        ".schemathesis",
         ".venv",
         ".windlass",
         "__pycache__",
