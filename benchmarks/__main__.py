@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks.cluster import CLUSTER
-from benchmarks.door import DOOR
-from benchmarks.held import HELD
-from benchmarks.jobs import JOBS
-from benchmarks.refresh import REFRESH
-from benchmarks.schedules import SCHEDULES
-from benchmarks.sdk import SDK
 from benchmarks.suite import bench
-from benchmarks.sweep import SWEEP
-from benchmarks.versus import VERSUS
-from benchmarks.webhooks import WEBHOOKS
-from benchmarks.workflows import WORKFLOWS
+from benchmarks.suites.cluster import CLUSTER
+from benchmarks.suites.door import DOOR
+from benchmarks.suites.held import HELD
+from benchmarks.suites.jobs import JOBS
+from benchmarks.suites.refresh import REFRESH
+from benchmarks.suites.schedules import SCHEDULES
+from benchmarks.suites.sdk import SDK
+from benchmarks.suites.sweep import SWEEP
+from benchmarks.suites.versus import VERSUS
+from benchmarks.suites.webhooks import WEBHOOKS
+from benchmarks.suites.workflows import WORKFLOWS
 
 # These are all; those are measured only for whoever names what they are measured beside.
 SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, DOOR, HELD)

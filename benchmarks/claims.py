@@ -8,7 +8,7 @@ from time import perf_counter
 from uuid import UUID, uuid4
 
 from benchmarks.limits import RUN_SECONDS_MAX
-from benchmarks.load import percentile
+from benchmarks.traffic.load import percentile
 from windlass.engine.jobs.claim import Frontier, claim, peek
 from windlass.engine.jobs.finish import finish
 from windlass.model.job.attempt import Attempt

@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.node import RunningNode
 from benchmarks.rows import PAYLOAD
-from benchmarks.submitter import Submitter, connect
+from benchmarks.traffic.submitter import Submitter, connect
 from benchmarks.until import until
 
 ONE, MANY = "/v1/jobs", "/v1/jobs/batch"

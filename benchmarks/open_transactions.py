@@ -22,8 +22,8 @@ import asyncpg
 
 from benchmarks import inside
 from benchmarks.limits import HELD_MANY, INSISTING_CALLERS, INSISTING_THINK_SECONDS
-from benchmarks.mixed import QUEUE, WORKFLOW, Callers, Refused
-from benchmarks.receiver import RunningReceiver
+from benchmarks.traffic.mixed import QUEUE, WORKFLOW, Callers, Refused
+from benchmarks.traffic.receiver import RunningReceiver
 from benchmarks.until import until
 from windlass.engine.jobs import partitions
 from windlass.engine.jobs.retain import retain

@@ -22,7 +22,7 @@ from benchmarks.rows import PAYLOAD
 from benchmarks.schema import settle
 from benchmarks.until import until
 from windlass import ids
-from windlass.engine.schedules.fire_together import alike_of
+from windlass.engine.schedules.fire_together import group_key
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.schedule import ScheduleDraft
 from windlass.model.schedule.next import between
@@ -96,7 +96,7 @@ async def put(connection: asyncpg.Connection, rules: Sequence[str], count: int) 
         made_at = now - MADE_WITHIN * number / count
         known_by_id[schedule_id] = known = rule_of(text, name, made_at)
         next_at = known.next_after(now)
-        alike = alike_of(ScheduleDraft(name=name, rule_json=text, job=JOB))
+        alike = group_key(ScheduleDraft(name=name, rule_json=text, job=JOB))
         records.append((schedule_id, name, made_at, made_at, next_at, next_at, text, JOB, alike))
     await connection.copy_records_to_table(
         "schedule", schema_name="windlass", columns=COLUMNS, records=records

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from windlass.engine.jobs import detour
+from windlass.engine.jobs import contention
 from windlass.fastlane import lane, marks
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
@@ -47,7 +47,7 @@ def patient_lane(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
     """For crowds that want the same row, of whom nobody is to be sent away before its turn."""
-    monkeypatch.setattr(detour, "ENQUEUE_HELD_SECONDS", 60.0)
+    monkeypatch.setattr(contention, "ENQUEUE_HELD_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,11 @@ import msgspec
 import uvicorn
 from litestar import Litestar, MediaType, Request, Response, post
 
-from benchmarks import child, load
+from benchmarks import child
 from benchmarks.limits import LOAD_REQUESTS
 from benchmarks.measure import Sample
 from benchmarks.rows import PAYLOAD
+from benchmarks.traffic import load
 
 PATH = "/echo"
 

@@ -12,13 +12,14 @@ from time import perf_counter
 
 import msgspec
 
-from benchmarks import child, inside, load
+from benchmarks import child, inside
 from benchmarks.bare import insert
 from benchmarks.limits import INSERT_BATCH
 from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.node import RunningNode, running
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
+from benchmarks.traffic import load
 
 RATIO_MIN = 0.35
 PATH = "/v1/jobs/batch"

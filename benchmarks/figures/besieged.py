@@ -14,13 +14,13 @@ from functools import partial
 
 import psutil
 
-from benchmarks.callers import Called, Calls, call
 from benchmarks.limits import SIEGE_CALM_SHARE, SIEGE_LOOK_SECONDS
 from benchmarks.measure import Figure, Series, worst
 from benchmarks.node import RunningNode, running
-from benchmarks.prober import Answers, Request, probe
-from benchmarks.siege import KINDS, Siege, Told, lay
 from benchmarks.stage import Stage
+from benchmarks.traffic.callers import Called, Calls, call
+from benchmarks.traffic.prober import Answers, Request, probe
+from benchmarks.traffic.siege import KINDS, Siege, Told, lay
 
 LIVE_MS_MAX, GROWTH_MB_MAX, RATE_MIN = 100.0, 200.0, 0.8
 

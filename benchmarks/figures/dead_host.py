@@ -14,12 +14,12 @@ import asyncpg
 
 from benchmarks import inside
 from benchmarks.allowed import ENVIRONMENT
-from benchmarks.healthy import Dead, Healthy, latency
 from benchmarks.limits import LOOK_EVERY_SECONDS, SILENT_SECONDS
 from benchmarks.measure import Figure, Run, Sample, Series, absolute, compare
 from benchmarks.node import running
-from benchmarks.receiver import Manner, RunningReceiver, receiving
 from benchmarks.stage import Stage
+from benchmarks.traffic.healthy import Dead, Healthy, latency
+from benchmarks.traffic.receiver import Manner, RunningReceiver, receiving
 
 RATIO_MAX = 1.2
 CONNECTIONS_MAX = 49.0

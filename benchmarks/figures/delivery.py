@@ -15,9 +15,9 @@ from benchmarks import child, inside
 from benchmarks.allowed import SETTINGS
 from benchmarks.bare import deliver
 from benchmarks.measure import Figure, Run, Sample, compare
-from benchmarks.receiver import RunningReceiver, receiving
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
+from benchmarks.traffic.receiver import RunningReceiver, receiving
 from windlass.model.job.draft import Draft
 from windlass.model.job.target import target_of
 

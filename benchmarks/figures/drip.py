@@ -13,8 +13,8 @@ from benchmarks.http_jobs import job, run_all
 from benchmarks.limits import DRIP_SECONDS
 from benchmarks.measure import Figure, Run, Sample, absolute
 from benchmarks.node import running
-from benchmarks.receiver import receiving
 from benchmarks.stage import Stage
+from benchmarks.traffic.receiver import receiving
 
 NAME = f"a dripping receiver's hold on a slot, deadline {DRIP_SECONDS:g} s"
 SECONDS_MAX = DRIP_SECONDS + 0.5

@@ -17,8 +17,8 @@ from benchmarks.http_jobs import job, run_all
 from benchmarks.limits import ENDLESS_HOSTS, ENDLESS_WARM_UP, LOOK_EVERY_SECONDS
 from benchmarks.measure import Figure, Run, Sample, absolute
 from benchmarks.node import running
-from benchmarks.receiver import RunningReceiver, receiving
 from benchmarks.stage import Stage
+from benchmarks.traffic.receiver import RunningReceiver, receiving
 
 MEGABYTES_MAX = 5.0
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from benchmarks.limits import PACE_PER_SECOND
 from benchmarks.measure import Figure, Series, absolute
 from benchmarks.node import running
-from benchmarks.pace import Latency, Pace, pace
 from benchmarks.stage import Stage
+from benchmarks.traffic.pace import Latency, Pace, pace
 
 P50_MS_MAX, P99_MS_MAX = 4.0, 12.0
 NAME = f"submit call to job start at {PACE_PER_SECOND} jobs/s"

@@ -24,12 +24,12 @@ from benchmarks.limits import (
     MIXED_SCHEDULES,
 )
 from benchmarks.measure import Figure, Spread
-from benchmarks.mixed import DEFINITION, KINDS, Callers, Done, Work, work
 from benchmarks.node import RunningNode, running
 from benchmarks.open_transactions import House, Opening, furnish, insisting, openings
-from benchmarks.receiver import receiving
 from benchmarks.stage import Stage
 from benchmarks.timetable import NOW, Faults, Timetable
+from benchmarks.traffic.mixed import DEFINITION, KINDS, Callers, Done, Work, work
+from benchmarks.traffic.receiver import receiving
 
 RATE_MIN = 0.8
 EVERY_SECOND = '{"every": "1s"}'

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks import load
 from benchmarks.bare import echo
 from benchmarks.limits import LOAD_CONNECTIONS
 from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.node import RunningNode, running
 from benchmarks.stage import Stage
+from benchmarks.traffic import load
 
 RATIO_MIN = 0.40
 PATH = "/v1/jobs"

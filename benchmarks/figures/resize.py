@@ -23,10 +23,10 @@ from benchmarks.allowed import ENVIRONMENT
 from benchmarks.limits import LATE_EVERY, RESIZE_DRAIN_SECONDS, RESIZE_EVERY_SECONDS
 from benchmarks.measure import Figure, Series, worst
 from benchmarks.node import RunningNode, running
-from benchmarks.prober import Answers, Request, probe
-from benchmarks.receiver import LATE, RunningReceiver, Seen, receiving
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
+from benchmarks.traffic.prober import Answers, Request, probe
+from benchmarks.traffic.receiver import LATE, RunningReceiver, Seen, receiving
 from benchmarks.until import until
 from windlass import ids
 from windlass.model.job.draft import Draft

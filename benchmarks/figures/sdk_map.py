@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
-from benchmarks import child, submitter
+from benchmarks import child
 from benchmarks.limits import INSERT_BATCH
 from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.node import running
 from benchmarks.rows import PAYLOAD
 from benchmarks.stage import Stage
 from benchmarks.tasks import keep
+from benchmarks.traffic import submitter
 from windlass import App
 from windlass.sdk.http.transport import Request as Sent
 from windlass.sdk.http.transport import Response

@@ -20,9 +20,9 @@ from redis.asyncio import Redis
 from benchmarks.coordinators import Crowd, beating, fill, left_of
 from benchmarks.limits import COORDINATOR_KEYS, SLOW_LOG_MAX, SLOW_MICROS, SWEEP_SMALL
 from benchmarks.measure import Figure, Series, absolute, compare, worst
-from benchmarks.pinger import Waits, pinged
 from benchmarks.stage import Stage
-from windlass.engine.cluster.sweep import Report, Sweeper
+from benchmarks.traffic.pinger import Waits, pinged
+from windlass.engine.cluster.sweep import Sweeper, SweepReport
 from windlass.limits import HEARTBEAT_SECONDS
 
 SECONDS_MAX, STALL_MS_MAX, GROWTH_MAX = 1.0, 5.0, 5.5
@@ -118,7 +118,7 @@ async def _longest_command_ms(redis: Any) -> float:
     return max(ours, default=SLOW_MICROS) / 1000
 
 
-async def _sweep(url: str, pid: int) -> tuple[Report, float]:
+async def _sweep(url: str, pid: int) -> tuple[SweepReport, float]:
     """The report, and how many seconds meanwhile Redis was ready to run and did not."""
     sweeper = Sweeper(url, stale_seconds=STALE_SECONDS, heartbeat_seconds=HEARTBEAT_SECONDS)
     before = _starved_seconds(pid)
@@ -131,7 +131,7 @@ def _starved_seconds(pid: int) -> float:
     return int(waited_ns) / 1e9
 
 
-def _check(report: Report, crowd: Crowd) -> None:
+def _check(report: SweepReport, crowd: Crowd) -> None:
     assert (report.stale, report.kept) == (len(crowd.dead), len(crowd.living)), report.stale
     assert report.removed_keys == COORDINATOR_KEYS * len(crowd.dead), report.removed_keys
 

@@ -20,7 +20,6 @@ from statistics import median
 from typing import TypeVar
 from uuid import UUID
 
-from benchmarks import load
 from benchmarks.child import ROOT
 from benchmarks.figures import batch, drain, post
 from benchmarks.limits import (
@@ -35,9 +34,10 @@ from benchmarks.limits import (
 )
 from benchmarks.measure import Figure, Series, compare, shown
 from benchmarks.node import ALL_ROLES, RunningNode, running
-from benchmarks.pace import WARM_UP_JOBS, Latency, begun_at, submit_all
 from benchmarks.stage import Stage
-from benchmarks.submitter import Submitter, connect
+from benchmarks.traffic import load
+from benchmarks.traffic.pace import WARM_UP_JOBS, Latency, begun_at, submit_all
+from benchmarks.traffic.submitter import Submitter, connect
 
 # Not worse by more than this.
 RATE_MIN, LATENCY_MAX = 0.95, 1.05

@@ -57,8 +57,9 @@ TAGS_MAX, TAG_CHARS_MAX = 32, 128
 PARENTS_MAX = 1_000
 assert INPUT_BYTES_MAX < BODY_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
-# The door, before anybody is known (api.connection). A request's head: its bytes, its address and
-# its header lines. As much may come between two pieces of a body: chunk sizes, their extensions.
+# The door, before anybody is known (api.http.connection). A request's head: its bytes, its address
+# and its header lines. As much may come between two pieces of a body: chunk sizes, their
+# extensions.
 HEAD_BYTES_MAX, URL_BYTES_MAX, HEAD_FIELDS_MAX = 32 * 1024, 8 * 1024, 100
 assert URL_BYTES_MAX < HEAD_BYTES_MAX
 # Requests of one connection that wait for the answer to an earlier one; then it is closed.
@@ -91,7 +92,7 @@ BATCH_READER_WAIT_SECONDS = 30.0
 BATCH_READER_BYTES_MAX = 1024 * 1024 * 1024
 assert BATCH_READER_BYTES_MAX > BATCH_BODY_BYTES_MAX + 100 * BODY_BYTES_MAX
 # Bytes of larger bodies that a node has in hand at once beside the first of them, which may be a
-# whole batch (api.room). Whoever finds no room waits so long.
+# whole batch (api.http.body_budget). Whoever finds no room waits so long.
 LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 16 * 1024 * 1024, 5.0
 assert BODY_BYTES_MAX < LARGE_BODIES_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
@@ -236,7 +237,7 @@ RESPONSE_BYTES_MAX = 64 * 1024
 EXCERPT_CHARS_MAX = 2_000
 # Secrets are looked for in so much of an answer on the loop, and in more of it in a thread: to undo
 # the escapes of a hostile one takes about a millisecond for each kilobyte.
-CONCEAL_QUICK_BYTES_MAX = 4 * 1024
+REDACT_QUICK_BYTES_MAX = 4 * 1024
 # Headers a caller may add, and what is kept of those that came back.
 HEADERS_MAX, HEADER_CHARS_MAX = 64, 8_192
 RECORD_HEADERS_MAX, RECORD_HEADER_CHARS_MAX = 64, 1_000
@@ -290,8 +291,8 @@ assert TOKEN_SECONDS_MAX < TOKEN_LEEWAY_SECONDS < TOKEN_KEPT_SECONDS < TOKEN_KEP
 # characters would be found in texts where they are not meant, and are guessed at once: what is
 # shorter cannot be concealed in an answer, so it is not taken.
 SECRET_BYTES_MAX = 16 * 1024
-CONCEALED_CHARS_MIN = 4
-assert CONCEALED_CHARS_MIN < SECRET_BYTES_MAX
+REDACTED_CHARS_MIN = 4
+assert REDACTED_CHARS_MIN < SECRET_BYTES_MAX
 SECRET_BODY_BYTES_MAX = 128 * 1024
 assert 6 * SECRET_BYTES_MAX < SECRET_BODY_BYTES_MAX, "each character may come as \\u00e9"
 SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
@@ -454,7 +455,8 @@ LOCK_CAPACITY_MAX = 10_000
 # How long a caller of the API holds one, unless it says so or renews it.
 LOCK_TTL_SECONDS, LOCK_TTL_SECONDS_MIN, LOCK_TTL_SECONDS_MAX = 30.0, 0.5, 24 * 3600.0
 assert LOCK_TTL_SECONDS_MIN < LOCK_TTL_SECONDS < LOCK_TTL_SECONDS_MAX
-# In line: what a level of priority is worth, and who has waited so long keeps places (model.lock).
+# In line: what a level of priority is worth, and who has waited so long keeps places
+# (model.job.lock).
 LOCK_LEAD_SECONDS, LOCK_PATIENCE_SECONDS = 300.0, 10.0
 # Whoever frees a lock looks at so many in its line at a time. What somebody else has in hand just
 # then is looked at again this much later.

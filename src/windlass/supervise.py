@@ -7,7 +7,7 @@
              it next begins another
 
 A cancellation that nobody asked for, which comes out of some library, is a failure like any other:
-it ends a task more silently than all the rest. Health asks `down` (see api.health).
+it ends a task more silently than all the rest. Health asks `down` (see api.cluster.health).
 A node's supervisor is the one of the event loop on which it lives: `supervisor()` finds it there.
 """
 

@@ -26,9 +26,9 @@ from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
-from windlass.engine.executions.start_batch import Starts
+from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.secrets.seal import sealer_of
@@ -109,10 +109,12 @@ async def serve(
     follower = Follower(database, announcer)
     parts = ApiParts(
         database=database,
-        starts=Starts(database, follower.follow),
+        starts=ExecutionStarter(database, follower.follow),
         enqueuer=Enqueuer(
             database,
-            limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+            limits=QueueDefaults(
+                max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+            ),
             on_accepted=announcer.lines,
         ),
         announcer=announcer,

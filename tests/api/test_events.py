@@ -28,7 +28,7 @@ from windlass.engine.jobs import history
 from windlass.engine.jobs import tail as tail_events
 from windlass.engine.jobs.history import read_events_after
 from windlass.limits import STREAM_CLIENTS_MAX
-from windlass.model.job.event import Place
+from windlass.model.job.event import SortKey
 from windlass.store.database import Database
 
 # In place of the stream's own seconds: far more than a pause of the machine between an instant that
@@ -333,7 +333,7 @@ async def test_what_commits_late_while_a_follower_is_told_what_it_missed_is_not_
     go_on = asyncio.Event()
     is_past = False
 
-    async def read_slowly(database: Database, after: Place, until: datetime, most: int) -> Any:
+    async def read_slowly(database: Database, after: SortKey, until: datetime, most: int) -> Any:
         nonlocal is_past
         if is_past:
             await go_on.wait()

@@ -18,11 +18,11 @@ from benchmarks.figures import versus
 from benchmarks.figures.sdk_import import imported
 from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
-from benchmarks.prober import Request, probe
-from benchmarks.receiver import RunningReceiver, Seen, receiving
 from benchmarks.scale import QUICK
 from benchmarks.stage import Stage
 from benchmarks.timetable import Faults, judge
+from benchmarks.traffic.prober import Request, probe
+from benchmarks.traffic.receiver import RunningReceiver, Seen, receiving
 from windlass.testing.servers import PrivateServers
 
 

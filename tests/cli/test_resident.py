@@ -44,7 +44,7 @@ async def running(app: Any, servers: PrivateServers, database_url: str) -> compo
         settings,
         database_url=database_url,
         redis_url=servers.redis_of(database_url),
-        taken=None,
+        serving=None,
         app=app,
     )
 
@@ -65,7 +65,7 @@ async def test_an_app_that_cannot_publish_leaves_the_node_running(
 ) -> None:
     node = await running(Theirs(trouble=ValueError("a circle")), servers, database_url)
     try:
-        transport = node.resident.transport()
+        transport = node.app_in_node.transport()
         answer = await transport.send(
             Request(
                 method="POST",

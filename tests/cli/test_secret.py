@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
 from tests.cli.things import page
-from windlass.compose.embedded import with_key
+from windlass.compose.embedded import with_secret_key
 from windlass.config import Settings
 from windlass.config.secret_key import read_keys
 from windlass.engine.secrets.seal import Sealer
@@ -182,18 +182,18 @@ async def test_reencryption_tells_how_far_it_is_and_what_it_left(
 
 def test_the_key_of_a_data_folder_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
     (tmp_path / "secret.new").write_text("what a crash left")
-    first = with_key(Settings(), tmp_path)
+    first = with_secret_key(Settings(), tmp_path)
     file = tmp_path / "secret.key"
     assert first.secret_key == f"file:{file}"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     [key] = read_keys(first.secret_key)
     assert len(key) == 32
-    again = with_key(Settings(), tmp_path)
+    again = with_secret_key(Settings(), tmp_path)
     assert read_keys(again.secret_key or "") == [key]
     assert [found.name for found in tmp_path.iterdir()] == ["secret.key"]
 
 
 def test_a_key_of_the_settings_needs_no_file(tmp_path: Path) -> None:
     settings = Settings(secret_key=OLD)
-    assert with_key(settings, tmp_path) == settings
+    assert with_secret_key(settings, tmp_path) == settings
     assert list(tmp_path.iterdir()) == []

@@ -11,13 +11,13 @@ import pytest
 
 from tests.embedded.owners import SOURCE
 from windlass.embedded.errors import DataInUse, DataNotUsable
-from windlass.embedded.lock import DataLock
+from windlass.embedded.servers import DataLock
 
 # Takes the lock, forks a child that stays, and tells both numbers.
 HOLDER = """
 import os, signal, sys
 from pathlib import Path
-from windlass.embedded.lock import DataLock
+from windlass.embedded.servers import DataLock
 lock = DataLock(Path(sys.argv[1]))
 lock.acquire()
 forked = os.fork()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pwd
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,13 +137,20 @@ async def test_valkey_gives_no_way_to_files_and_programs(both: Both) -> None:
                 await client.execute_command(*words)
 
 
+def stats_of(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """It and all below it; a server that runs may take a file away at any moment."""
+    for path in (folder, *folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            yield path, path.stat()
+
+
 def test_what_is_secret_is_for_its_owner_alone(both: Both) -> None:
     assert stat.S_IMODE(both.data.stat().st_mode) & 0o066 == 0
     closed = [both.data / name for name in ("passwords", "postgresql", "valkey", "log")]
     assert [oct(stat.S_IMODE(folder.stat().st_mode)) for folder in closed] == ["0o700"] * 4
     for folder in closed:
-        for path in folder.rglob("*"):
-            assert path.stat().st_mode & 0o077 == 0, path
+        for path, found in stats_of(folder):
+            assert found.st_mode & 0o077 == 0, path
     kept = sorted(path.name for path in (both.data / "passwords").iterdir())
     assert kept == ["postgresql", "postgresql-admin", "valkey"]
     assert {path.stat().st_uid for path in (both.data / "passwords").rglob("*")} == {os.geteuid()}
@@ -168,7 +176,7 @@ def test_no_password_is_told_to_others(both: Both) -> None:
 def test_each_server_of_roots_has_an_account_that_nobody_else_has(both: Both) -> None:
     users = []
     for server in (both.postgres, both.valkey):
-        [user] = {path.stat().st_uid for path in (server.home, *server.home.rglob("*"))}
+        [user] = {found.st_uid for _, found in stats_of(server.home)}
         assert Path(f"/proc/{server.pid}").stat().st_uid == user
         users.append(user)
     if IS_ROOT:
@@ -226,7 +234,7 @@ async def is_as_new(servers: EmbeddedServers) -> None:
     if IS_ROOT:
         named = {entry.pw_uid for entry in pwd.getpwall()}
         for home in (servers.postgres.home, servers.valkey.home):
-            [user] = {path.stat().st_uid for path in (home, *home.rglob("*"))}
+            [user] = {found.st_uid for _, found in stats_of(home)}
             assert user not in named
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from windlass.engine.effects import Finished
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.claim import Frontier, claim, peek
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.finish import finish
@@ -22,7 +22,7 @@ from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Outcome, Succeeded
 from windlass.model.job.settle import settle
 from windlass.model.job.states import STATES
-from windlass.store.database import Database, Held, Record
+from windlass.store.database import Database, Record, RowLocked
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def noop(**fields: Any) -> Draft:
 
 
 def door(database: Database, **limits: int) -> Enqueuer:
-    return Enqueuer(database, limits=Limits(**limits), on_accepted=lambda lines: None)
+    return Enqueuer(database, limits=QueueDefaults(**limits), on_accepted=lambda lines: None)
 
 
 async def submit(database: Database, *drafts: Draft) -> list[UUID]:
@@ -100,7 +100,7 @@ async def patiently(call: Callable[[], Awaitable[T]], seconds: float = 60.0) -> 
         while True:
             try:
                 return await call()
-            except Held:
+            except RowLocked:
                 await asyncio.sleep(0.01)
 
 

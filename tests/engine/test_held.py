@@ -43,7 +43,7 @@ from windlass.engine.schedules.schedules import read_schedule
 from windlass.engine.schedules.trigger import trigger
 from windlass.errors import QueueFull, Unavailable
 from windlass.limits import ENQUEUE_HELD_SECONDS, ENQUEUE_SAME_KEY_MAX
-from windlass.store.database import Database, Held
+from windlass.store.database import Database, RowLocked
 
 CALL = "SELECT windlass.enqueue($1::text::jsonb)"
 HOLD_QUEUE = "SELECT FROM windlass.queue WHERE name = 'narrow' FOR UPDATE"
@@ -428,7 +428,7 @@ async def test_whoever_concludes_executions_does_not_wait_for_one_that_is_held(
     async with users(database) as user:
         await user.execute("SELECT FROM windlass.execution FOR UPDATE")
         begun = monotonic()
-        with pytest.raises(Held):
+        with pytest.raises(RowLocked):
             await conclude(database, [flow.execution_id], is_patient=False)
         assert monotonic() - begun < SLACK_SECONDS
     await conclude(database, [flow.execution_id])

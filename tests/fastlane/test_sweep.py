@@ -10,8 +10,8 @@ import pytest
 
 from tests.fastlane.coordinators import BEATS, NAMES, indexed, key, now_ms, owned, put
 from windlass.fastlane.keys import SWEPT
-from windlass.fastlane.suspect import Suspect, Terms
 from windlass.fastlane.sweep import say_swept, sweep
+from windlass.fastlane.sweep_judge import StaleCoordinator, Terms
 from windlass.fastlane.sweep_pipelined import Pipelined
 from windlass.limits import SWEEP_BATCH, SWEEP_NAMES_MAX, SWEEP_PAGE
 
@@ -205,7 +205,7 @@ async def test_whoever_beats_between_the_look_and_the_removal_lives(redis: Any) 
 
     cutoff_ms = await now_ms(redis) - 600_000
     terms = Terms(cutoff_ms=cutoff_ms, stale_seconds=600, is_dry_run=False)
-    suspects = [Suspect(id=one, is_dead_without_beat=True) for one in (b"a", b"b", b"c")]
+    suspects = [StaleCoordinator(id=one, is_dead_without_beat=True) for one in (b"a", b"b", b"c")]
     judge = Beating(redis, terms)
     assert [verdict.word for verdict in await judge.judge(suspects)] == ["dead", "kept", "dead"]
     await judge.forget([b"a", b"b", b"c"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX
-from windlass.telemetry import age
+from windlass.telemetry import metrics
 from windlass.telemetry.metrics import Metrics
 
 AGE = "windlass_sweep_age_seconds"
@@ -23,7 +23,7 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     found = Watch()
-    monkeypatch.setattr(age, "monotonic", found)
+    monkeypatch.setattr(metrics, "monotonic", found)
     return found
 
 

@@ -21,7 +21,7 @@ from windlass.engine.jobs.partitions import TABLES
 from windlass.engine.jobs.retain import retain
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
-from windlass.runtime.worker.own_transaction import OwnTransaction, end_with
+from windlass.runtime.worker.own_transaction import OwnTransaction, commit_and_finish
 from windlass.store.database import Database
 from windlass.store.migrate import migrate, migrations
 from windlass.testing.servers import PrivateServers
@@ -89,7 +89,9 @@ async def test_a_job_ends_in_the_transaction_that_its_task_wrote_in(bouncer_url:
         await own.execute("CREATE TABLE public.effect (n int4)")
         await own.execute("INSERT INTO public.effect VALUES ($1)", 1)
         assert await own.fetchval("SHOW statement_timeout") == "5min"
-        assert isinstance(await end_with(own, database, settle(kept, Succeeded(), 0.5)), Finished)
+        assert isinstance(
+            await commit_and_finish(own, database, settle(kept, Succeeded(), 0.5)), Finished
+        )
         other = OwnTransaction(database, asyncio.get_running_loop())
         await other.execute("INSERT INTO public.effect VALUES ($1)", 2)
         await other.roll_back()

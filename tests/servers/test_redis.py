@@ -24,8 +24,8 @@ from tests.servers.valkeys import (
 )
 from windlass.fastlane import keys
 from windlass.fastlane.connect import CONNECTIONS_MAX, TROUBLE, Client, client_of, close_client
-from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
+from windlass.fastlane.target_failures import TargetFailures
 
 HOSTS = [f"host-{n}" for n in range(60)]
 Change = Callable[[], Awaitable[None]]
@@ -71,7 +71,7 @@ async def until_heard(sender: FastLane, receiver: FastLane) -> None:
 
 async def until_counted(lane: FastLane) -> None:
     """Keys in every part of a Cluster answer, and can be dropped."""
-    failures = Failures(lane)
+    failures = TargetFailures(lane)
 
     async def all_answer() -> bool:
         return all([await failures.note(host, 1) for host in HOSTS])
@@ -183,7 +183,7 @@ async def test_a_cluster_loses_a_primary_while_jobs_flow(database_url: str, tmp_
 async def test_slots_move_while_their_keys_are_asked_and_no_count_is_lost() -> None:
     async with open_cluster_of_three() as valkeys, opened(valkeys.url) as lane:
         await until_up(lane)
-        failures = Failures(lane)
+        failures = TargetFailures(lane)
         noted = dict.fromkeys(HOSTS, 0)
         is_over = False
 

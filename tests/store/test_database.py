@@ -13,7 +13,15 @@ from tests.engine.hands import noop, register, sql, submit, submit_one, until, v
 from windlass.errors import Unavailable
 from windlass.limits import ASKED_LOCK_SECONDS, ASKED_REST_SECONDS
 from windlass.store import database as database_module
-from windlass.store.database import Connection, Database, Held, Record, Refused, TooSlow, Unknown
+from windlass.store.database import (
+    Connection,
+    Database,
+    Record,
+    Refused,
+    RowLocked,
+    TooSlow,
+    Unknown,
+)
 from windlass.testing.servers import PrivateServers
 
 
@@ -268,7 +276,7 @@ async def test_however_many_ask_for_what_is_held_who_asks_for_something_else_has
 
     async def ask_for_ever() -> None:
         while True:
-            with contextlib.suppress(Held):
+            with contextlib.suppress(RowLocked):
                 await database.ask(of("held"))
 
     async with database.side() as somebody, somebody.transaction():
@@ -277,7 +285,7 @@ async def test_however_many_ask_for_what_is_held_who_asks_for_something_else_has
         try:
             for _ in range(10):
                 assert len(await database.ask(of("free"))) == 1
-            with pytest.raises(Held):
+            with pytest.raises(RowLocked):
                 await database.ask(of("held"))
         finally:
             for task in asking:
@@ -324,7 +332,7 @@ async def test_of_many_who_ask_for_the_same_held_row_one_tries_for_all(database:
     async with database.side() as somebody, somebody.transaction():
         await work(somebody)
         ended = await asyncio.gather(*(ask() for _ in range(50)), return_exceptions=True)
-        assert all(isinstance(one, Held) for one in ended), "each is told after its own time"
+        assert all(isinstance(one, RowLocked) for one in ended), "each is told after its own time"
         # One after the other, and never sooner than the shortest rest; by themselves they are 300.
         assert tries <= 1 + ASKED_LOCK_SECONDS / ASKED_REST_SECONDS
         asking = [asyncio.ensure_future(ask()) for _ in range(50)]

@@ -1,4 +1,4 @@
-"""The database allows the moves of model.states and no others, whoever writes the SQL."""
+"""The database allows the moves of model.job.states and no others, whoever writes the SQL."""
 
 from __future__ import annotations
 

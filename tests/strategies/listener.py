@@ -1,13 +1,13 @@
-"""A desk as a test needs it: it remembers what tasks said."""
+"""The services of a node as a test needs them: it remembers what tasks said."""
 
 from __future__ import annotations
 
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.task_log import Line, Progress
-from windlass.strategies.python.services import EmptyDesk
+from windlass.strategies.python.services import NoTaskServices
 
 
-class Listener(EmptyDesk):
+class Listener(NoTaskServices):
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.progress: list[Progress] = []

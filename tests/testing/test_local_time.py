@@ -10,8 +10,7 @@ import psycopg
 import pytest
 
 from tests.testing.shop import app, charge, receipt
-from windlass.testing.local import LocalMaker
-from windlass.testing.local_advance import TooManyInstants
+from windlass.testing.local import LocalMaker, TooManyInstants
 
 
 def schedule(name: str, **body: Any) -> None:
@@ -128,7 +127,7 @@ def test_two_rules_and_a_retry_come_in_the_order_of_their_instants(
 def test_more_instants_than_a_test_can_run_through_are_refused(
     windlass_local: LocalMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.testing.local_advance.STEPS_MAX", 5)
+    monkeypatch.setattr("windlass.testing.local.STEPS_MAX", 5)
     local = windlass_local(app, at="2030-01-31T12:00:00Z")
     schedule("often", every="1m")
     with pytest.raises(TooManyInstants, match="more than 5 instants fall due between now and 2030"):

@@ -1,4 +1,4 @@
-"""The application: every route of every noun behind one door."""
+"""The ASGI application: every route of every noun behind one door."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from windlass.api.http import docs_page
 from windlass.api.http import problem_pages as problems
 from windlass.api.http import shapes as schemas
 from windlass.api.http.auth import Keys
-from windlass.api.http.conditional import heeded
+from windlass.api.http.conditional import refuse_unsupported
 from windlass.api.http.door import Door
-from windlass.api.http.idempotency import repeatable
+from windlass.api.http.idempotency import idempotent
 from windlass.api.http.problem import on_exception, on_http_exception
 from windlass.api.http.reply import JSON, Reply, encode
 from windlass.api.http.route import Answer, Call, Route, handler_of
@@ -38,7 +38,7 @@ from windlass.api.http.stream import EventStreams
 from windlass.api.jobs import complete, dead_letters, history, jobs, submit, webhook_status
 from windlass.api.locks import locks
 from windlass.api.parts import ApiParts
-from windlass.api.schedules import on_demand as schedule_asked
+from windlass.api.schedules import on_demand as schedule_on_demand
 from windlass.api.schedules import schedules
 from windlass.api.schedules import times as schedule_times
 from windlass.api.schedules import verbs as schedule_verbs
@@ -70,7 +70,7 @@ def build_app(parts: ApiParts) -> ASGIApp:
         *approvals.routes(parts),
         *schedules.routes(parts),
         *schedule_verbs.routes(parts),
-        *schedule_asked.routes(parts),
+        *schedule_on_demand.routes(parts),
         *schedule_times.routes(parts),
         *events.routes(parts, streams),
         *nodes.routes(parts),
@@ -83,7 +83,7 @@ def build_app(parts: ApiParts) -> ASGIApp:
         *health.routes(parts, counters),
         *problems.routes(),
     ]
-    routes = [heeded(repeatable(route, parts.database)) for route in routes]
+    routes = [refuse_unsupported(idempotent(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
     _leave_out_telemetry()
     router = Litestar(

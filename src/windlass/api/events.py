@@ -1,4 +1,4 @@
-"""Events of everything: a list, oldest first, and a stream of what happens now."""
+"""/v1/events: what happened, oldest first, and a stream of what happens now (SSE)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from windlass.api.http.query import (
     type_param,
 )
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.stream import EventStreams, Wanted
+from windlass.api.http.stream import EventFilter, EventStreams
 from windlass.api.jobs.history import event_view
 from windlass.api.jobs.schema import NOUNS
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.limits import PAGE_DEFAULT
-from windlass.model.job.event import POSITION_PATTERN, Event, Place
+from windlass.model.job.event import POSITION_PATTERN, Event, SortKey
 
 # Who names no beginning sees the last quarter of an hour.
 LOOK_BACK: Final = timedelta(minutes=15)
@@ -54,14 +54,14 @@ class Events:
         if "created_before" in query:
             last = min(now, query.pop("created_before") - timedelta.resolution)
         first = query.pop("created_after", last - LOOK_BACK)
-        after = query.pop("cursor", None) or Place(first, UUID(int=0), 0, -1)
-        wanted = Wanted(**query)
+        after = query.pop("cursor", None) or SortKey(first, UUID(int=0), 0, -1)
+        wanted = EventFilter(**query)
         found: list[Event] = []
         batch: list[Event] = []
         for _ in range(PAGES_SEARCHED_MAX):
             batch = await read_events_after(self._database, after, last, limit)
             for event in batch:
-                after = event.place
+                after = event.sort_key
                 if wanted.takes(event):
                     found.append(event)
                 if len(found) == limit:

@@ -1,4 +1,8 @@
-"""The OpenAPI 3.1 document, made from the table of routes."""
+"""The OpenAPI 3.1 document, made from the table of routes and the JSON Schemas of every noun.
+
+What goes out is taken from the structures that are sent (`view.py`); what comes in is checked by
+model/job/submission.py and described in the same words. tests/api compares the two.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,17 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from windlass import __version__
-from windlass.api.components import components
-from windlass.api.http.field_texts import OPERATIONS, TAGS, describe_inline
+from windlass.api import queues, secrets, targets
+from windlass.api.cluster import cache, health, nodes, operation_view, refresh, signals, system
+from windlass.api.executions import schema as executions
+from windlass.api.http import shapes
+from windlass.api.http.field_texts import OPERATIONS, TAGS, describe, describe_inline
 from windlass.api.http.route import Answer, Route
-from windlass.api.http.shapes import ref
+from windlass.api.http.shapes import Named, ref
+from windlass.api.jobs import schema as jobs
+from windlass.api.locks import view as locks
+from windlass.api.schedules import schema as schedules
+from windlass.api.workflows import view as workflows
 
 _TYPED: Final = re.compile(r"\{(\w+):\w+\}")
 _IN_PATH: Final = {
@@ -167,3 +178,17 @@ def _problem(code: int) -> dict[str, Any]:
         "headers": headers,
         "content": {"application/problem+json": {"schema": ref("Problem")}},
     }
+
+
+_NOUNS: Final = (
+    *(shapes, jobs, queues, targets, locks, secrets, executions, schedules),
+    *(nodes, system, refresh, cache, signals, operation_view, health),
+)
+
+
+def components(kinds: Collection[str]) -> Named:
+    """Each with words. `kinds`: of jobs, for which there are some as well."""
+    named = {**jobs.schemas(kinds), **workflows.schemas(kinds)}
+    for noun in _NOUNS:
+        named |= noun.SCHEMAS
+    return describe(named)

@@ -1,4 +1,4 @@
-"""What the API is put together from; the composition root makes it."""
+"""What the routes of the API work with (dependency injection); the composition root makes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
-from windlass.engine.executions.start_batch import Starts
+from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
@@ -28,7 +28,7 @@ from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.model.job.submission import InputCheck
 from windlass.store.database import Database
-from windlass.strategies.plugins.described import Described
+from windlass.strategies.plugins.description import Description
 
 
 class NodeFacts(Protocol):
@@ -54,7 +54,7 @@ def _uncounted(_queue: str, _reason: str) -> None:
 class ApiParts:
     database: Database
     enqueuer: Enqueuer
-    starts: Starts
+    starts: ExecutionStarter
     announcer: Announcer
     follower: Follower
     caches: Caches
@@ -63,7 +63,7 @@ class ApiParts:
     lane: FastLane
     settings: Settings
     kinds: Mapping[str, InputCheck]  # what nodes perform; plugins come and go in it
-    strategies: Callable[[], Sequence[Described]]
+    strategies: Callable[[], Sequence[Description]]
     node: NodeFacts
     registry: CollectorRegistry
     signaller: Signaller

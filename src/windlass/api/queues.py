@@ -1,4 +1,4 @@
-"""Queues: what they hold, their limits, pause and resume; and /v1/stats, all jobs counted."""
+"""/v1/queues: what they hold, their limits, pause and resume; and /v1/stats, all jobs counted."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
-from windlass.api.http.conditional import etag, wanted_of
+from windlass.api.http.conditional import etag, precondition_of
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import QUEUES, page_reply
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, nullable, record, ref
+from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, Schema, nullable, record, ref
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.queues import (
     Queue,
@@ -51,7 +50,7 @@ class Queues:
         return _shown(await read_queue(self._database, _name_of(request)))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name, wanted = _name_of(request), wanted_of(request)
+        name, wanted = _name_of(request), precondition_of(request)
         limits = read_limits(await read_json(request))
         queue = await put_queue(self._database, name, limits, wanted)
         self._parts.announcer.happened()
@@ -133,12 +132,12 @@ def queue_view(queue: Queue) -> dict[str, Any]:
     }
 
 
-def _limits_schema() -> schemas.Schema:
+def _limits_schema() -> Schema:
     whole = {
-        name: schemas.nullable({"type": "integer", "minimum": 0, "maximum": most})
+        name: nullable({"type": "integer", "minimum": 0, "maximum": most})
         for name, most in _WHOLE_MAX.items()
     }
-    rate = schemas.nullable({"type": "number", "minimum": _RATE_MIN, "maximum": _RATE_MAX})
+    rate = nullable({"type": "number", "minimum": _RATE_MIN, "maximum": _RATE_MAX})
     return {
         "type": "object",
         "additionalProperties": False,
@@ -175,7 +174,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=stats,
             summary="Jobs by state and queue, from counters",
             tag="System",
-            answers={200: Answer(description="The counts", schema=schemas.ref("Stats"))},
+            answers={200: Answer(description="The counts", schema=ref("Stats"))},
         ),
     ]
 

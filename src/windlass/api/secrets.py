@@ -1,8 +1,7 @@
-"""Secrets: write-only. A value that Windlass made itself is shown once, in the answer that made it.
+"""/v1/secrets: write-only secrets and their rotation; which hosts each may go to.
 
 No answer shows a value that somebody sent, whole or in part: not even to say what is wrong with it.
-
-A secret as it is shown: never its value, unless Windlass has just made it.
+One that Windlass made itself is shown once, in the answer to the call that made it.
 """
 
 from __future__ import annotations
@@ -12,15 +11,24 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
-from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, wanted_of
+from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, precondition_of
 from windlass.api.http.host import BOUND_SCHEMA
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import SECRETS, page_reply
 from windlass.api.http.reply import empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, Schema, listed, nullable, record
+from windlass.api.http.shapes import (
+    COUNT,
+    INSTANT,
+    TEXT,
+    Named,
+    Schema,
+    listed,
+    nullable,
+    record,
+    ref,
+)
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.engine.secrets.secrets import (
@@ -35,8 +43,8 @@ from windlass.engine.secrets.secrets import (
 from windlass.engine.secrets.value import GENERATED, Value, generate, read_value
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
-    CONCEALED_CHARS_MIN,
     PAGE_DEFAULT,
+    REDACTED_CHARS_MIN,
     SECRET_BODY_BYTES_MAX,
     SECRET_BYTES_MAX,
     SECRET_HOSTS_MAX,
@@ -70,7 +78,7 @@ class Secrets:
         return json_reply(secret_view(secret), 200, etag(secret.etag))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name, wanted = _name_of(request), wanted_of(request)
+        name, wanted = _name_of(request), precondition_of(request)
         asked = read_put(await read_json(request, SECRET_BODY_BYTES_MAX))
         shown: dict[str, Any] = {}
         if asked.value is not None:
@@ -194,7 +202,7 @@ def secret_view(secret: Secret) -> dict[str, Any]:
     }
 
 
-def _put_schema() -> schemas.Schema:
+def _put_schema() -> Schema:
     overlap = {
         "description": f"How long the version before stays good; {_OVERLAP_RULE}; 24h unless said",
         "anyOf": [
@@ -208,19 +216,19 @@ def _put_schema() -> schemas.Schema:
     value = {
         "description": "`whsec_…`, `whmk_…` and `whsk_…` are keys to sign with; else as it is",
         "type": "string",
-        "minLength": CONCEALED_CHARS_MIN,
+        "minLength": REDACTED_CHARS_MIN,
         "maxLength": SECRET_BYTES_MAX,
         # So many between the blanks around it.
-        "pattern": rf"[^ \t][\s\S]{{{CONCEALED_CHARS_MIN - 2},}}[^ \t]",
+        "pattern": rf"[^ \t][\s\S]{{{REDACTED_CHARS_MIN - 2},}}[^ \t]",
         "writeOnly": True,
     }
-    chosen: dict[str, schemas.Schema] = {
+    chosen: dict[str, Schema] = {
         "value": value,
         "generate": {"type": "string", "enum": list(GENERATED)},
     }
     hosts = {
         "description": "The targets it may go to; null: the next use binds it; left out: as before",
-        **schemas.nullable(
+        **nullable(
             {
                 "type": "array",
                 "items": BOUND_SCHEMA,
@@ -264,9 +272,7 @@ def routes(parts: ApiParts) -> list[Route]:
         path_schemas=noun.its_key,
         headers=TAKES_BOTH,
         body=_put_schema(),
-        answers={
-            200: Answer(description="The secret", schema=schemas.ref("SecretPut"), headers=ETAG)
-        },
+        answers={200: Answer(description="The secret", schema=ref("SecretPut"), headers=ETAG)},
         problems=(400, 404, 409, 412, 413, 415),
     )
     deleted = Route(

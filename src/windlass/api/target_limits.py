@@ -1,28 +1,15 @@
-"""What a PUT of a target may say: its limits, and when its breaker opens.
-
-A target with its limits and breaker, and the secret it verifies with.
-"""
+"""What a PUT of a target may say: rate limit, concurrency, and when its circuit breaker opens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import check_type, parse, read_bytes
 from windlass.api.http.caller import caller_of
-from windlass.api.http.query import read_wanted
+from windlass.api.http.query import read_short_text
 from windlass.api.http.route import Call
-from windlass.api.http.shapes import (
-    BREAKER,
-    COUNT,
-    INSTANT,
-    TEXT,
-    Named,
-    listed,
-    nullable,
-    record,
-)
+from windlass.api.http.shapes import Schema, duration, nullable
 from windlass.duration import parse_seconds
 from windlass.engine.targets.targets import TargetLimits
 from windlass.errors import FieldProblem, InvalidInput
@@ -49,7 +36,7 @@ async def read_reason(request: Call) -> str | None:
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object, or no body at all")
     problems: list[FieldProblem] = []
-    readers = {"reason": lambda text: read_wanted(text, REASON_CHARS_MAX)}
+    readers = {"reason": lambda text: read_short_text(text, REASON_CHARS_MAX)}
     reason: str | None = _read(value, readers, problems).get("reason")
     if problems:
         raise InvalidInput(*problems)
@@ -139,17 +126,15 @@ _LIMITS: Final[Mapping[str, Reader]] = {
 _BREAKER: Final[Mapping[str, Reader]] = {"failures": _failures, "rest": _rest, "rest_max": _rest}
 
 
-def limits_schema() -> schemas.Schema:
-    breaker: schemas.Schema = {
+def limits_schema() -> Schema:
+    breaker: Schema = {
         "type": "object",
         "additionalProperties": False,
         "description": "Opens after `failures` in a row, 0: never; `rest` grows up to `rest_max`",
         "properties": {
-            "failures": schemas.nullable(
-                {"type": "integer", "minimum": 0, "maximum": _FAILURES_MAX}
-            ),
-            "rest": schemas.nullable(schemas.duration(_REST_MAX, _REST_MIN)),
-            "rest_max": schemas.nullable(schemas.duration(_REST_MAX, _REST_MIN)),
+            "failures": nullable({"type": "integer", "minimum": 0, "maximum": _FAILURES_MAX}),
+            "rest": nullable(duration(_REST_MAX, _REST_MIN)),
+            "rest_max": nullable(duration(_REST_MAX, _REST_MIN)),
         },
     }
     rate = {"type": "number", "minimum": _RATE_MIN, "maximum": _RATE_MAX}
@@ -159,39 +144,8 @@ def limits_schema() -> schemas.Schema:
         "additionalProperties": False,
         "description": "What is left out or null is the default: no limit, an ordinary breaker",
         "properties": {
-            "rate": schemas.nullable(rate),
-            "max_running": schemas.nullable(running),
-            "breaker": schemas.nullable(breaker),
+            "rate": nullable(rate),
+            "max_running": nullable(running),
+            "breaker": nullable(breaker),
         },
     }
-
-
-SCHEMAS: Final[Named] = {
-    "Target": record(
-        host=TEXT,
-        state={"type": "string", "enum": ["enabled", "disabled"]},
-        disabled_at=nullable(INSTANT),
-        disabled_reason=nullable(TEXT),
-        rate=nullable({"type": "number"}),
-        max_running=nullable(COUNT),
-        breaker=record(
-            state=BREAKER,
-            opened_at=nullable(INSTANT),
-            open_until=nullable(INSTANT),
-            opens=COUNT,
-            reason=nullable(TEXT),
-            failures=COUNT,
-            rest={"type": "number"},
-            rest_max={"type": "number"},
-        ),
-        parked=COUNT,
-        parked_more={"type": "boolean"},
-        running=nullable(COUNT),
-        succeeded=COUNT,
-        failed=COUNT,
-        last_answer_at=nullable(INSTANT),
-        last_failure_at=nullable(INSTANT),
-        created_at=INSTANT,
-    ),
-    "TargetSecret": record(host=TEXT, secrets=listed(TEXT), name=TEXT),
-}

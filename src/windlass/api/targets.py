@@ -1,20 +1,30 @@
-"""Targets: whom webhooks call, their limits and breakers; enable, disable and reset."""
+"""/v1/targets: hosts that webhooks call: rate limit, circuit breaker; enable, disable, reset."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
-from windlass.api.http.conditional import etag, wanted_of
+from windlass.api.http.conditional import etag, precondition_of
 from windlass.api.http.host import HOST_SCHEMA, read_host
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import TARGETS, page_reply
-from windlass.api.http.query import name_param, wanted_schema
+from windlass.api.http.query import name_param, short_text_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.shapes import (
+    BREAKER,
+    COUNT,
+    INSTANT,
+    TEXT,
+    Named,
+    listed,
+    nullable,
+    record,
+    ref,
+)
 from windlass.api.parts import ApiParts
 from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
 from windlass.engine.secrets.secrets import target_secrets
@@ -52,7 +62,7 @@ class Targets:
         return json_reply({"host": host, "secrets": found, "name": name})
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        host, wanted = _host_of(request), wanted_of(request)
+        host, wanted = _host_of(request), precondition_of(request)
         limits = read_limits(await read_json(request))
         return self._changed(await put_target(self._database, host, limits, wanted))
 
@@ -123,7 +133,7 @@ def routes(parts: ApiParts) -> list[Route]:
     reason = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"reason": schemas.nullable(wanted_schema(REASON_CHARS_MAX))},
+        "properties": {"reason": nullable(short_text_schema(REASON_CHARS_MAX))},
     }
     secret = Route(
         method="GET",
@@ -137,7 +147,7 @@ def routes(parts: ApiParts) -> list[Route]:
         path_schemas=noun.its_key,
         query=(name_param("name", f"Which derived secret; `{DEFAULT_SECRET}` unless said"),),
         answers={
-            200: Answer(description="Its secrets", schema=schemas.ref("TargetSecret")),
+            200: Answer(description="Its secrets", schema=ref("TargetSecret")),
         },
         problems=(404, 409),
     )
@@ -152,3 +162,34 @@ def routes(parts: ApiParts) -> list[Route]:
         noun.verb("enable", targets.enable, "Deliver to a target again"),
         noun.verb("disable", targets.disable, stopped, reason),
     ]
+
+
+SCHEMAS: Final[Named] = {
+    "Target": record(
+        host=TEXT,
+        state={"type": "string", "enum": ["enabled", "disabled"]},
+        disabled_at=nullable(INSTANT),
+        disabled_reason=nullable(TEXT),
+        rate=nullable({"type": "number"}),
+        max_running=nullable(COUNT),
+        breaker=record(
+            state=BREAKER,
+            opened_at=nullable(INSTANT),
+            open_until=nullable(INSTANT),
+            opens=COUNT,
+            reason=nullable(TEXT),
+            failures=COUNT,
+            rest={"type": "number"},
+            rest_max={"type": "number"},
+        ),
+        parked=COUNT,
+        parked_more={"type": "boolean"},
+        running=nullable(COUNT),
+        succeeded=COUNT,
+        failed=COUNT,
+        last_answer_at=nullable(INSTANT),
+        last_failure_at=nullable(INSTANT),
+        created_at=INSTANT,
+    ),
+    "TargetSecret": record(host=TEXT, secrets=listed(TEXT), name=TEXT),
+}

@@ -1,4 +1,4 @@
-"""How a command ends. The numbers are part of the contract: scripts branch on them."""
+"""Exit codes: how a command ends. The numbers are part of the contract: scripts branch on them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,36 @@
-"""compose."""
+"""The composition root: a node put together from its parts, in stages, and taken apart again.
+
+    settings   file, environment, flags (config); the user's App and its tasks
+       |
+    servers    given URLs, or embedded PostgreSQL and Valkey, restarted when they end. The port is
+       |       bound before: a busy one is said first, and callers hear that the node is starting
+    store      migrate, then the connection pools; the fast lane, not connected yet
+       |
+    engine     announcer, follower, caches, enqueuer, secrets
+       |
+    runtime    kinds with their plugins, target gate, refresher: NodeParts -> Node
+       |
+    api        ApiParts; the application itself is built when somebody first needs it
+       |
+    ready      the lane connects -> the App is connected -> the node registers and works
+       |       -> the API takes over the port -> the App publishes
+    drain      the node ends or hands back its work and leaves -> API -> App
+               -> caches, lane, pools -> embedded servers
+
+Owns: the order of starting and stopping, and the ties between layers that no import may make: what
+the engine calls of the runtime is given to it in `start.start` (`enqueuer.starter`,
+`follower.on_stop`, `on_buried` of the target gate, `may_begin` of the task services).
+Promises: a start that fails says why; a second SIGTERM ends a drain at once; after either nothing
+that was started is left but the data.
+Never: decides anything about a job.
+
+Doors:
+  start         `start`: store to ready, for `up`, `node`, tests and other programs; `Windlass`:
+                what runs, with `drain` and `stop_now`; the listening socket
+  foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end
+  in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
+  app_in_node   the user's App: its way to the API, and what it publishes
+  embedded      embedded servers kept alive; the secret key in their data folder
+  more_nodes    the further processes of `up --nodes N`
+  data          the database of `windlass up`, for a second command
+"""

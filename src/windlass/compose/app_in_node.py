@@ -17,7 +17,7 @@ import structlog
 from windlass.api.parts import ApiParts
 from windlass.engine.schedules.schedule import ScheduleFilter
 from windlass.engine.schedules.schedules import list_schedules
-from windlass.sdk.http.across import AsgiApp
+from windlass.sdk.http.cross_loop import AsgiApp
 from windlass.sdk.http.in_process import InProcessTransport
 
 log = structlog.get_logger()
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 PUBLISH_SECONDS_MAX: Final = 60.0
 
 
-class Resident:
+class AppInNode:
     def __init__(self, app: Any, parts: ApiParts) -> None:
         self._app = app  # None: this node has no App
         self._parts = parts

@@ -1,4 +1,4 @@
-"""Reaching the database of `windlass up` from a second command."""
+"""The database of `windlass up`, reached by a second command: running, or started for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import asyncpg
 
-from windlass.compose.foreground import DATA, NothingGiven
+from windlass.compose.foreground import DATA, MissingSetting
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 
@@ -23,7 +23,7 @@ async def database_of(url: str | None, data: Path | None) -> AsyncIterator[str]:
     # A database that is not there is not made: nobody would look for it in that folder.
     postgres = EmbeddedPostgres(folder)
     if not postgres.home.is_dir():
-        raise NothingGiven(
+        raise MissingSetting(
             f"say which database: --database-url, or --data (there is none in {folder})"
         )
     running = postgres.url()

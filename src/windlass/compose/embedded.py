@@ -1,8 +1,8 @@
-"""Embedded servers that come back: whichever ends by itself is started again.
+"""The embedded servers of `windlass up`: restarted when they end, and the key in their data folder.
 
-The key of `windlass up`: made at the first start, kept in the data folder.
-
-Whoever has the folder has the secrets. A copy of the database alone, a dump for example, has not.
+Whichever of PostgreSQL and Valkey ends by itself is started again. The key that encrypts secrets is
+made at the first start and kept in the data folder: whoever has the folder has the secrets. A copy
+of the database alone, a dump for example, has not.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 RESTART_REST_SECONDS: Final = 0.5
+KEY_FILE: Final = "secret.key"
 
 
 @contextlib.asynccontextmanager
-async def kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
+async def keep_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
     """While inside, an embedded server that ends by itself is started again."""
     keepers = [
-        supervisor().keep(name, partial(_keep_alive, server))
+        supervisor().keep(name, partial(_restart_for_ever, server))
         for name, server in (("postgres", servers.postgres), ("valkey", servers.valkey))
     ]
     try:
@@ -47,7 +48,7 @@ async def kept_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
         await asyncio.gather(*keepers, return_exceptions=True)
 
 
-async def _keep_alive(server: EmbeddedPostgres | EmbeddedValkey) -> None:
+async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
     while True:
         log.error("server_ended", reason=str(await server.wait()))
         while True:
@@ -59,29 +60,26 @@ async def _keep_alive(server: EmbeddedPostgres | EmbeddedValkey) -> None:
                 log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
 
 
-NAME: Final = "secret.key"
-
-
-def with_key(settings: Settings, data: Path) -> Settings:
+def with_secret_key(settings: Settings, data: Path) -> Settings:
     """The settings with a key: the one they have, or that of the folder, which is made if need be.
 
     The caller holds the folder's lock.
     """
     if settings.secret_key is not None:
         return settings
-    path = data / NAME
+    path = data / KEY_FILE
     if not path.exists():
-        _make(path)
+        _make_key(path)
     return replace(settings, secret_key=FILE + str(path))
 
 
-def _make(path: Path) -> None:
+def _make_key(path: Path) -> None:
     """Whole or not at all: half a key would be taken for a lost one."""
-    begun = path.with_suffix(".new")
-    begun.unlink(missing_ok=True)
-    handle = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(base64.b64encode(os.urandom(KEY_BYTES)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    begun.replace(path)
+    draft.replace(path)

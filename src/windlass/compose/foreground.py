@@ -1,4 +1,4 @@
-"""Running in the foreground: from settings to `ready`, and from a signal to the end."""
+"""`windlass up` and `windlass node`: from settings to `ready`, and from SIGTERM to the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import uvloop
 
 from windlass.api.http.connections import ask_for_descriptors
 from windlass.compose import start as compose
-from windlass.compose.embedded import kept_alive, with_key
+from windlass.compose.embedded import keep_alive, with_secret_key
 from windlass.compose.more_nodes import more_nodes
 from windlass.config import Loaded, Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 DATA: Final = Path(".windlass")
 
 
-class NothingGiven(WindlassError):
+class MissingSetting(WindlassError):
     """A setting that is needed was not given."""
 
     code = "invalid_settings"
@@ -43,7 +43,7 @@ def run_up(flags: Mapping[str, object], nodes: int) -> int:
 def run_node(flags: Mapping[str, object]) -> int:
     settings = _settings(flags)
     if settings.database_url is None:
-        raise NothingGiven(
+        raise MissingSetting(
             "a node needs PostgreSQL: give --database-url or WINDLASS_DATABASE_URL; "
             "'windlass up' brings its own"
         )
@@ -66,12 +66,12 @@ def _log_unknown(loaded: Loaded) -> None:
 
 def on_embedded(settings: Settings, servers: EmbeddedServers) -> Settings:
     """With a key; and without a replica, which would be one of some other database."""
-    return with_key(replace(settings, read_database_url=None), servers.data)
+    return with_secret_key(replace(settings, read_database_url=None), servers.data)
 
 
 async def _up(settings: Settings, nodes: int) -> int:
     # First of all: a busy port must be said before anything is started.
-    taken = compose.open_door(compose.listen(settings.host, settings.port))
+    serving = compose.open_door(compose.listen(settings.host, settings.port))
     stop = Stop()
     async with EmbeddedServers(settings.data or DATA) as servers:
         settings = on_embedded(settings, servers)
@@ -79,10 +79,10 @@ async def _up(settings: Settings, nodes: int) -> int:
             settings,
             database_url=servers.database_url,
             redis_url=servers.redis_url,
-            taken=taken,
+            serving=serving,
         )
         compose.tune_collector()
-        async with kept_alive(servers), more_nodes(settings, servers, nodes - 1):
+        async with keep_alive(servers), more_nodes(settings, servers, nodes - 1):
             _warn_of_loopback(settings)
             _say_ready(running)
             code = await _asked_to_stop(running, stop)
@@ -92,12 +92,12 @@ async def _up(settings: Settings, nodes: int) -> int:
 
 
 async def _node(settings: Settings, database_url: str) -> int:
-    taken = None
+    serving = None
     if "api" in settings.roles:
-        taken = compose.open_door(compose.listen(settings.host, settings.port))
+        serving = compose.open_door(compose.listen(settings.host, settings.port))
     stop = Stop()
     running = await compose.start(
-        settings, database_url=database_url, redis_url=settings.redis_url, taken=taken
+        settings, database_url=database_url, redis_url=settings.redis_url, serving=serving
     )
     compose.tune_collector()
     _say_ready(running)

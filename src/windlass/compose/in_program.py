@@ -1,4 +1,4 @@
-"""A whole node inside another program, such as a web server.
+"""An embedded node: a whole one inside another program, such as a web server.
 
 It has a thread and an event loop of its own: whatever the program does on its loop, heartbeats go
 on. Without a database of its own it brings the embedded servers, as `windlass up` does.
@@ -27,11 +27,11 @@ from typing import Any
 
 from windlass.api.http.keys import ensure_admin_key
 from windlass.compose import start as compose
-from windlass.compose.embedded import kept_alive
+from windlass.compose.embedded import keep_alive
 from windlass.compose.foreground import DATA, on_embedded
 from windlass.config import Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
-from windlass.sdk.http.across import Across, AsgiApp
+from windlass.sdk.http.cross_loop import AsgiApp, CrossLoop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class _Ready:
     stop: asyncio.Event  # of that loop
 
 
-class Inside:
+class NodeInProgram:
     def __init__(self, app: Any, flags: Mapping[str, object]) -> None:
         """`flags` are settings, stronger than the environment and the settings file."""
         self._app, self._flags = app, flags
@@ -53,7 +53,7 @@ class Inside:
         settings = load_settings(self._flags, os.environ, Path.cwd()).settings
         threading.Thread(target=self._run, args=(settings,), name="windlass", daemon=True).start()
         ready = await asyncio.wrap_future(self._ready)
-        return Across(ready.api, ready.loop)
+        return CrossLoop(ready.api, ready.loop)
 
     async def stop(self) -> None:
         """Drain, and wait until everything is closed."""
@@ -73,12 +73,16 @@ class Inside:
     async def _live(self, settings: Settings) -> None:
         async with _servers(settings) as (settings, database_url, redis_url):
             running = await compose.start(
-                settings, database_url=database_url, redis_url=redis_url, taken=None, app=self._app
+                settings,
+                database_url=database_url,
+                redis_url=redis_url,
+                serving=None,
+                app=self._app,
             )
             _show(await ensure_admin_key(running.database))
             stop = asyncio.Event()
             here = asyncio.get_running_loop()
-            self._ready.set_result(_Ready(loop=here, api=running.resident.api(), stop=stop))
+            self._ready.set_result(_Ready(loop=here, api=running.app_in_node.api(), stop=stop))
             waits = [asyncio.ensure_future(e.wait()) for e in (stop, running.node.leave_asked)]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             await running.drain()
@@ -89,7 +93,7 @@ async def _servers(settings: Settings) -> AsyncIterator[tuple[Settings, str, str
     if settings.database_url is not None:
         yield settings, settings.database_url, settings.redis_url
         return
-    async with EmbeddedServers(settings.data or DATA) as servers, kept_alive(servers):
+    async with EmbeddedServers(settings.data or DATA) as servers, keep_alive(servers):
         yield on_embedded(settings, servers), servers.database_url, servers.redis_url
 
 

@@ -1,4 +1,4 @@
-"""Further nodes of `up --nodes N`: processes that execute and serve no API.
+"""Further nodes of `up --nodes N`: child processes that execute and serve no API.
 
 One that dies is begun again, after a rest that grows while it keeps dying, and both are said: in
 the log, and to whoever sits at the terminal. One that left because it was asked to (`windlass node

@@ -1,6 +1,9 @@
-"""Putting a node together from its parts: the composition root.
+"""Dependency wiring of a node: from settings and server URLs to `ready`, and back by a drain.
 
-database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) and API
+    database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) and API
+
+The stages are drawn in the contract of this room (compose). What the engine calls of the
+runtime is given to it here.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import structlog
 from windlass import ids
 from windlass.api.jobs.batch_reader import BatchReaders
 from windlass.api.parts import ApiParts
-from windlass.compose.app_in_node import Resident
+from windlass.compose.app_in_node import AppInNode
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches, scope_of
@@ -26,9 +29,9 @@ from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.facts import ExecutionFacts
-from windlass.engine.executions.start_batch import Starts
+from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.secrets.seal import sealer_of
@@ -37,18 +40,18 @@ from windlass.engine.secrets.store import SecretStore
 from windlass.engine.waiters import Waiters
 from windlass.errors import WindlassError
 from windlass.fastlane.coordinator import Coordinators
-from windlass.fastlane.failures import Failures
 from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
-from windlass.fastlane.target_rate import Limits as TargetLimits
+from windlass.fastlane.target_failures import TargetFailures
+from windlass.fastlane.target_rate import TargetRateLimit
 from windlass.runtime.assemble import NodeParts
 from windlass.runtime.node import Node
 from windlass.runtime.refresh.refresher import Refresher
 from windlass.runtime.worker.kinds import Kinds
-from windlass.runtime.worker.target_gate import Targets
-from windlass.runtime.worker.task_services import NodeDesk
+from windlass.runtime.worker.target_gate import TargetGate
+from windlass.runtime.worker.task_services import NodeTaskServices
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.strategies.builtin import INPUT_CHECKS, Noop
@@ -57,7 +60,7 @@ from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.plugins.load import load_plugins
 from windlass.strategies.python.python import Python
-from windlass.strategies.python.services import Desk
+from windlass.strategies.python.services import TaskServices
 from windlass.strategies.python.task import Task, load_object, load_tasks, tasks_of
 from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
@@ -89,10 +92,10 @@ class Windlass:
     follower: Follower
     caches: Caches
     kinds: Kinds
-    targets: Targets
+    targets: TargetGate
     node: Node
     stopper: Stopper
-    resident: Resident
+    app_in_node: AppInNode
     readers: BatchReaders
     serving: Serving | None  # None: the API is served to nobody outside
     admin_key: str | None  # only when it was made by this start
@@ -111,7 +114,7 @@ class Windlass:
     async def _close(self) -> None:
         if self.serving is not None:
             await self.serving.stop()
-        self.resident.leave()
+        self.app_in_node.leave()
         await self.readers.close()
         await self.stopper.close()
         await self.caches.close()
@@ -127,30 +130,33 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
     # caller's delayed acknowledgement of its head.
-    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind((host, port))
+        listener.bind((host, port))
     except OSError as trouble:
-        taken.close()
+        listener.close()
         raise PortBusy(
             f"cannot listen on {host}:{port}: {trouble.strerror}; "
             "stop what uses it or choose another with --port"
         ) from trouble
-    taken.listen(2048)
-    taken.setblocking(False)
-    return taken
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
 
 
-def open_door(taken: socket.socket) -> Serving:
+def open_door(listener: socket.socket) -> Serving:
     """Answer there, that the node is starting."""
     from windlass.api.http.serve import Serving
 
-    return Serving(taken)
+    return Serving(listener)
 
 
 def build_kinds(
-    settings: Settings, tasks: Mapping[str, Task], vault: Vault, desk: Desk | None = None
+    settings: Settings,
+    tasks: Mapping[str, Task],
+    vault: Vault,
+    services: TaskServices | None = None,
 ) -> Kinds:
     return Kinds(
         instant={"noop": Noop()},
@@ -161,7 +167,7 @@ def build_kinds(
                 vault=vault,
                 is_signing=settings.sign_webhooks == "on",
             ),
-            "python": Python(tasks, settings.app, desk),
+            "python": Python(tasks, settings.app, services),
         },
         # A wait decides itself how long it takes.
         timeout_seconds={"http": settings.http_timeout_seconds, "wait": 3600.0},
@@ -177,11 +183,11 @@ async def start(
     *,
     database_url: str,
     redis_url: str | None,
-    taken: Serving | None,
+    serving: Serving | None,
     app: Any = None,
     tasks: Mapping[str, Task] | None = None,
 ) -> Windlass:
-    """Everything up to `ready`. `taken` says until then that the node is starting, and serves the
+    """Everything up to `ready`. `serving` says until then that the node is starting, and serves the
     API from then on; None: it is served to nobody outside.
 
     `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
@@ -214,13 +220,13 @@ async def start(
     definitions = Definitions(database, caches)
     enqueuer = Enqueuer(
         database,
-        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
         on_accepted=announcer.lines,
         on_passed=follower.passed,
     )
     vault = SecretStore(database, sealer, announcer)
-    desk = NodeDesk(database)
-    kinds = build_kinds(settings, tasks, vault, desk)
+    services = NodeTaskServices(database)
+    kinds = build_kinds(settings, tasks, vault, services)
     await kinds.load_plugins(is_again=False)
     signals, marks = Signals(lane), Marks(lane)
     sweeper = _sweeper(settings, redis_url, metrics)
@@ -234,11 +240,11 @@ async def start(
         caches=caches,
         metrics=metrics,
         kinds=kinds,
-        targets=Targets(
+        targets=TargetGate(
             database=database,
             announcer=announcer,
-            limits=TargetLimits(lane),
-            failures=Failures(lane),
+            limits=TargetRateLimit(lane),
+            failures=TargetFailures(lane),
             metrics=metrics,
             slots=max(1, settings.workers),
         ),
@@ -258,7 +264,7 @@ async def start(
     )
     node_parts.targets.on_buried = follower.follow
     node = Node(node_parts)
-    desk.may_begin = lambda: node.is_trusted
+    services.may_begin = lambda: node.is_trusted
     enqueuer.starter = node
     signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
     stopper = Stopper(signaller, announcer, lambda: node.node_id)
@@ -266,7 +272,7 @@ async def start(
     api_parts = ApiParts(
         database=database,
         enqueuer=enqueuer,
-        starts=Starts(database, follower.follow),
+        starts=ExecutionStarter(database, follower.follow),
         announcer=announcer,
         follower=follower,
         caches=caches,
@@ -286,20 +292,20 @@ async def start(
         marks=marks,
         tally=node_parts.refresher.tally,
     )
-    resident = Resident(app, api_parts)
-    await resident.prepare()
+    app_in_node = AppInNode(app, api_parts)
+    await app_in_node.prepare()
     await lane.open()
     # Before the first job runs: a task may submit others from its first line on.
-    resident.enter()
+    app_in_node.enter()
     await node.start()
     admin_key = None
-    if taken is not None:
+    if serving is not None:
         from windlass.api.http.keys import ensure_admin_key
 
         admin_key = await ensure_admin_key(database)
-        taken.connections.on_refused = metrics.turned_away
-        taken.front.app = resident.api()
-    await resident.publish()
+        serving.connections.on_refused = metrics.turned_away
+        serving.front.app = app_in_node.api()
+    await app_in_node.publish()
     return Windlass(
         settings=settings,
         database=database,
@@ -311,11 +317,11 @@ async def start(
         targets=node_parts.targets,
         node=node,
         stopper=stopper,
-        resident=resident,
+        app_in_node=app_in_node,
         readers=api_parts.readers,
-        serving=taken,
+        serving=serving,
         admin_key=admin_key,
-        url=f"http://{settings.host}:{settings.port}" if taken is not None else None,
+        url=f"http://{settings.host}:{settings.port}" if serving is not None else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""What an address of PostgreSQL or Redis must say: a slip is named before anything starts."""
+"""Validation of database and Redis URLs: a slip is named before anything starts."""
 
 from __future__ import annotations
 

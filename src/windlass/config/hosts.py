@@ -1,4 +1,4 @@
-"""The hosts that an address names, where it may name several: `one:5432,two:5432`."""
+"""The hosts that a URL names, where it may name several: `one:5432,two:5432`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was said to Settings, or to everything that is wrong with it."""
+"""Load settings: from what was said to Settings, or to everything that is wrong with it."""
 
 from __future__ import annotations
 

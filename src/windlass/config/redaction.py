@@ -1,4 +1,4 @@
-"""Show a setting to a person without showing a secret.
+"""Redaction: show a setting to a person without showing a secret.
 
 A password can stand in any address, and a mistyped name (`SECRET_KEYS`) must not print what the
 right one would have hidden. So names are judged by their words, and addresses are cleaned always.

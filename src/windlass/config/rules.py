@@ -1,4 +1,4 @@
-"""How a raw value becomes a checked one.
+"""Validation of settings: how a raw value becomes a checked one.
 
 A rule is a parser that raises ValueError and the words for what it allows. Raw values come as text
 (environment, flags) or typed (TOML, flags); a parser takes both and is as strict with either.

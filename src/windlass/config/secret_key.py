@@ -1,4 +1,4 @@
-"""How the keys that encrypt secrets are written.
+"""The setting SECRET_KEY: how the keys that encrypt secrets are written.
 
 `SECRET_KEY` holds one key or several separated by commas, each 32 bytes as 64 hexadecimal digits or
 in base64; or `file:PATH` of a file that holds them, by commas or line by line. The first one

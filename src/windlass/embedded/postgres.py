@@ -6,12 +6,18 @@ after `stop` no process is left.
 Trust: nobody is let in without a password, by whatever way. The application is `windlass`, an
 ordinary role that owns its database; the superuser is `windlass_admin`, and only this file logs in
 as it. The socket lies in a folder that only the server's account and root can enter, and TCP is off
-unless `listen` asks for it.
+unless `listen` asks for it. PostgreSQL is given the SCRAM verifier of a password and not the
+password: enough to recognise it, not enough to log in with it. So no password of ours is ever part
+of a statement, which may be logged, or in a file that a server's account reads.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -27,11 +33,11 @@ from windlass.embedded.limits import (
     CONNECT_SECONDS_MAX,
     POSTGRES_START_SECONDS_MAX,
     SCRAM_ITERATIONS,
+    SCRAM_SALT_BYTES,
 )
 from windlass.embedded.listen import host_and_port
 from windlass.embedded.orphan import POSTGRES_STOP, cluster_name, end_postgres_on
 from windlass.embedded.passwords import Password
-from windlass.embedded.scram import verifier
 from windlass.embedded.server import Server
 from windlass.embedded.staging import reachable_postgres
 from windlass.embedded.trust import ask_for_passwords, name_superuser, statement, trusts
@@ -221,3 +227,13 @@ class EmbeddedPostgres(Server):
             await connection.execute(statement)
         finally:
             await connection.close()
+
+
+def verifier(password: str, iterations: int) -> str:
+    """SCRAM-SHA-256 (RFC 5803) of a password of ASCII letters, which need no preparation."""
+    salt = os.urandom(SCRAM_SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, iterations)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    words = [base64.b64encode(part).decode() for part in (salt, stored, server)]
+    return f"SCRAM-SHA-256${iterations}:{words[0]}${words[1]}:{words[2]}"

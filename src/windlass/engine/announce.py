@@ -1,6 +1,9 @@
-"""Saying what happened: to this node at once, to the others through the fast lane.
+"""Publish and subscribe: wake-ups and notifications, to this node at once, to others through Redis.
 
-Everything said here is a hint. Whoever misses it finds out from PostgreSQL at its next poll.
+    new work, ends, marks, cancels, changes -> listeners of this process (`on_…`)
+                                            -> the fast lane -> the same listeners on other nodes
+
+Everything said here is a hint. Whoever misses it finds out from PostgreSQL at its next poll (G9).
 """
 
 from __future__ import annotations

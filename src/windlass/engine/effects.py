@@ -1,8 +1,11 @@
-"""What came of ending jobs: for wake-ups, waiting callers, and what is done after the commit.
+"""What a transaction did that others hear of after its commit: wake-ups, ends, what is due next.
 
-What came of going on with executions, for those who are told after the commit.
+    Finished      jobs were ended or tried again: who waits is told, children that are due start
+      progressed  executions went on: marks, and steps to be looked after (engine.executions.upkeep)
+        locks     locks went to the next in line: jobs that may start, callers that have theirs
 
-What came of passing locks on, for those who are told after the commit.
+Filled inside the transaction, handed to engine.follow once it is committed. Nothing here is needed
+for the truth: who dies before it says so is made good by those who look.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ class Progressed:
     fans: set[tuple[UUID, str]] = field(default_factory=set)  # to be tended
     unbegun: set[UUID] = field(default_factory=set)  # steps that need their child execution
     asked: set[UUID] = field(default_factory=set)  # steps that wait for a signal or a decision
-    unheard: set[UUID] = field(default_factory=set)  # executions whose jobs are to be told (heed)
+    # Executions whose jobs are to be told what was asked of them (engine.executions.upkeep).
+    unheard: set[UUID] = field(default_factory=set)
     # Parents that have ended and have children yet to be told (engine.jobs.notify_children).
     unnotified: set[UUID] = field(default_factory=set)
     # Parked for `lock`: at its end the transaction takes them into line (engine.locks.grant).

@@ -1,9 +1,13 @@
-"""What follows a commit that ended jobs: everybody who waits is told, and what nobody performs is
-looked after.
+"""After a commit: tell everybody who waits, and look after what no node performs.
+
+Takes what a transaction did (engine.effects) and does what may only be done once it is committed:
+wake-ups and ends through the announcer, children that were too many for one transaction
+(engine.jobs.notify_children), and fan-outs, child executions and signals (engine.executions.upkeep)
+in the background.
 
 All of it is made good elsewhere if this process dies here: waiters poll, executions are refreshed
 by the safety net, steps are found by `engine.executions.upkeep`, children that were not told by
-any node's `recover`.
+any node's duties (runtime.duties).
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Announcer
-from windlass.engine.apart import Troubled
 from windlass.engine.effects import Finished, Passed, Progressed
-from windlass.engine.executions.upkeep import needs_tending, tend
+from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
+from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.notify_children import notify_children
 from windlass.engine.schedules.decide import Fired
 from windlass.errors import Unavailable
@@ -38,7 +42,7 @@ class Follower:
     ) -> None:
         self._database = database
         self._announcer = announcer
-        self.troubled = Troubled(on_failed)
+        self.backoff = ItemBackoff(on_failed)
         self._tree_max = tree_max
         self._due = Progressed()
         self._task: asyncio.Task[None] | None = None
@@ -68,7 +72,7 @@ class Follower:
         self._announcer.marks(progressed.touched - progressed.marks, is_urgent=False)
         if progressed.unnotified:
             self.notify()
-        if needs_tending(progressed):
+        if needs_upkeep(progressed):
             self._due.add(progressed)
             if self._task is None:
                 self._task = supervisor().spawn(self._tend(), name="tend executions")
@@ -85,7 +89,7 @@ class Follower:
 
     async def _notify(self) -> None:
         try:
-            while await notify_children(self._database, self.troubled, self.follow):
+            while await notify_children(self._database, self.backoff, self.follow):
                 pass
         except Unavailable as trouble:
             log.warning("notify_children_put_off", reason=str(trouble))
@@ -96,18 +100,18 @@ class Follower:
 
     async def _tend(self) -> None:
         try:
-            while needs_tending(self._due):
+            while needs_upkeep(self._due):
                 due, self._due = self._due, Progressed()
                 held = Progressed()
                 try:
                     self.follow(
-                        await tend(self._database, due, self.troubled, self._tree_max, held)
+                        await run_upkeep(self._database, due, self.backoff, self._tree_max, held)
                     )
                 except Exception:
-                    # `tend` keeps its items apart, so this is nobody's: whatever it is, the next
-                    # round comes, and the net finds what this one left.
+                    # `run_upkeep` keeps its items apart, so this is nobody's: whatever it is, the
+                    # next round comes, and the net finds what this one left.
                     log.exception("tending_stopped")
-                if needs_tending(held):
+                if needs_upkeep(held):
                     loop = asyncio.get_running_loop()
                     loop.call_later(HELD_REST_SECONDS_MAX, self.progressed, held)
         finally:

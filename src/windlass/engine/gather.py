@@ -1,6 +1,6 @@
-"""Gathering single requests into batches.
+"""Micro-batching: gather single requests into batches, without a timer.
 
-There is no timer: while one batch is on its way to the database, whatever arrives gathers for the
+While one batch is on its way to the database, whatever arrives gathers for the
 next. An idle node answers one request in one round trip; a busy one commits hundreds at once.
 """
 

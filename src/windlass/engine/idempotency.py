@@ -1,7 +1,8 @@
 """Idempotency keys: what a caller's earlier request under the same key has made or was answered.
 
-What makes things takes the key in the transaction that makes them (`recall`, `recall_many`), so
-either both are there or neither; `find_made` looks before anything is judged.
+What makes executions, schedules and signals takes the key in the transaction that makes them
+(`recall`, `recall_many`), so either both are there or neither; `find_earlier_ids` looks before
+anything is judged. Jobs do the same in engine.jobs.admission.
 
 Most verbs keep their answer as it was sent: `take_answer`, do it, `keep_answer`, or `forget_answer`
 when it was refused. A crash in between leaves a key without an answer, and the same request is
@@ -36,7 +37,7 @@ class AnswerUnknown(Conflict):
         )
 
 
-async def find_made(database: Database, mark: Idempotency) -> list[UUID] | None:
+async def find_earlier_ids(database: Database, mark: Idempotency) -> list[UUID] | None:
     """What it was answered with; None: it is new. Raises IdempotencyMismatch, AnswerUnknown."""
     rows = await database.run("idempotency_get_many", [mark.owner], [mark.key])
     if not rows:

@@ -1,4 +1,4 @@
-"""Callers that wait for a job or an execution to end.
+"""Long polling: callers that wait for a job or an execution to end.
 
 The fast lane tells at once; without it one query for all waiting callers of the process is repeated
 with a growing rest. Nobody holds a connection while waiting.

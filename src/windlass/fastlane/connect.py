@@ -1,4 +1,4 @@
-"""The client that an address asks for: one server, one that Sentinels watch over, or a Cluster.
+"""The Redis client that a URL asks for: one server, one behind Sentinels, or a Cluster.
 
     redis://user:password@host:6379/0        rediss:// is the same with TLS
     unix:///run/valkey.sock

@@ -1,4 +1,4 @@
-"""A coordinator's presence in Redis: its beat, what it says of itself, and the keys that it owns.
+"""A node's presence in Redis: its heartbeat, what it says of itself, and the keys that it owns.
 
 Promises: every key of a coordinator stands by its exact name in its `keys`, and has a lifetime; a
 clean leave removes these and no others. `windlass:coord:beats` lies in another slot than the

@@ -1,4 +1,4 @@
-"""Every key and channel, with its owner, its lifetime, and how it comes back after a flush."""
+"""Every Redis key and channel: its owner, its lifetime, and how it comes back after a flush."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WAKE: Final = PREFIX + "wake"  # there is work in these lines; published by whoe
 RESULTS: Final = PREFIX + "results"  # these jobs ended; published by whoever finished them
 EVENTS: Final = PREFIX + "events"  # something happened; published at most every 50 ms by a node
 INVALIDATE: Final = PREFIX + "invalidate"  # stop these running jobs; drop these cached things
-# A target's rate: when its next delivery is due (µs, Redis TIME). Owned by whoever lets jobs go; it
+# A target's rate: when its next delivery is due (µs, Redis TIME). Owned by whoever unparks jobs; it
 # expires when it no longer matters. After a flush the limit starts anew: one burst more.
 LIMIT: Final = PREFIX + "limit:{%s}"
 # A target's failures in a row, of all nodes. Owned by whoever sees one, expires after minutes, gone
@@ -34,8 +34,8 @@ COORDINATORS: Final = PREFIX + "coord:beats"
 # handled here; the process remembers it as well.
 COORDINATOR: Final = PREFIX + "coord:{%s}:%s"
 # What nodes have read for each other: a value, or a mark that what was read before is not believed.
-# Owned by whoever loads or invalidates; it goes when nobody asked for so long (see fastlane.shelf).
-# After a flush it is read from PostgreSQL again. A new epoch makes all values of a cache old ones.
+# Owned by whoever loads or invalidates; it goes when nobody asked for so long. After a flush it is
+# read from PostgreSQL again. A new epoch makes all values of a cache old ones (see shared_cache).
 CACHE: Final = PREFIX + "cache:%s:%s"
 CACHE_EPOCH: Final = PREFIX + "cache-epoch:%s"
 

@@ -1,8 +1,9 @@
-"""The guarded client: a deadline on every call, a breaker, and no call that anybody waits for.
+"""The guarded Redis client: publish and subscribe, with timeouts and a circuit breaker.
 
-Owns: the connections to Redis. Publishing is fire and forget through a bounded buffer; messages of
-one channel that gather while a call is under way go out in one pipeline. Subscribing survives the
-server's death and says so: `is_up` is what the rest of the node polls by.
+Owns: the connections to Redis. Every call has a deadline, and none has to be waited for: publishing
+is fire and forget through a bounded buffer; messages that gather while a call is under way go out
+in one pipeline. Subscribing survives the server's death and says so: `is_up` is what the rest of
+the node polls by.
 """
 
 from __future__ import annotations

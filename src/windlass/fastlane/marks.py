@@ -1,4 +1,4 @@
-"""Marks of executions that are out of date, by shard: left, claimed, acknowledged.
+"""Marks in Redis of executions that are out of date, by shard: left, claimed, acknowledged.
 
     marks (a set)  --claim-->  inflight (by when they come back)  --acknowledge-->  gone
 
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 _KEPT_MS: Final = REFRESH_KEPT_SECONDS * 1000
 _PREFIX: Final = ids.PREFIXES["execution"].encode()
-# Behind the id: it may have ended, so nobody waits for a better moment (see model.rests).
+# Behind the id: it may have ended, so nobody waits for a better moment (model.workflow.refresh).
 _URGENT: Final = b"!"
 
 # Shards and how many marks were left in each; None: look everywhere.

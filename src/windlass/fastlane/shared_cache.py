@@ -1,4 +1,4 @@
-"""The shelf of one cache in Redis: what one node has read from PostgreSQL, all nodes find here.
+"""A shared cache in Redis, with invalidation: what one node has read, all nodes find here.
 
 A key holds one of
 
@@ -7,11 +7,11 @@ A key holds one of
     ! random                 a mark: what was read before this instant is not believed
 
 Whoever loads looks first, loads, and puts the value only where the key still holds what it saw. So
-an older value cannot come after a mark, whichever nodes are slow. A new epoch makes every value on
-the shelf an old one, with one write.
+an older value cannot come after a mark, whichever nodes are slow. A new epoch makes every value of
+the cache an old one, with one write.
 
 Owns: the marks that could not be left because Redis was away. Until they are, no value that they
-speak of is taken from the shelf.
+speak of is taken from here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Command = tuple[int | str | bytes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class CacheSnapshot:
     """What a key held when it was looked at."""
 
     payload: bytes | None  # None: no value that may be believed
@@ -49,7 +49,9 @@ class Sight:
     held: str  # SHA-1 of all that it held; empty: it held nothing
 
 
-class Shelf:
+class SharedCache:
+    """One cache by its name, on the lane that all nodes share."""
+
     def __init__(self, lane: FastLane, name: str, kept_seconds: int, scope: bytes) -> None:
         self._lane = lane
         self._name = name
@@ -60,8 +62,8 @@ class Shelf:
         self._paying: asyncio.Task[None] | None = None
         lane.on_change(self._on_change)
 
-    async def look(self, texts: Sequence[str]) -> dict[str, Sight]:
-        """What lies there for each. Raises LaneDown."""
+    async def look(self, texts: Sequence[str]) -> dict[str, CacheSnapshot]:
+        """What is there for each. Raises LaneDown."""
         reads: list[Command] = [("GET", keys.CACHE_EPOCH % self._name)]
         reads += [("GETEX", self._key(text), "EX", self._kept_seconds) for text in texts]
         answers = await self._call(reads)
@@ -70,7 +72,7 @@ class Shelf:
             text: _seen(answer, opening) for text, answer in zip(texts, answers[1:], strict=True)
         }
 
-    async def put(self, payloads: Mapping[str, bytes], seen: Mapping[str, Sight]) -> None:
+    async def put(self, payloads: Mapping[str, bytes], seen: Mapping[str, CacheSnapshot]) -> None:
         """Keep what was loaded after a look, where nothing has changed since. Raises LaneDown."""
         script = lua("cache_put")
         commands: list[Command] = [
@@ -149,9 +151,9 @@ def _epoch_from(answer: Any) -> bytes:
     return answer if is_epoch else os.urandom(_EPOCH_BYTES)
 
 
-def _seen(answer: Any, opening: bytes) -> Sight:
+def _seen(answer: Any, opening: bytes) -> CacheSnapshot:
     if not isinstance(answer, bytes):  # nothing, or a type that is not ours
-        return Sight(payload=None, opening=opening, held="")
+        return CacheSnapshot(payload=None, opening=opening, held="")
     payload = answer[len(opening) :] if answer.startswith(opening) else None
     digest = hashlib.sha1(answer, usedforsecurity=False).hexdigest()
-    return Sight(payload=payload, opening=opening, held=digest)
+    return CacheSnapshot(payload=payload, opening=opening, held=digest)

@@ -1,4 +1,4 @@
-"""Signals through Redis: left with their targets, read, done with, acknowledged.
+"""Signals between nodes through Redis: left with their targets, read, done with, acknowledged.
 
 Promises: a signal stays with its target until the target has done with it, so a lost answer loses
 nothing; whatever a flush takes is said again by the sender through PostgreSQL
@@ -30,7 +30,7 @@ OnAck = Callable[[str, str, Answer], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class PendingSignal:
     """A signal in a target's list."""
 
     text: bytes
@@ -88,15 +88,17 @@ class Signals:
         """Hears who is to look (None: everybody), and whether in PostgreSQL too."""
         self._on_poke.append(listener)
 
-    async def read(self, owner: str) -> list[Waiting]:
+    async def read(self, owner: str) -> list[PendingSignal]:
         marks = keys.coordinator(owner, "idem:")
         said = await self._ask("signal_read", owner, ("signals",), SIGNALS_READ_MAX, marks)
         return [
-            Waiting(text=text, id=found.decode(), mark=msgspec.json.decode(mark) if mark else None)
+            PendingSignal(
+                text=text, id=found.decode(), mark=msgspec.json.decode(mark) if mark else None
+            )
             for text, found, mark in zip(said[::3], said[1::3], said[2::3], strict=True)
         ]
 
-    async def done(self, owner: str, waiting: Waiting, answer: Answer) -> str:
+    async def done(self, owner: str, waiting: PendingSignal, answer: Answer) -> str:
         """Handled; returns the name of the mark, which lapses after SIGNAL_LIFE_SECONDS."""
         names = ("signals", f"idem:{waiting.id}", "keys")
         said = msgspec.json.encode(answer)

@@ -1,7 +1,7 @@
-"""The sweep: remove from Redis what dead coordinators left there, and nothing else.
+"""The sweep: garbage collection in Redis of what dead coordinators left there, and nothing else.
 
-    set of beats --by score--> suspects --in batches--> judge --dead--> keys unlinked --> forgotten
-    SCAN (if asked) --exact id--^          (by beat)    `--lives, or cannot be read: left alone
+    set of beats --by score--> stale? --in batches--> judge --dead--> keys unlinked --> forgotten
+    SCAN (if asked) --exact id--^         (by beat)    `--lives, or cannot be read: left alone
 
 Promises: a coordinator that beats is never touched, whenever it does; an unreadable beat is never
 a reason to delete. A key goes only by its exact name, so `c-1` cannot take `c-10` along. Keys go
@@ -21,7 +21,7 @@ from redis.asyncio import RedisCluster
 from redis.exceptions import ResponseError
 
 from windlass.fastlane.keys import PREFIX, SWEPT
-from windlass.fastlane.suspect import BEATS, ID, OWNED, Judge, Suspect, Terms
+from windlass.fastlane.sweep_judge import BEATS, ID, OWNED, Judge, StaleCoordinator, Terms
 from windlass.fastlane.sweep_pipelined import Pipelined
 from windlass.fastlane.sweep_scripted import Scripted, may_script
 from windlass.limits import SWEEP_BATCH, SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX, SWEEP_PAGE
@@ -49,15 +49,17 @@ async def sweep(
     swept = Swept(mode=judge.mode, checked=await client.zcard(BEATS))
     silent = await _silent(client, terms.cutoff_ms)
     swept.skipped.update(one for one in silent if not ID.fullmatch(one))
-    suspects = {
-        one: Suspect(id=one, is_dead_without_beat=True) for one in silent if ID.fullmatch(one)
+    coordinators = {
+        one: StaleCoordinator(id=one, is_dead_without_beat=True)
+        for one in silent
+        if ID.fullmatch(one)
     }
     if is_scan:
         for one, names in (await _scan(client, terms.cutoff_ms)).items():
-            found = suspects.get(one) or Suspect(id=one, is_dead_without_beat=False)
-            swept.checked += one not in suspects
-            suspects[one] = replace(found, names=tuple(names))
-    await _work_through(client, judge, terms, deque(suspects.values()), swept)
+            found = coordinators.get(one) or StaleCoordinator(id=one, is_dead_without_beat=False)
+            swept.checked += one not in coordinators
+            coordinators[one] = replace(found, names=tuple(names))
+    await _work_through(client, judge, terms, deque(coordinators.values()), swept)
     return swept
 
 
@@ -68,7 +70,7 @@ async def say_swept(client: Any) -> None:
 
 
 async def _work_through(
-    client: Any, judge: Judge, terms: Terms, waiting: deque[Suspect], swept: Swept
+    client: Any, judge: Judge, terms: Terms, waiting: deque[StaleCoordinator], swept: Swept
 ) -> None:
     gone: list[bytes] = []
     while waiting:
@@ -76,21 +78,21 @@ async def _work_through(
         batch = await _still_silent(client, batch, terms.cutoff_ms)
         if not batch:
             continue
-        again: list[Suspect] = []
-        for suspect, verdict in zip(batch, await judge.judge(batch), strict=True):
+        again: list[StaleCoordinator] = []
+        for coordinator, verdict in zip(batch, await judge.judge(batch), strict=True):
             swept.removed_keys += verdict.keys
             match verdict.word:
-                case "dead" if rest := suspect.names[SWEEP_NAMES_MAX:]:
-                    again.append(replace(suspect, names=rest, is_dead_without_beat=True))
+                case "dead" if rest := coordinator.names[SWEEP_NAMES_MAX:]:
+                    again.append(replace(coordinator, names=rest, is_dead_without_beat=True))
                 case "dead":
-                    swept.stale[suspect.id] = None
-                    gone.append(suspect.id)
+                    swept.stale[coordinator.id] = None
+                    gone.append(coordinator.id)
                 case "more":
-                    again.append(replace(suspect, is_dead_without_beat=True))
+                    again.append(replace(coordinator, is_dead_without_beat=True))
                 case "later":
-                    again.append(suspect)
+                    again.append(coordinator)
                 case "unreadable" | "unknown" | "moving":
-                    swept.skipped.add(suspect.id)
+                    swept.skipped.add(coordinator.id)
                 case "kept":
                     pass
         waiting.extendleft(reversed(again))
@@ -101,7 +103,9 @@ async def _work_through(
         await judge.forget(gone)
 
 
-async def _still_silent(client: Any, batch: list[Suspect], cutoff_ms: float) -> list[Suspect]:
+async def _still_silent(
+    client: Any, batch: list[StaleCoordinator], cutoff_ms: float
+) -> list[StaleCoordinator]:
     """Without those who have beaten while they waited to be judged."""
     scores = await client.zmscore(BEATS, [one.id for one in batch])
     return [

@@ -1,7 +1,8 @@
-"""Judging where scripts are refused, with the same exactness: WATCH, look, MULTI, EXEC.
+"""Judging stale coordinators where Lua scripts are refused: WATCH, look, MULTI, EXEC.
 
-What is looked at is watched first. Whoever beats between the look and EXEC makes EXEC do nothing;
-all of that batch are then judged one by one, and the one it happens to alone lives: it is kept.
+As exact as by script: what is looked at is watched first. Whoever beats between the look and EXEC
+makes EXEC do nothing; all of that batch are then judged one by one, and the one it happens to alone
+lives: it is kept.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any, Final, Literal
 from redis.asyncio import RedisCluster
 from redis.exceptions import NoPermissionError, RedisError, WatchError
 
-from windlass.fastlane.suspect import (
+from windlass.fastlane.sweep_judge import (
     BEATS,
     FIXED,
     MOVING,
-    Suspect,
+    StaleCoordinator,
     Terms,
     Verdict,
     Word,
@@ -36,13 +37,13 @@ class Pipelined:
         self._terms = terms
         self._is_cluster = isinstance(client, RedisCluster)
 
-    async def judge(self, suspects: list[Suspect]) -> list[Verdict]:
+    async def judge(self, coordinators: list[StaleCoordinator]) -> list[Verdict]:
         if self._is_cluster:  # each has a slot of its own
-            return [await self._alone(suspect) for suspect in suspects]
+            return [await self._alone(coordinator) for coordinator in coordinators]
         try:
-            return await self._together(suspects)
+            return await self._together(coordinators)
         except WatchError:
-            return [await self._alone(suspect) for suspect in suspects]
+            return [await self._alone(coordinator) for coordinator in coordinators]
 
     async def forget(self, ids: list[bytes]) -> None:
         for start in range(0, len(ids), SWEEP_FORGET_BATCH):
@@ -69,9 +70,9 @@ class Pipelined:
                     continue
                 return
 
-    async def _alone(self, suspect: Suspect) -> Verdict:
+    async def _alone(self, coordinator: StaleCoordinator) -> Verdict:
         try:
-            [verdict] = await self._together([suspect])
+            [verdict] = await self._together([coordinator])
         except WatchError:
             return KEPT
         except RedisError as refusal:
@@ -80,12 +81,12 @@ class Pipelined:
             return MOVING
         return verdict
 
-    async def _together(self, suspects: list[Suspect]) -> list[Verdict]:
+    async def _together(self, coordinators: list[StaleCoordinator]) -> list[Verdict]:
         async with self._client.pipeline(transaction=True) as change:
-            watched = [one.prefix + name for one in suspects for name in (b"beat", b"keys")]
+            watched = [one.prefix + name for one in coordinators for name in (b"beat", b"keys")]
             await change.watch(*watched)
-            words = await self._words(suspects)
-            doomed = [one for one, word in zip(suspects, words, strict=True) if word == "dead"]
+            words = await self._words(coordinators)
+            doomed = [one for one, word in zip(coordinators, words, strict=True) if word == "dead"]
             parts = await self._parts(doomed)
             for_dead = await (self._count(parts) if self._terms.is_dry_run else _go(change, parts))
         counts = iter(for_dead)
@@ -94,31 +95,31 @@ class Pipelined:
             Verdict(word="more" if one.id in more else word, keys=next(counts))
             if word == "dead"
             else Verdict(word=word, keys=0)
-            for one, word in zip(suspects, words, strict=True)
+            for one, word in zip(coordinators, words, strict=True)
         ]
 
-    async def _words(self, suspects: list[Suspect]) -> list[Word]:
-        beats = await self._read([("GET", one.prefix + b"beat") for one in suspects])
-        return [await self._word(one, beat) for one, beat in zip(suspects, beats, strict=True)]
+    async def _words(self, coordinators: list[StaleCoordinator]) -> list[Word]:
+        beats = await self._read([("GET", one.prefix + b"beat") for one in coordinators])
+        return [await self._word(one, beat) for one, beat in zip(coordinators, beats, strict=True)]
 
-    async def _word(self, suspect: Suspect, beat: object) -> Word:
+    async def _word(self, coordinator: StaleCoordinator, beat: object) -> Word:
         if beat is None:
-            is_dead = suspect.is_dead_without_beat or await self._is_untouched(suspect)
+            is_dead = coordinator.is_dead_without_beat or await self._is_untouched(coordinator)
             return "dead" if is_dead else "unknown"
-        at_ms = beat_at_ms(beat, suspect.id) if isinstance(beat, bytes) else None
+        at_ms = beat_at_ms(beat, coordinator.id) if isinstance(beat, bytes) else None
         if at_ms is None:
             return "unreadable"
         return "kept" if at_ms > self._terms.cutoff_ms else "dead"
 
-    async def _is_untouched(self, suspect: Suspect) -> bool:
-        names = [name for name in suspect.names if name != suspect.prefix + b"keys"]
+    async def _is_untouched(self, coordinator: StaleCoordinator) -> bool:
+        names = [name for name in coordinator.names if name != coordinator.prefix + b"keys"]
         idle = await self._read([("OBJECT", "IDLETIME", name) for name in names])
         return all(
             seconds is None or (isinstance(seconds, int) and seconds >= self._terms.stale_seconds)
             for seconds in idle
         )
 
-    async def _parts(self, doomed: list[Suspect]) -> list[_Part]:
+    async def _parts(self, doomed: list[StaleCoordinator]) -> list[_Part]:
         sets = [one.prefix + b"keys" for one in doomed]
         sizes = await self._read([("SCARD", name) for name in sets])
         # Some of a large set, all of a small one; nothing of what is no set.
@@ -163,17 +164,17 @@ class _Part:
         return self.size > SWEEP_NAMES_MAX
 
     @classmethod
-    def of(cls, suspect: Suspect, size: int, listed: object) -> _Part:
+    def of(cls, coordinator: StaleCoordinator, size: int, listed: object) -> _Part:
         names = listed if isinstance(listed, list) else []
-        prefix, own = suspect.prefix, list(names)
+        prefix, own = coordinator.prefix, list(names)
         if size <= SWEEP_NAMES_MAX:
             own += [prefix + name.encode() for name in FIXED]
-            own += suspect.names[:SWEEP_NAMES_MAX]
+            own += coordinator.names[:SWEEP_NAMES_MAX]
         elif prefix + b"keys" in own:
             own.remove(prefix + b"keys")  # it names the rest
         going = dict.fromkeys(name for name in own if name.startswith(prefix))
         return cls(
-            id=suspect.id,
+            id=coordinator.id,
             set_name=prefix + b"keys",
             size=size,
             listed=names,

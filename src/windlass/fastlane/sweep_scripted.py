@@ -1,4 +1,7 @@
-"""Judging by script: looked at and removed in one step, so nobody can beat in between."""
+"""Judging stale coordinators by Lua script: looked at and removed in one step.
+
+So nobody can beat in between.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from redis.asyncio import RedisCluster
 from redis.exceptions import NoPermissionError, RedisError, ResponseError
 
 from windlass.fastlane.lane import lua
-from windlass.fastlane.suspect import BEATS, MOVING, Suspect, Terms, Verdict, is_moving
+from windlass.fastlane.sweep_judge import BEATS, MOVING, StaleCoordinator, Terms, Verdict, is_moving
 from windlass.limits import SWEEP_CALLS_AT_ONCE, SWEEP_FORGET_BATCH, SWEEP_NAMES_MAX
 from windlass.model.cluster.beat import BEAT_BYTES_MAX
 
@@ -34,9 +37,9 @@ class Scripted:
         self._client = client
         self._terms = terms
 
-    async def judge(self, suspects: list[Suspect]) -> list[Verdict]:
+    async def judge(self, coordinators: list[StaleCoordinator]) -> list[Verdict]:
         verdicts: list[Verdict] = []
-        calls = self._calls(suspects)
+        calls = self._calls(coordinators)
         for start in range(0, len(calls), SWEEP_CALLS_AT_ONCE):
             some = calls[start : start + SWEEP_CALLS_AT_ONCE]
             for told in await asyncio.gather(*(self._ask(call) for call in some)):
@@ -48,24 +51,24 @@ class Scripted:
             some = ids[start : start + SWEEP_FORGET_BATCH]
             await self._run("sweep_forget", [BEATS], self._terms.cutoff_ms, *some)
 
-    def _calls(self, suspects: list[Suspect]) -> list[list[Suspect]]:
+    def _calls(self, coordinators: list[StaleCoordinator]) -> list[list[StaleCoordinator]]:
         """Whom one call may judge together: on a Cluster each has a slot of its own."""
-        calls: list[list[Suspect]] = []
+        calls: list[list[StaleCoordinator]] = []
         may_join = False
-        for suspect in suspects:
-            is_plain = suspect.is_dead_without_beat and not suspect.names
+        for coordinator in coordinators:
+            is_plain = coordinator.is_dead_without_beat and not coordinator.names
             if is_plain and may_join:
-                calls[-1].append(suspect)
+                calls[-1].append(coordinator)
             else:
-                calls.append([suspect])
+                calls.append([coordinator])
                 may_join = is_plain and not isinstance(self._client, RedisCluster)
         return calls
 
-    async def _ask(self, call: list[Suspect]) -> list[Verdict]:
+    async def _ask(self, call: list[StaleCoordinator]) -> list[Verdict]:
         try:
             told = await self._run(
                 "sweep_judge",
-                [suspect.prefix + b"beat" for suspect in call],
+                [coordinator.prefix + b"beat" for coordinator in call],
                 self._terms.cutoff_ms,
                 "look" if self._terms.is_dry_run else "remove",
                 SWEEP_NAMES_MAX,

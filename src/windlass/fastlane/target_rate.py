@@ -1,19 +1,19 @@
-"""A target's rate over all nodes, kept in Redis; each node its share while Redis is gone."""
+"""A target's rate limit over all nodes, kept in Redis; each node its share while Redis is gone."""
 
 from __future__ import annotations
 
 from windlass.clock import monotonic
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane, LaneDown
-from windlass.model.job.target import Pace, tolerance_seconds
+from windlass.model.job.target import RateLimit, tolerance_seconds
 
 HOSTS_MAX = 10_000
 
 
-class Limits:
+class TargetRateLimit:
     def __init__(self, lane: FastLane) -> None:
         self._lane = lane
-        self._own: dict[str, Pace] = {}
+        self._own: dict[str, RateLimit] = {}
 
     async def take(self, host: str, rate: float, wanted: int, nodes: int) -> tuple[int, float]:
         """How many deliveries may go to `host` now, and the seconds until another could."""
@@ -34,7 +34,7 @@ class Limits:
     def _take_own_share(self, host: str, rate: float, wanted: int) -> tuple[int, float]:
         return self._pace(host).take(rate, wanted, monotonic())
 
-    def _pace(self, host: str) -> Pace:
+    def _pace(self, host: str) -> RateLimit:
         if host not in self._own and len(self._own) >= HOSTS_MAX:
             self._own.clear()
-        return self._own.setdefault(host, Pace())
+        return self._own.setdefault(host, RateLimit())

@@ -1,4 +1,4 @@
-"""The trace that a job belongs to, and the span that it was submitted from.
+"""W3C trace context: the trace that a job belongs to, and the span that it was submitted from.
 
 Both stand in one text beside the job, so that steps and replays inherit them together:
 
@@ -19,7 +19,7 @@ _TRACEPARENT: Final = re.compile(
 _KEPT: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-def kept_of(traceparent: str) -> str | None:
+def read_traceparent(traceparent: str) -> str | None:
     """What is kept of the header; None if that is not what W3C says."""
     found = _TRACEPARENT.fullmatch(traceparent)
     return found[1] if found else None

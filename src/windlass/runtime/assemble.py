@@ -1,6 +1,8 @@
-"""How an incarnation is made: registered under a fresh id, put together, and begun.
+"""Assemble an incarnation of a node: register it under a fresh id, wire its parts, start it.
 
-What a node is put together from; the composition root makes it.
+Owns: how worker, lease, coordinator, operations, leadership and duties are tied together. What
+lives as long as the process is made by the composition root (compose.start), and comes in as
+NodeParts.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.signals import Signals
 from windlass.model.cluster.operation import Operation
 from windlass.runtime.cluster.coordinator import Coordinator
-from windlass.runtime.cluster.leader_duties import LeaderDuties, table_of
+from windlass.runtime.cluster.leader_duties import LeaderDuties, leader_duty_table
 from windlass.runtime.cluster.leadership import Leadership
 from windlass.runtime.cluster.lease import Lease
 from windlass.runtime.cluster.operations import PAUSE, Operations
@@ -39,7 +41,7 @@ from windlass.runtime.incarnation import Incarnation
 from windlass.runtime.refresh.refresher import Refresher
 from windlass.runtime.worker.finisher import Finisher
 from windlass.runtime.worker.kinds import Kinds
-from windlass.runtime.worker.target_gate import Targets
+from windlass.runtime.worker.target_gate import TargetGate
 from windlass.runtime.worker.worker import Worker
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
@@ -48,7 +50,28 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inheritance:
+class NodeParts:
+    """All of it lives as long as the process."""
+
+    settings: Settings
+    database: Database
+    database_url: str  # for leases, which have connections of their own
+    announcer: Announcer
+    follower: Follower
+    facts: ExecutionFacts
+    caches: Caches
+    metrics: Metrics
+    kinds: Kinds
+    targets: TargetGate
+    refresher: Refresher
+    coordinators: Coordinators
+    signals: Signals
+    # Removes what dead coordinators left in Redis. None: there is no Redis.
+    sweep: Callable[[], Awaitable[object]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncarnationContext:
     """What the process hands to each of its incarnations."""
 
     workers: int  # what operations have made of it
@@ -59,11 +82,11 @@ class Inheritance:
     on_leave: Callable[[], None]  # an operation asks for it
 
 
-async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
+async def start_incarnation(parts: NodeParts, context: IncarnationContext) -> Incarnation:
     """Register under a fresh id, and begin. Raises Unavailable, and then has begun nothing."""
     node_id = uuid4()
     started_at = monotonic()
-    await _register(parts, node_id, inherited.workers)
+    await _register(parts, node_id, context.workers)
     lease = Lease(
         parts.database_url,
         node_id,
@@ -80,15 +103,15 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         kinds=parts.kinds,
         targets=parts.targets,
         node_id=node_id,
-        workers=inherited.workers,
+        workers=context.workers,
     )
     worker.hinted_by(lambda: parts.announcer.is_heard)
     worker.on_returned = parts.announcer.rows
     worker.on_steps = partial(parts.announcer.marks, is_urgent=False)
-    operations = await _operations(parts, inherited, worker)
-    coordinator = _coordinator(parts, inherited.handlers, worker)
+    operations = await _operations(parts, context, worker)
+    coordinator = _coordinator(parts, context.handlers, worker)
     lease.in_flight = lambda: worker.held
-    lease.on_lost = _on_loop(inherited.on_lost)
+    lease.on_lost = _on_loop(context.on_lost)
     lease.on_leader = parts.metrics.leader_seen
     lease.on_members = _on_loop(partial(parts.refresher.shards.members, node_id))
     # For a sender that Redis has left while it has not left us: nobody pokes then.
@@ -100,7 +123,7 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         metrics=parts.metrics,
         retention_days=parts.settings.retention_days,
     )
-    born = Incarnation(
+    incarnation = Incarnation(
         node_id=node_id,
         database=parts.database,
         lease=lease,
@@ -112,12 +135,12 @@ async def be_born(parts: NodeParts, inherited: Inheritance) -> Incarnation:
         loops=duties.loops(),
     )
     try:
-        born.start(is_worker="worker" in parts.settings.roles)
+        incarnation.start(is_worker="worker" in parts.settings.roles)
     except BaseException:  # no thread is to be had: nothing of it may go on
-        born.lose()
+        incarnation.lose()
         lease.stop()
         raise
-    return born
+    return incarnation
 
 
 async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
@@ -143,12 +166,12 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
         await parts.database.run("installation_tell", *rules)
 
 
-async def _operations(parts: NodeParts, inherited: Inheritance, worker: Worker) -> Operations:
-    if inherited.is_paused:
+async def _operations(parts: NodeParts, context: IncarnationContext, worker: Worker) -> Operations:
+    if context.is_paused:
         worker.pause_claiming(PAUSE)
         await parts.database.run("node_set_paused", worker.node_id)
     resizer = Resizer(worker=worker, kinds=parts.kinds, targets=parts.targets)
-    resizer.apply(inherited.workers)
+    resizer.apply(context.workers)
     operations = Operations(
         database=parts.database,
         announcer=parts.announcer,
@@ -156,8 +179,8 @@ async def _operations(parts: NodeParts, inherited: Inheritance, worker: Worker) 
         resizer=resizer,
         node_id=worker.node_id,
     )
-    operations.on_done = inherited.on_done
-    operations.on_leave = inherited.on_leave
+    operations.on_done = context.on_done
+    operations.on_leave = context.on_leave
     return operations
 
 
@@ -185,7 +208,9 @@ def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
         leadership=leadership,
         metrics=parts.metrics,
         table=[
-            *table_of(parts.database, parts.sweep, parts.follower.follow, parts.follower.troubled),
+            *leader_duty_table(
+                parts.database, parts.sweep, parts.follower.follow, parts.follower.backoff
+            ),
             _firing(parts, worker).duty,
         ],
     )
@@ -201,7 +226,9 @@ def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
     return FiringRounds(
         database=parts.database,
         rules=FireRules(
-            limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+            limits=QueueDefaults(
+                max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+            ),
             max_attempts=settings.retry_max_attempts,
         ),
         on_fired=tell,
@@ -217,24 +244,3 @@ def _on_loop(call: Callable[P, None]) -> Callable[P, None]:
         loop.call_soon_threadsafe(partial(call, *args, **kwargs))
 
     return from_any_thread
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeParts:
-    """All of it lives as long as the process."""
-
-    settings: Settings
-    database: Database
-    database_url: str  # for leases, which have connections of their own
-    announcer: Announcer
-    follower: Follower
-    facts: ExecutionFacts
-    caches: Caches
-    metrics: Metrics
-    kinds: Kinds
-    targets: Targets
-    refresher: Refresher
-    coordinators: Coordinators
-    signals: Signals
-    # Removes what dead coordinators left in Redis. None: there is no Redis.
-    sweep: Callable[[], Awaitable[object]] | None = None

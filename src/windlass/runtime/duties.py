@@ -1,9 +1,11 @@
-"""The periodic duties of a node, as a table. Each is idempotent; any node may do it at any time.
+"""The periodic duties of every node, as a table: rescue, retention, reconcile and the like.
 
-The duty that sees to what time brings about at locks (engine.locks.grant).
+Each is idempotent; any node may do it at any time. What one node does for all is in
+runtime.cluster.leader_duties.
 
-It rests until the next instant that is known here: from what this process did, and from the look
-that goes along with every rescue. Where nobody holds or waits for a lock it does nothing at all.
+The duty for locks (`LockKeeper`) grants what time brings about (engine.locks.grant). It rests until
+the next instant that is known here: from what this process did, and from the round that goes along
+with every rescue. Where nobody holds or waits for a lock it does nothing at all.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from windlass.engine.follow import Follower
 from windlass.engine.jobs.end import ROUND_MAX
 from windlass.engine.jobs.rescue import next_lapse_seconds, recover
 from windlass.engine.jobs.retain import fold_counters, retain
-from windlass.engine.locks.grant import look
+from windlass.engine.locks.grant import grant_due
 from windlass.limits import (
     COUNTER_FOLD_SECONDS,
     RESCUE_INTERVAL_SECONDS,
@@ -38,6 +40,7 @@ STOP_CANCELLED = "stop cancelled"
 RECONCILE_SECONDS = 15.0
 # Younger claims are on their way from one hand to another all the time.
 RECONCILE_AGE_SECONDS = 10.0
+LOCKS_REST_SECONDS_MAX: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Duties:
         return [*(Loop(name, tick) for name, tick in table), keeper]
 
     async def recover(self) -> float:
-        finished = await recover(self.database, self.follower.troubled)
+        finished = await recover(self.database, self.follower.backoff)
         self.follower.follow(finished)
         self.follower.notify()  # children whose node died before it had told them all
         # A full batch means there is more.
@@ -95,10 +98,9 @@ class Duties:
         return RECONCILE_SECONDS
 
 
-REST_SECONDS_MAX: Final = 3600.0
-
-
 class LockKeeper(Loop):
+    """Grants what is due at locks, when it is due."""
+
     def __init__(self, database: Database, tell: Callable[[Passed], None]) -> None:
         super().__init__("locks", self._look)
         self._database = database
@@ -116,11 +118,11 @@ class LockKeeper(Loop):
         if self._due_at <= monotonic():
             self._due_at = math.inf  # what comes to be known meanwhile counts
             try:
-                passed = await look(self._database)
+                passed = await grant_due(self._database)
             except BaseException:
                 self.due_in(0)
                 raise
             if passed.look_seconds is not None:
                 self.due_in(passed.look_seconds)
             self._tell(passed)
-        return min(max(0.0, self._due_at - monotonic()), REST_SECONDS_MAX)
+        return min(max(0.0, self._due_at - monotonic()), LOCKS_REST_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""The leader's rounds of firing: it sleeps until the next schedule is due, or until one changes.
+"""Firing schedules: the leader sleeps until the next one is due, or until one changes.
 
 A round is fired whoever else believes that it leads (engine.schedules.fire). Hints through Redis
 say that a schedule has changed; without them, or when one is lost, a look at the first entry of an

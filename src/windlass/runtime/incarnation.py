@@ -1,6 +1,9 @@
-"""An incarnation: what is born and dies with one node id (it is made in `runtime.assemble`).
+"""An incarnation of a node: what starts and ends with one node id and its lease.
 
-Life:    start -> finish (or abandon) -> let_go -> leave
+It is put together in `runtime.assemble`.
+
+    start -> finish (or abandon) -> release_lease -> leave
+
 Or, when the lease is gone: start -> lose. It ends at once, and what it held is for others to take.
 """
 
@@ -91,7 +94,7 @@ class Incarnation:
         if self.leading is not None:
             self.leading.resign()
 
-    async def let_go(self) -> None:
+    async def release_lease(self) -> None:
         """Neither lead nor hold the lease any longer."""
         if self.leading is not None:
             await self.leading.stop()

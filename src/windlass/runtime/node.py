@@ -25,7 +25,7 @@ from windlass.model.cluster.node_signal import Answer
 from windlass.model.cluster.operation import Operation
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
-from windlass.runtime.assemble import Inheritance, NodeParts, be_born
+from windlass.runtime.assemble import IncarnationContext, NodeParts, start_incarnation
 from windlass.runtime.cluster.signal_handlers import SignalHandlers, node_handlers
 from windlass.runtime.firing import FIRE
 from windlass.runtime.incarnation import Incarnation
@@ -49,7 +49,7 @@ class Node:
         )
         self.handlers.on("operation", self._signalled_operation)
         self._now: Incarnation | None = None
-        self._rebirth: asyncio.Task[None] | None = None
+        self._registering: asyncio.Task[None] | None = None
         self.is_draining = False
         self.leave_asked = asyncio.Event()  # by an operation, as a signal would
         # What operations have made of it; an incarnation hands it to the next.
@@ -169,7 +169,7 @@ class Node:
 
     async def start(self) -> None:
         await self._parts.targets.start()
-        self._now = await self._be_born()
+        self._now = await self._start_incarnation()
         self._parts.refresher.start()
 
     async def drain(self, seconds: float) -> int:
@@ -191,14 +191,14 @@ class Node:
         await self._leave(now)
 
     async def _leave(self, now: Incarnation) -> None:
-        await now.let_go()
+        await now.release_lease()
         await self._parts.targets.stop()
         await self._parts.refresher.stop()
         await now.leave()
         await self._parts.kinds.close()
 
-    async def _be_born(self) -> Incarnation:
-        inherited = Inheritance(
+    async def _start_incarnation(self) -> Incarnation:
+        context = IncarnationContext(
             workers=self._workers,
             is_paused=self._is_paused,
             handlers=self.handlers,
@@ -206,7 +206,7 @@ class Node:
             on_done=self._changed,
             on_leave=self.leave_asked.set,
         )
-        return await be_born(self._parts, inherited)
+        return await start_incarnation(self._parts, context)
 
     def _lose(self) -> None:
         now = self._now
@@ -214,11 +214,11 @@ class Node:
             return
         if not self.is_draining:  # else it leaves anyway
             supervisor().is_down(REGISTRATION, "its lease was lost", is_vital=True)
-            self._rebirth = supervisor().keep("rebirth", partial(self._be_reborn, now))
+            self._registering = supervisor().keep("rebirth", partial(self._register_again, now))
         now.lose()
         self._parts.refresher.shards.lose()
 
-    async def _be_reborn(self, before: Incarnation) -> None:
+    async def _register_again(self, before: Incarnation) -> None:
         """It tries for as long as the process lives, whatever the reason is that it cannot."""
         try:
             await before.coordinator.leave()
@@ -227,23 +227,23 @@ class Node:
         restarts = Restarts(most_seconds=REBIRTH_SECONDS_MAX)
         while not self.is_draining:
             try:
-                born = await self._be_born()
+                incarnation = await self._start_incarnation()
             except Unavailable as trouble:
                 log.warning("node_waits_for_database", reason=str(trouble))
             except Exception:
                 log.exception("node_not_registered")
                 supervisor().on_failure("rebirth")
             else:
-                await self._live_as(born)
+                await self._live_as(incarnation)
                 return
             await asyncio.sleep(restarts.next_seconds())
 
-    async def _live_as(self, born: Incarnation) -> None:
+    async def _live_as(self, incarnation: Incarnation) -> None:
         """Unless the process was told to leave meanwhile: nothing has begun yet, nor will it."""
         if not self.is_draining:
-            self._now = born
+            self._now = incarnation
             supervisor().is_up(REGISTRATION)
             return
-        born.abandon()
-        await born.let_go()
-        await born.leave()
+        incarnation.abandon()
+        await incarnation.release_lease()
+        await incarnation.leave()

@@ -1,4 +1,4 @@
-"""Where PostgreSQL is, as one URL says it: one host or several, directly or through PgBouncer.
+"""The URL of PostgreSQL: one host or several (failover), directly or through PgBouncer.
 
     postgresql://user@one:5432,two:5432/windlass?target_session_attrs=read-write
     postgresql://user@bouncer:6432/windlass?pgbouncer=true

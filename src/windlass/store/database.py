@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and what its failures mean.
+"""Connection pools to PostgreSQL, and what its failures mean.
 
 Owns: the pools. `hot` serves claim and enqueue; `settling` serves what ends attempts, which waits
 for nobody's row for long; `side` serves reads and everything an operator asks for, so a slow list
@@ -132,7 +132,7 @@ class TooSlow(Unknown):
     """The server stopped it at its time limit: it was too much at once, or waited for somebody."""
 
 
-class Held(Unavailable):
+class RowLocked(Unavailable):
     """Somebody else holds a row that it needs, for longer than it may wait; nothing was changed."""
 
 
@@ -214,7 +214,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def settling(self, **transaction: Any) -> AsyncIterator[Connection[Record]]:
-        """As `hot`, for what must not wait: Held, if somebody keeps a row for ROW_WAIT_SECONDS."""
+        """As `hot`, for what must not wait: RowLocked, if a row is held for ROW_WAIT_SECONDS."""
         assert self._settling is not None, "the database is not open"
         async with self._lent(self._settling, _SETTLING_SETTINGS, transaction) as connection:
             yield connection
@@ -273,7 +273,7 @@ class Database:
         return await _through_collisions(call)
 
     async def settle(self, name: str, *args: Any) -> list[Record]:
-        """One statement that ends attempts, by name. Raises Held rather than wait for a row."""
+        """One statement that ends attempts, by name. Raises RowLocked rather than wait long."""
 
         async def call() -> list[Record]:
             async with self.settling() as connection:
@@ -308,7 +308,7 @@ class Database:
         """Several statements in one transaction, done again from the start on a collision.
 
         `lock_seconds`: how long a row that another transaction holds is waited for at most; then
-        it raises Held. None: as long as any statement may take.
+        it raises RowLocked. None: as long as any statement may take.
         """
 
         async def call() -> T:
@@ -327,20 +327,20 @@ class Database:
         lock_seconds: float = ASKED_LOCK_SECONDS,
     ) -> T:
         """As `together`, for what somebody asks of one thing by its name, which another may hold:
-        raises Held after so long. However many ask, claiming and accepting go on beside them, and
-        who asks for something else has its turn: nobody keeps a connection to wait for a row, and
-        of those who ask `about` the same thing one tries for all.
+        raises RowLocked after so long. However many ask, claiming and accepting go on beside them,
+        and who asks for something else has its turn: nobody keeps a connection to wait for a row,
+        and of those who ask `about` the same thing one tries for all.
         """
         give_up_at = monotonic() + lock_seconds
         async with self._gates.pass_through(about) as gate:
             while True:
                 if gate.rests_beyond(give_up_at):
-                    raise Held("somebody else holds what was asked for")
+                    raise RowLocked("somebody else holds what was asked for")
                 await gate.rest()
                 try:
                     async with _place_of(self._asking):
                         done = await self.together(work, lock_seconds=gate.wait_seconds)
-                except Held:
+                except RowLocked:
                     gate.was_held()
                     if gate.rests_beyond(give_up_at):
                         raise
@@ -377,7 +377,7 @@ class Database:
         *,
         lock_seconds: float | None = None,  # None: ROW_WAIT_SECONDS
     ) -> T:
-        """The same for what ends attempts. Raises Held rather than wait for a row."""
+        """The same for what ends attempts. Raises RowLocked rather than wait for a row."""
 
         async def call() -> T:
             async with self.settling(readonly=False) as connection:
@@ -388,15 +388,15 @@ class Database:
         return await _through_collisions(call)
 
     async def settle_asked(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
-        """As `settle_together`, for what somebody asks of jobs that another may hold: raises Held
-        after a moment. However many ask, attempts are ended beside them.
+        """As `settle_together`, for what somebody asks of jobs that another may hold: raises
+        RowLocked after a moment. However many ask, attempts are ended beside them.
         """
         async with _place_of(self._asking_to_settle):
             return await self.settle_together(work, lock_seconds=ASKED_ROW_SECONDS)
 
 
 async def wait_at_most(connection: Connection[Record], lock_seconds: float) -> None:
-    """From here on this transaction raises Held, rather than wait for a row for longer."""
+    """From here on this transaction raises RowLocked, rather than wait for a row for longer."""
     await connection.execute(f"SET LOCAL lock_timeout = {lock_seconds * 1000:.0f}")
 
 
@@ -450,7 +450,7 @@ async def _translated() -> AsyncIterator[None]:
     except (WindlassError, *_COLLISIONS):
         raise
     except asyncpg.LockNotAvailableError as trouble:
-        raise Held(f"somebody else holds what was asked for: {trouble}") from trouble
+        raise RowLocked(f"somebody else holds what was asked for: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
         raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
     except asyncpg.ConfigurationLimitExceededError as trouble:
@@ -464,7 +464,7 @@ async def _translated() -> AsyncIterator[None]:
         raise Unknown("PostgreSQL did not answer in time") from trouble
     except asyncpg.QueryCanceledError as trouble:
         if _BY_REQUEST in str(trouble):
-            raise Held(f"somebody else holds what was asked for: {trouble}") from trouble
+            raise RowLocked(f"somebody else holds what was asked for: {trouble}") from trouble
         raise TooSlow(f"PostgreSQL is not available: {trouble}") from trouble
     except _UNREACHABLE as trouble:
         raise Unknown(f"PostgreSQL is not available: {trouble}") from trouble

@@ -1,4 +1,4 @@
-"""A second PostgreSQL, for lists and statistics only.
+"""A read replica of PostgreSQL, for lists and statistics only.
 
 Promises: it is never waited for long and never believed when it is far behind: whatever goes wrong,
 `fetch` says None, the primary is asked instead, and for a few seconds nobody tries again.

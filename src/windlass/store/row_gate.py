@@ -1,4 +1,4 @@
-"""A mutex and a backoff for each thing that callers ask for by its name.
+"""Contention on one row: a mutex and a backoff for each thing that callers ask for by name.
 
 Many may ask for one row that somebody else holds. If each of them tried by itself, they would take
 the few connections there are from those who ask for something else. So those of one process go one

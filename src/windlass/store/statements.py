@@ -1,4 +1,4 @@
-"""The statements, by the name of their file below sql/, in whatever room it stands."""
+"""The SQL statements, by the name of their file below sql/, in whatever room it stands."""
 
 from __future__ import annotations
 

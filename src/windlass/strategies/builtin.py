@@ -1,5 +1,6 @@
-"""The kinds of our own: what each says about its input, and `noop`, which does nothing,
-successfully: for tests, benchmarks, and to join dependencies.
+"""The built-in kinds: what each says about its input, and `noop`.
+
+`noop` does nothing, successfully: for tests, benchmarks, and to join dependencies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each kind of our own needs as input, as a JSON Schema: as strict as its `check_input`.
+"""The JSON Schema of the input of each built-in kind: as strict as its `check_input`.
 
 Made of the same tables that the checks go by. What is left to the checks: which hosts IDNA knows,
 whether `expect` compiles, and that no two headers, statuses or entries of `auth` mean the same.
@@ -32,7 +32,7 @@ from windlass.model.json.value_schema import (
     text_schema,
 )
 from windlass.strategies.http import input as http_input
-from windlass.strategies.http import judge as http_rules
+from windlass.strategies.http import judge as http_judge
 from windlass.strategies.http import request as http_request
 from windlass.strategies.http.auth import check as check_auth
 from windlass.strategies.http.request import BODIES
@@ -150,14 +150,14 @@ class _Inputs:
         status: Schema = {
             "anyOf": [
                 {"type": "integer", "minimum": 100, "maximum": 599},
-                {"type": "string", "enum": list(http_rules.CLASSES)},
+                {"type": "string", "enum": list(http_judge.CLASSES)},
             ]
         }
-        listed = self.listed(status, http_rules.STATUSES_MAX)
+        listed = self.listed(status, http_judge.STATUSES_MAX)
         return {
             "type": "object",
             "additionalProperties": False,
-            "properties": dict.fromkeys(http_rules.VERDICTS, listed),
+            "properties": dict.fromkeys(http_judge.VERDICTS, listed),
         }
 
     def http(self, auth: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""What a strategy is."""
+"""What a strategy is: the interfaces that a kind of job may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wait`: lets time pass. Short waits sleep in a slot; long ones are parked and hold nothing."""
+"""`wait`: a timer. Short waits sleep in a slot; long ones are parked and hold nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histograms that are cheap to observe.
+"""Prometheus histograms that are cheap to observe.
 
 The hot path observes twice a job, tens of thousands of times a second, on one thread; the client
 library's histogram takes a lock for each. These count in plain lists and take the library's form

@@ -1,4 +1,4 @@
-"""Log lines: for people on a console, as JSON for machines.
+"""Structured log lines: for people on a console, as JSON for machines.
 
 As JSON every line is one object, whoever says it: what libraries and the event loop log, warnings,
 and what nobody has caught, on any thread. A reader of lines is lost in a traceback of fifty.

@@ -1,22 +1,49 @@
-"""The numbers of one node, as Prometheus knows them (names fixed by the contract)."""
+"""The Prometheus metrics of one node (names fixed by the contract)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
+from windlass.clock import monotonic
 from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX, PARTITIONS_AHEAD_DAYS
 from windlass.model.job.settle import Settlement
-from windlass.telemetry.age import Age
 from windlass.telemetry.buckets import LabelledBuckets
 
 # The label of everything that has none of its own.
 OTHER: Final = "other"
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _AGE = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200, 86400)
+
+
+class Age(Collector):
+    """A gauge of how long ago something happened, in seconds, reckoned at each scrape.
+
+    While nobody knows there is no sample, so no alert can ask for one.
+    """
+
+    def __init__(self, name: str, about: str) -> None:
+        self._name, self._about = name, about
+        self._since: float | None = None  # by the monotonic clock; None: nobody knows
+
+    @property
+    def is_known(self) -> bool:
+        return self._since is not None
+
+    def happened(self) -> None:
+        self._since = monotonic()
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(self._name, self._about)
+        if self._since is not None:
+            family.add_metric([], monotonic() - self._since)
+        yield family
 
 
 class Metrics:

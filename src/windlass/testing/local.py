@@ -8,6 +8,11 @@
         assert local.calls(send_receipt) == [((42,), {})]
 
 Every verb comes twice, as in the SDK: `drain()` blocks, `await local.adrain()` does not.
+
+Time passes from one due instant to the next (`advance`). A jump over three days would be a node
+that slept for three days: schedules would see misfires, and a retry would run long after it was
+due. So time moves to each instant at which something is due, in order, and everything is done there
+before it moves on, as on a node that is awake.
 """
 
 from __future__ import annotations
@@ -19,13 +24,15 @@ from typing import Any, Final, Protocol, TypeVar
 
 from windlass.clock import wall
 from windlass.duration import parse_seconds
+from windlass.errors import WindlassError
 from windlass.model.job.submission import read_instant
-from windlass.sdk.http.across import on_loop
+from windlass.sdk.http.cross_loop import on_loop
 from windlass.sdk.tasks.app import App
 from windlass.testing import local_seen
-from windlass.testing.local_advance import advance
 from windlass.testing.local_calls import Call, Calls, Fake, Raised
 from windlass.testing.local_capture import Capture
+from windlass.testing.local_clock import VirtualClock
+from windlass.testing.local_quiet import Facts, Quiet
 from windlass.testing.local_seen import SeenExecution, SeenJob
 from windlass.testing.local_stage import Stage
 
@@ -185,3 +192,37 @@ def instant_of(at: datetime | str | None) -> datetime | None:
 
 def _name(task: Named | str) -> str:
     return task if isinstance(task, str) else task.name
+
+
+STEPS_MAX: Final = 2_000
+_MOMENT: Final = timedelta(milliseconds=1)  # what is due at an instant is due just after it
+
+
+class TooManyInstants(WindlassError):
+    """Between now and then more falls due than a test can run through."""
+
+    code = "too_many_instants"
+
+
+async def advance(quiet: Quiet, clock: VirtualClock, by: timedelta, seconds_max: float) -> Facts:
+    """Do all that falls due until then, each thing at its instant. `seconds_max` is for each."""
+    facts = await quiet.reach(seconds_max)
+    until = facts.now + by
+    for _ in range(STEPS_MAX):
+        if facts.next_at is None or facts.next_at > until:
+            break
+        await clock.move_to(facts.next_at + _MOMENT)
+        facts = await quiet.reach(seconds_max)
+    else:
+        raise TooManyInstants(
+            f"more than {STEPS_MAX} instants fall due between now and {until:%Y-%m-%d %H:%M:%SZ}, "
+            f"the next at {_shown(facts.next_at)}; advance by less, or pause what is due so often"
+        )
+    if facts.now < until:
+        await clock.move_to(until)
+        facts = await quiet.reach(seconds_max)
+    return facts
+
+
+def _shown(instant: datetime | None) -> str:
+    return "no time" if instant is None else f"{instant:%Y-%m-%d %H:%M:%SZ}"

@@ -24,8 +24,8 @@ from windlass.clock import monotonic
 from windlass.compose.start import Windlass
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.refresh import refresh
-from windlass.engine.executions.upkeep import find_untended
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.executions.upkeep import find_neglected
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.rescue import recover
 from windlass.engine.schedules.decide import FireRules
 from windlass.engine.schedules.fire import fire_due
@@ -100,13 +100,15 @@ class Quiet:
         if facts.has_webhook:
             await self._running.targets.look()
         if facts.executions:
-            follower.follow(await find_untended(self._database))
+            follower.follow(await find_neglected(self._database))
             await self._refresh(facts.executions)
 
     async def _fire(self) -> None:
         settings = self._running.settings
         rules = FireRules(
-            limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+            limits=QueueDefaults(
+                max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+            ),
             max_attempts=settings.retry_max_attempts,
         )
         is_full = True

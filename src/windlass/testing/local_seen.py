@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from windlass import ids
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.store.database import Database, Record
 from windlass.testing.local_sql import ask
 
@@ -84,7 +84,7 @@ def _job(row: Record) -> SeenJob:
         kwargs=asked.get("kwargs", {}),
         input=given,
         queue=row["queue"],
-        priority=NAMES[row["priority"]],
+        priority=PRIORITY_NAMES[row["priority"]],
         state=row["state"],
         attempt=row["attempt"],
         run_at=row["run_at"],

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from windlass.duration import parse_seconds
 from windlass.errors import WindlassError
-from windlass.sdk.http.across import on_loop
+from windlass.sdk.http.cross_loop import on_loop
 from windlass.sdk.http.transport import Request, Response, Transport
 from windlass.testing.local_gate import Gate
 from windlass.testing.local_quiet import Quiet

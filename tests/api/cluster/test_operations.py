@@ -9,7 +9,7 @@ import pytest
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
 from windlass import ids
-from windlass.engine.cluster.operation_steps import end, end_orphans, next_of, step
+from windlass.engine.cluster.operation_steps import end, end_orphans, next_operation, step
 from windlass.model.job.outcome import Succeeded
 
 
@@ -29,7 +29,7 @@ async def test_a_resize_is_accepted_at_once_and_found_by_its_node(
     shown = {"kind": "resize", "phase": "pending", "from_workers": 4, "to_workers": 0}
     assert shown.items() <= asked.items()
     assert (asked["drain_seconds"], asked["on_timeout"]) == (90.0, "finish")
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     assert ids.show("operation", found.id) == asked["id"]
     assert await api.get(f"/v1/operations/{asked['id']}") == asked
@@ -43,7 +43,7 @@ async def test_a_resize_is_accepted_at_once_and_found_by_its_node(
 
 async def test_what_a_phase_changes_is_written_with_it(api: Served, node: ActingNode) -> None:
     await resize(api, node, workers=2)
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     assert await step(api.database, found, "pending", "applying", {"in_flight": 1}) == "go_on"
     assert (await api.get(path_of(node)))["workers"] == 2
@@ -85,7 +85,7 @@ async def test_one_that_has_begun_hears_of_the_abort_at_its_next_step(
     api: Served, node: ActingNode
 ) -> None:
     asked = await resize(api, node, workers=2)
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     await step(api.database, found, "pending", "pausing", {})
     shown = await api.post(f"/v1/operations/{asked['id']}/abort")
@@ -96,7 +96,7 @@ async def test_one_that_has_begun_hears_of_the_abort_at_its_next_step(
 async def test_a_drain_that_has_begun_is_not_called_back(api: Served, node: ActingNode) -> None:
     asked = await api.post(path_of(node, "/drain"), {"drain_timeout": 7}, 202)
     assert (asked["kind"], asked["drain_seconds"]) == ("drain", 7.0)
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     await step(api.database, found, "pending", "pausing", {})
     refused = await api.post(f"/v1/operations/{asked['id']}/abort", status=409)
@@ -121,7 +121,7 @@ async def test_a_paused_node_claims_nothing_until_it_is_resumed(
 
 async def carry_out(api: Served, node: ActingNode, verb: str, phase: Any) -> None:
     await api.post(path_of(node, f"/{verb}"), status=202)
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     await step(api.database, found, "pending", phase, {})
     await end(api.database, found, "done", {})
@@ -157,7 +157,7 @@ async def test_a_change_of_the_whole_cluster_has_an_operation_for_each_active_no
     assert {operation["node_id"] for operation in asked["operations"]} == nodes
     assert {operation["parent_id"] for operation in asked["operations"]} == {asked["id"]}
     assert await api.get(f"/v1/operations/{asked['id']}") == asked
-    found = await next_of(api.database, node.node_id)
+    found = await next_operation(api.database, node.node_id)
     assert found is not None
     await end(api.database, found, "done", {})
     assert (await api.get(f"/v1/operations/{asked['id']}"))["phase"] == "pending"

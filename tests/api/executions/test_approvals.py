@@ -10,7 +10,7 @@ import pytest
 from tests.api.executions.flows import Execution, bring_up_to_date, publish, start
 from tests.api.served import Served
 from windlass import ids
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
 from windlass.limits import COMMENT_CHARS_MAX
 
 FORM = {
@@ -74,7 +74,7 @@ async def test_nobody_decides_for_a_step_that_waits_no_more(api: Served) -> None
     await api.post(f"/v1/executions/{execution['id']}/cancel", status=202)
     said = await api.post(f"/v1/approvals/{approval['id']}/approve", status=409)
     assert "nobody waits" in said["detail"]
-    await find_untended(api.database)
+    await find_neglected(api.database)
     assert (await api.get("/v1/approvals?state=open"))["data"] == []
     [found] = (await api.get("/v1/approvals?state=void,approved"))["data"]
     assert found["id"] == approval["id"]

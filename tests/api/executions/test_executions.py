@@ -12,7 +12,7 @@ from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read,
 from tests.api.served import Served, until
 from tests.engine.evaluate.stopped import stopped_evaluator
 from tests.engine.executions.flow import FAILS, noop
-from windlass.engine.executions import decide_apart as turn_apart
+from windlass.engine.executions import decide_apart as decide_apart
 
 CHAIN = [noop("first"), noop("second", "first")]
 SHOWN = {
@@ -209,12 +209,12 @@ async def test_a_job_says_which_step_it_is(api: Served) -> None:
 async def test_who_finds_no_place_for_a_heavy_start_is_told_when_to_come_again(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 1)
+    monkeypatch.setattr(decide_apart, "EVALUATIONS_OF_ONE_MAX", 1)
     await publish(api, CHAIN, inputs={"properties": {"list": {"uniqueItems": True}}})
     path, heavy = "/v1/workflows/flow/executions", {"input": {"list": list(range(20_000))}}
     async with stopped_evaluator():
         first = asyncio.create_task(api.post(path, heavy, 201))
-        await until(lambda: len(turn_apart.WAITING) == 1, seconds=60)
+        await until(lambda: len(decide_apart.WAITING) == 1, seconds=60)
         key = {"Idempotency-Key": "again"}
         async with api.client.post(api.url + path, json=heavy, headers=key) as answer:
             assert answer.status == 503

@@ -15,7 +15,7 @@ import pytest
 from tests.api.conftest import Serve
 from tests.api.http.raw import SURE_SECONDS, exchange, statuses, wire
 from tests.api.served import Served, until
-from windlass.api.http.connection import Patience
+from windlass.api.http.connection import Timeouts
 from windlass.api.http.connections import Connections, address_of, ask_for_descriptors, places
 from windlass.api.http.reply import json_reply
 from windlass.api.http.serve import Front, Serving
@@ -45,11 +45,11 @@ async def starting() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def served(
-    *, connections: Connections | None = None, patience: Patience | None = None
+    *, connections: Connections | None = None, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[str, Serving]]:
     taken = compose.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
-    serving = Serving(taken, connections=connections, patience=patience)
+    serving = Serving(taken, connections=connections, timeouts=timeouts)
     try:
         yield f"http://{host}:{port}", serving
     finally:
@@ -322,8 +322,8 @@ async def test_a_head_of_a_hundred_megabytes_takes_no_memory(starting: str) -> N
 
 
 async def test_who_goes_on_sending_after_a_refusal_is_not_read_and_not_back_at_once() -> None:
-    connections, patience = Connections(8), Patience(linger_seconds=1.0)
-    async with served(connections=connections, patience=patience) as (url, _), wire(url) as there:
+    connections, timeouts = Connections(8), Timeouts(linger_seconds=1.0)
+    async with served(connections=connections, timeouts=timeouts) as (url, _), wire(url) as there:
         sent, began, piece = 0, monotonic(), b"a" * 65536
         await there.send(GET + b"X: ")
         with contextlib.suppress(ConnectionError):
@@ -356,14 +356,14 @@ async def test_what_is_wrong_in_the_second_request_does_not_answer_the_first(
 
 
 async def test_a_connection_that_says_nothing_is_closed() -> None:
-    async with served(patience=Patience(head_seconds=0.2)) as (url, serving), wire(url) as there:
+    async with served(timeouts=Timeouts(head_seconds=0.2)) as (url, serving), wire(url) as there:
         assert await there.all() == b""
         assert await lives(url)
         await gone(serving.connections)
 
 
 async def test_a_connection_that_rests_too_long_is_closed() -> None:
-    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+    async with served(timeouts=Timeouts(rest_seconds=0.2)) as (url, serving), wire(url) as there:
         await there.send(GET + b"\r\n")
         assert statuses(await there.all()) == [200]
         await gone(serving.connections)
@@ -373,7 +373,7 @@ OWING = b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"
 
 
 async def test_who_sends_its_body_after_the_answer_is_closed_when_it_rests_too_long() -> None:
-    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+    async with served(timeouts=Timeouts(rest_seconds=0.2)) as (url, serving), wire(url) as there:
         await there.send(OWING)
         assert statuses(await there.answer()) == [503]
         await there.send(b"{}")
@@ -387,7 +387,7 @@ async def test_who_waits_for_an_answer_does_not_rest() -> None:
             await asyncio.sleep(3)  # connections are looked at once a second
         await json_reply({})(scope, receive, send)
 
-    async with served(patience=Patience(rest_seconds=0.2)) as (url, serving), wire(url) as there:
+    async with served(timeouts=Timeouts(rest_seconds=0.2)) as (url, serving), wire(url) as there:
         serving.front.app = slow
         await there.send(OWING)
         assert statuses(await there.answer()) == [200]
@@ -397,7 +397,7 @@ async def test_who_waits_for_an_answer_does_not_rest() -> None:
 
 @pytest.mark.parametrize("before", [b"", GET + b"\r\n"])
 async def test_a_head_that_drips_is_answered_that_it_took_too_long(before: bytes) -> None:
-    async with served(patience=Patience(head_seconds=0.2)) as (url, _), wire(url) as there:
+    async with served(timeouts=Timeouts(head_seconds=0.2)) as (url, _), wire(url) as there:
         await there.send(before + GET)
         assert statuses(await there.all()) == [200, 408][not before :]
 
@@ -405,7 +405,7 @@ async def test_a_head_that_drips_is_answered_that_it_took_too_long(before: bytes
 async def test_a_body_that_drips_is_given_up(serve_with: Serve) -> None:
     api = await serve_with(Settings(auth="off"))
     app = api.serving.front.app
-    async with served(patience=Patience(body_seconds=0.2)) as (url, serving):
+    async with served(timeouts=Timeouts(body_seconds=0.2)) as (url, serving):
         serving.front.app = app
         async with wire(url) as there:
             await there.send(HEAD + b'Content-Length: 100\r\n\r\n{"kind":')
@@ -425,7 +425,7 @@ async def test_an_answer_that_nobody_reads_is_given_up() -> None:
             await send(piece)  # type: ignore[misc]
             await asyncio.sleep(0)
 
-    async with served(patience=Patience(stuck_seconds=0.3)) as (url, serving):
+    async with served(timeouts=Timeouts(stuck_seconds=0.3)) as (url, serving):
         serving.front.app = endless
         async with wire(url) as deaf:
             deaf.writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read,
 from tests.api.served import Served
 from tests.engine.executions.flow import noop
 from windlass.api.http.caller import enter
-from windlass.api.http.idempotency import repeatable
+from windlass.api.http.idempotency import idempotent
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Call, Route
 from windlass.engine import idempotency as once
@@ -116,7 +116,7 @@ async def test_what_may_have_been_done_is_not_done_again_where_that_matters(
             raise troubles.pop(0)
         return json_reply({})
 
-    route = repeatable(
+    route = idempotent(
         Route(
             method="POST",
             path="/v1/again",

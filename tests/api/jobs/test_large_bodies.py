@@ -21,9 +21,9 @@ from tests.api.conftest import Serve
 from tests.api.http.raw import statuses, wire
 from tests.api.served import Served
 from windlass.api.app import build_app
+from windlass.api.http.body import is_heavy
+from windlass.api.http.body_budget import BodiesFull, BodyBudget
 from windlass.api.http.door import Door
-from windlass.api.http.room import BodiesFull, Room
-from windlass.api.jobs.batch_reader import is_heavy
 from windlass.config import Settings
 from windlass.limits import BODY_BYTES_MAX
 
@@ -186,7 +186,7 @@ async def test_a_reader_that_dies_is_followed_by_another(api: Served) -> None:
 
 
 async def test_one_large_body_always_goes_on_and_the_next_follows_it() -> None:
-    room = Room(10)
+    room = BodyBudget(10)
     first, second, third = room.holding(), room.holding(), room.holding()
     await first.grow(50)
     await second.grow(6)
@@ -207,15 +207,15 @@ async def test_one_large_body_always_goes_on_and_the_next_follows_it() -> None:
 async def test_who_waits_too_long_for_room_is_told_and_holds_up_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("windlass.api.http.room.LARGE_BODIES_WAIT_SECONDS", 0.05)
-    room = Room(10)
+    monkeypatch.setattr("windlass.api.http.body_budget.LARGE_BODIES_WAIT_SECONDS", 0.05)
+    room = BodyBudget(10)
     first, second, third = room.holding(), room.holding(), room.holding()
     await first.grow(1)
     await second.grow(6)
     with pytest.raises(BodiesFull):
         await third.grow(5)
     await third.grow(4)
-    monkeypatch.setattr("windlass.api.http.room.LARGE_BODIES_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr("windlass.api.http.body_budget.LARGE_BODIES_WAIT_SECONDS", 30.0)
     waiting = [asyncio.create_task(room.holding().grow(size)) for size in (8, 1)]
     await asyncio.sleep(0)
     third.end()
@@ -229,7 +229,7 @@ async def test_who_waits_too_long_for_room_is_told_and_holds_up_nobody(
 async def test_where_enough_large_bodies_are_in_hand_another_is_told_to_come_back(
     serve_with: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.api.http.room.LARGE_BODIES_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("windlass.api.http.body_budget.LARGE_BODIES_WAIT_SECONDS", 0.2)
     monkeypatch.setattr("windlass.api.http.door.LARGE_BODIES_BYTES_MAX", 1_000_000)
     api = await serve_with(Settings(auth="off"))
     body = {"kind": "noop", "input": {"text": LARGE}}

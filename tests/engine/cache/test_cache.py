@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from tests.engine.cache.cached import NAME, Node, Thing, Things, a_table, node
 from tests.faults.servers.slow import slow
-from windlass.engine.cache.cache import shown
+from windlass.engine.cache.cache import cache_stats
 from windlass.engine.cache.registry import scope_of
 from windlass.fastlane.keys import CACHE
 from windlass.limits import CACHE_KEPT_SECONDS
@@ -65,7 +65,7 @@ async def test_a_value_is_loaded_once_then_found_in_redis_then_in_memory(
     await shelved(redis, 1)
     assert await other.get(1) == Thing(1, "1 at first")
     assert things.asked == [1]
-    assert shown(cache) == {
+    assert cache_stats(cache) == {
         "cache": NAME,
         "entries": 1,
         "hits": 2,

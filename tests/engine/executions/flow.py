@@ -13,7 +13,7 @@ from tests.engine.hands import end, register, sql, take
 from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.upkeep import needs_tending, tend
+from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
 from windlass.engine.executions.workflows import publish
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
@@ -84,8 +84,8 @@ class Flow:
         return finished
 
     async def look_after(self, progressed: Progressed) -> None:
-        while needs_tending(progressed):
-            progressed = (await tend(self.database, progressed)).progressed
+        while needs_upkeep(progressed):
+            progressed = (await run_upkeep(self.database, progressed)).progressed
 
     async def step_of(self, job_id: UUID) -> str:
         [row] = await sql(self.database, "SELECT step FROM windlass.job WHERE id = $1", job_id)

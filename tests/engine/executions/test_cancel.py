@@ -15,7 +15,7 @@ from windlass.engine.executions.control import cancel_execution
 from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.upkeep import find_untended, heed
+from windlass.engine.executions.upkeep import find_neglected, tell_jobs
 from windlass.engine.jobs.complete import expire_callbacks
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX
@@ -98,7 +98,7 @@ async def test_a_step_that_slipped_in_meanwhile_is_cancelled_too(database: Datab
         )
         await cancel(flow)
     assert await flow.states() == {"a": "running", "b": "queued"}
-    found = await find_untended(database)
+    found = await find_neglected(database)
     assert found.progressed.unheard == {flow.execution_id}
     await flow.look_after(found.progressed)
     assert (await flow.states())["b"] == "cancelled"
@@ -109,10 +109,10 @@ async def test_it_is_looked_at_until_nobody_can_be_on_the_way_and_no_longer(
 ) -> None:
     flow = await Flow.start(database, [noop("a")])
     await cancel(flow)
-    assert (await find_untended(database)).progressed.unheard == set(), "all have heard"
+    assert (await find_neglected(database)).progressed.unheard == set(), "all have heard"
     assert await value(database, UNHEARD), "but one may be on its way"
     await sql(database, "UPDATE windlass.execution SET unheard_until = now()")
-    await flow.look_after((await find_untended(database)).progressed)
+    await flow.look_after((await find_neglected(database)).progressed)
     assert not await value(database, UNHEARD)
 
 
@@ -163,7 +163,7 @@ async def test_steps_that_nobody_performs_end_at_once(database: Database) -> Non
     assert await ended_as(flow) == "cancelled"
     with pytest.raises(ExecutionEnded):
         await send_signal(database, flow.execution_id, "go", "1", None)
-    await find_untended(database)
+    await find_neglected(database)
     assert await value(database, "SELECT state FROM windlass.approval") == "void"
 
 
@@ -245,7 +245,7 @@ async def test_a_cancel_and_the_end_of_a_child_at_once_leave_nothing_open(
         await end(database, flow.node_id, attempt)
         await asyncio.gather(cancel(flow), conclude(database, [child]))
         await flow.run()
-        await heed(database, [flow.execution_id])
+        await tell_jobs(database, [flow.execution_id])
         assert await ended_as(flow) == "cancelled"
         done = await refresh(database, [child])
         await conclude(database, done.unconcluded)

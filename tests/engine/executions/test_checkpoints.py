@@ -13,8 +13,8 @@ from windlass import ids
 from windlass.engine.doctor.folds import check_folds
 from windlass.engine.executions.checkpoint_waits import listen
 from windlass.engine.executions.checkpoints import (
+    CheckpointWrite,
     Fence,
-    Kept,
     forget_checkpoints,
     keep_many,
     load_many,
@@ -49,12 +49,14 @@ def fence_of(attempt: Attempt) -> Fence:
     )
 
 
-def step(attempt: Attempt, place: int, result: str | None = None, name: str = "act") -> Kept:
+def step(
+    attempt: Attempt, place: int, result: str | None = None, name: str = "act"
+) -> CheckpointWrite:
     note = Note(branch="", place=place, name=name, kind="step", result_json=result)
-    return Kept(fence_of(attempt), note)
+    return CheckpointWrite(fence_of(attempt), note)
 
 
-async def keep(database: Database, *batch: Kept) -> list[Any]:
+async def keep(database: Database, *batch: CheckpointWrite) -> list[Any]:
     return await keep_many(database, batch)
 
 

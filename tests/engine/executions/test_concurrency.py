@@ -15,7 +15,7 @@ from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.concurrency import ConcurrencyLimit
 from windlass.engine.executions.control import cancel_execution
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.executions.workflows import publish
 from windlass.errors import InvalidInput
 from windlass.limits import KEY_CHARS_MAX
@@ -167,13 +167,13 @@ async def test_one_that_waits_is_cancelled_at_once_and_never_begins(database: Da
 async def test_room_that_nobody_used_is_found(database: Database) -> None:
     first, second = await flow(database, "queue"), await flow(database, "queue")
     third = await flow(database, "queue", who="bob")
-    assert (await find_untended(database)).ready == []
+    assert (await find_neglected(database)).ready == []
     await sql(
         database,
         "UPDATE windlass.execution SET state = 'failed', finished_at = now() WHERE id = ANY ($1)",
         [first.execution_id, third.execution_id],
     )
-    assert len((await find_untended(database)).ready) == 1
+    assert len((await find_neglected(database)).ready) == 1
     assert await second.states() == {"a": "queued"}
 
 

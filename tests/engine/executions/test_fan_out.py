@@ -9,7 +9,7 @@ from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
 from windlass.engine.effects import Progressed
 from windlass.engine.executions.conclude import conclude
-from windlass.engine.executions.upkeep import tend
+from windlass.engine.executions.upkeep import run_upkeep
 from windlass.engine.executions.workflows import publish
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
@@ -132,7 +132,7 @@ async def test_last_places_that_end_at_once_end_the_step_once(database: Database
     halves = [attempts[:10], attempts[10:]]
     await asyncio.gather(*(end(database, flow.node_id, half) for half in halves))
     due = Progressed(fans={(flow.execution_id, "each")})
-    done = await asyncio.gather(*(tend(database, due) for _ in range(4)))
+    done = await asyncio.gather(*(run_upkeep(database, due) for _ in range(4)))
     assert sum(len(one.ended) for one in done) == 1
     assert (await flow.states())["last"] == "queued"
 

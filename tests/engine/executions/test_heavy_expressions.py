@@ -18,13 +18,13 @@ from tests.engine.evaluate.stopped import stopped_evaluator, until_so
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
 from windlass.engine.effects import Finished
-from windlass.engine.executions import decide_apart as turn_apart
+from windlass.engine.executions import decide_apart as decide_apart
 from windlass.engine.executions import facts
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.decide_apart import WAITING, EvaluationsFull
 from windlass.engine.executions.start import Prepared, Start, start_many
-from windlass.engine.executions.start_batch import Starts
-from windlass.engine.executions.upkeep import needs_tending, tend
+from windlass.engine.executions.start_batch import ExecutionStarter
+from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
 from windlass.engine.executions.workflows import publish
 from windlass.model.expression import KEPT
 from windlass.model.workflow.read import trust_definition
@@ -146,7 +146,7 @@ async def test_heavy_starts_that_come_together_are_begun_one_by_one(database: Da
     steps = [noop("b", **{"if": "${" + HOSTILE + "}"}), noop("c")]
     await publish(database, trust_definition({"name": "heavy", "steps": steps}), by=None)
     done: list[Finished] = []
-    starts = Starts(database, done.append)
+    starts = ExecutionStarter(database, done.append)
     async with watched_loop():
         begun = await asyncio.gather(
             *(starts.start(Start(workflow="heavy", input=INPUT)) for _ in range(6))
@@ -168,7 +168,7 @@ async def test_no_heavy_start_waits_for_the_collector(
     read: dict[str, Any] = {"name": "heavy", "steps": [noop("b", **{"if": "${" + condition + "}"})]}
     read |= {"inputs": inputs} if inputs is not None else {}
     await publish(database, trust_definition(read), by=None)
-    starts = Starts(database, lambda _: None)
+    starts = ExecutionStarter(database, lambda _: None)
     await starts.start(Start(workflow="heavy", input=INPUT))  # it is compiled, and known
     gc.collect()
     gc.disable()
@@ -208,8 +208,8 @@ async def test_heavy_outputs_of_many_executions_are_all_written(database: Databa
     made = await start_many(database, [Start(workflow="heavy", input=INPUT) for _ in range(8)])
     node = await register(database)
     progressed = (await end(database, node, await take(database, node))).progressed
-    while needs_tending(progressed):
-        progressed = (await tend(database, progressed)).progressed
+    while needs_upkeep(progressed):
+        progressed = (await run_upkeep(database, progressed)).progressed
     async with watched_loop():
         finished = await conclude(database, made.execution_ids)
     assert {finished.ended[one] for one in made.execution_ids} == {"succeeded"}
@@ -224,7 +224,7 @@ async def test_a_schema_that_is_much_work_does_not_freeze_the_loop(database: Dat
     }
     read = trust_definition({"name": "checked", "steps": [noop("a")], "inputs": schema})
     await publish(database, read, by=None)
-    starts = Starts(database, lambda finished: None)
+    starts = ExecutionStarter(database, lambda finished: None)
     async with watched_loop():
         begun = await asyncio.gather(
             *(starts.start(Start(workflow="checked", input=INPUT)) for _ in range(3))
@@ -250,7 +250,7 @@ async def test_light_starts_do_not_wait_for_heavy_ones(database: Database) -> No
     heavy = [noop("b", **{"if": "${" + HOSTILE + "}"})]
     await publish(database, trust_definition({"name": "heavy", "steps": heavy}), by=None)
     await publish(database, trust_definition({"name": "light", "steps": [noop("a")]}), by=None)
-    starts = Starts(database, lambda finished: None)
+    starts = ExecutionStarter(database, lambda finished: None)
 
     async def start(workflow: str) -> UUID:
         given = INPUT if workflow == "heavy" else {}
@@ -272,12 +272,12 @@ async def test_light_starts_do_not_wait_for_heavy_ones(database: Database) -> No
 async def test_each_caller_has_so_many_heavy_starts_under_way(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 2)
-    monkeypatch.setattr(turn_apart, "EVALUATIONS_MAX", 3)
+    monkeypatch.setattr(decide_apart, "EVALUATIONS_OF_ONE_MAX", 2)
+    monkeypatch.setattr(decide_apart, "EVALUATIONS_MAX", 3)
     schema = {"properties": {"list": {"uniqueItems": True}}}
     read = trust_definition({"name": "checked", "steps": [noop("a")], "inputs": schema})
     await publish(database, read, by=None)
-    starts = Starts(database, lambda finished: None)
+    starts = ExecutionStarter(database, lambda finished: None)
 
     async def start(owner: str) -> Any:
         try:
@@ -302,12 +302,12 @@ async def test_each_caller_has_so_many_heavy_starts_under_way(
 async def test_many_light_starts_are_not_heavy_together(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_apart, "EVALUATIONS_OF_ONE_MAX", 0)  # a heavy one would be refused
+    monkeypatch.setattr(decide_apart, "EVALUATIONS_OF_ONE_MAX", 0)  # a heavy one would be refused
     schema = {"properties": {"list": {"uniqueItems": True}}}
     steps = [noop("a", input={"n": "${size(inputs.list.map(a, a + 1))}"})]
     read = trust_definition({"name": "light", "steps": steps, "inputs": schema})
     await publish(database, read, by=None)
-    starts = Starts(database, lambda finished: None)
+    starts = ExecutionStarter(database, lambda finished: None)
     given = {"list": list(range(300))}
     begun = await asyncio.gather(
         *(starts.start(Start(workflow="light", input=given)) for _ in range(100))

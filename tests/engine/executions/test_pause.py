@@ -11,7 +11,7 @@ from tests.engine.hands import end, lapse, register, sql, take, take_one, value
 from windlass.engine.executions.control import pause_execution, resume_execution
 from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.jobs.rescue import rescue
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX
@@ -164,13 +164,13 @@ async def test_steps_that_slipped_in_meanwhile_are_found(database: Database) -> 
     flow = await Flow.start(database, [noop("a"), noop("b", "a")])
     await pause(flow)
     job_id = await _slip_in(flow, is_parked=False)
-    await flow.look_after((await find_untended(database)).progressed)
+    await flow.look_after((await find_neglected(database)).progressed)
     held = "SELECT parked_for FROM windlass.job WHERE id = $1"
     assert await value(database, held, job_id) == "paused"
     await resume(flow)
     await sql(database, "DELETE FROM windlass.job WHERE id = $1", job_id)
     job_id = await _slip_in(flow, is_parked=True)
-    await flow.look_after((await find_untended(database)).progressed)
+    await flow.look_after((await find_neglected(database)).progressed)
     assert await value(database, held, job_id) is None
 
 

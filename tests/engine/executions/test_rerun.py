@@ -15,7 +15,7 @@ from windlass.engine.executions.concurrency import ConcurrencyLimit
 from windlass.engine.executions.control import cancel_execution
 from windlass.engine.executions.rerun import ExecutionOpen, NothingToRerun, Rerun, rerun
 from windlass.engine.executions.signals import send_signal
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
 from windlass.errors import InvalidInput, NotFound
 from windlass.model.job.outcome import Succeeded
 from windlass.store.database import Database
@@ -193,7 +193,7 @@ async def test_signals_stay_taken_and_questions_are_asked_again(database: Databa
     assert await flow.states() == {"go": "running"}, "it waits for another signal"
     sent = await send_signal(database, flow.execution_id, "go", "2", None)
     await flow.look_after(sent.finished.progressed)
-    await find_untended(database)
+    await find_neglected(database)
     rows = await sql(database, "SELECT state FROM windlass.approval ORDER BY id")
     assert [row["state"] for row in rows] == ["void", "open"]
 
@@ -214,7 +214,7 @@ async def test_its_time_begins_anew(database: Database) -> None:
     flow = await Flow.start(database, [noop("a"), noop("b", "a")], timeout="1h")
     await flow.turn()
     await sql(database, "UPDATE windlass.execution SET deadline = now() - interval '1 second'")
-    await flow.look_after((await find_untended(database)).progressed)
+    await flow.look_after((await find_neglected(database)).progressed)
     assert await ended_as(flow) == "failed"
     row = await row_of(flow)
     assert row["doom"] == "timeout"

@@ -6,7 +6,7 @@ import asyncio
 
 from tests.engine.executions.flow import Flow
 from tests.engine.hands import patiently, sql, until, value
-from windlass.engine.executions.signals import ask, send_signal
+from windlass.engine.executions.signals import answer_waiting_steps, send_signal
 from windlass.engine.jobs.end import end_awaited
 from windlass.model.job.outcome import TimedOut
 from windlass.store.database import Database
@@ -63,7 +63,7 @@ async def test_a_kept_signal_is_not_taken_along_by_a_step_that_times_out(
         change = holder.transaction()
         await change.start()
         await end_awaited(holder, {job["id"]: TimedOut(1.0)})
-        asking = asyncio.create_task(patiently(lambda: ask(database, [job["id"]])))
+        asking = asyncio.create_task(patiently(lambda: answer_waiting_steps(database, [job["id"]])))
         await until(database, WAITING)
         await change.commit()
         await asking

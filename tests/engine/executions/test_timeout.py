@@ -9,7 +9,7 @@ from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import sql, take_one, value
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.control import cancel_execution
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
 from windlass.store.database import Database
 
 LATE = "UPDATE windlass.execution SET deadline = now() - interval '1 second'"
@@ -17,7 +17,7 @@ LATE = "UPDATE windlass.execution SET deadline = now() - interval '1 second'"
 
 async def out_of_time(flow: Flow) -> None:
     await sql(flow.database, f"{LATE} WHERE id = $1", flow.execution_id)
-    await flow.look_after((await find_untended(flow.database)).progressed)
+    await flow.look_after((await find_neglected(flow.database)).progressed)
 
 
 async def test_its_jobs_are_stopped_and_it_fails(database: Database) -> None:
@@ -43,7 +43,7 @@ async def test_it_gets_no_further_step(database: Database) -> None:
     )
     running = await take_one(database, flow.node_id)
     await sql(database, LATE)
-    await find_untended(database)  # and the leader dies before any job hears of it
+    await find_neglected(database)  # and the leader dies before any job hears of it
     await flow.end(running)
     assert await flow.states() == {"a": "succeeded"}
     assert await ended_as(flow) == "failed"
@@ -63,7 +63,7 @@ async def test_what_it_did_is_taken_back_and_that_is_not_stopped(database: Datab
     assert (await flow.states())["b~undo"] == "queued"
     # The leader looks again, and again: the compensation goes on.
     for _ in range(2):
-        await flow.look_after((await find_untended(database)).progressed)
+        await flow.look_after((await find_neglected(database)).progressed)
     assert (await flow.states())["b~undo"] == "queued"
     await flow.run()
     assert await ended_as(flow) == "failed"
@@ -99,11 +99,11 @@ async def test_one_that_is_cancelled_ends_as_cancelled(database: Database) -> No
 async def test_who_is_in_time_is_left_alone(database: Database) -> None:
     flow = await Flow.start(database, [noop("a")], timeout="1h")
     other = await Flow.start(database, [noop("a")])
-    found = await find_untended(database)
+    found = await find_neglected(database)
     assert not found.progressed.unheard | found.progressed.marks
     await flow.run()
     assert await other.run() == {"a": "succeeded"}
     assert await ended_as(flow) == "succeeded"
     await sql(database, LATE)
-    await find_untended(database)
+    await find_neglected(database)
     assert await ended_as(flow) == "succeeded", "it has ended"

@@ -11,13 +11,13 @@ import pytest
 from tests.engine.execution_rows import put
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import sql, value
-from windlass.engine import apart
+from windlass.engine import isolated_round
 from windlass.engine.announce import Announcer
-from windlass.engine.apart import Troubled
 from windlass.engine.executions.start import Start, Started, start_many
-from windlass.engine.executions.upkeep import find_untended, tend
+from windlass.engine.executions.upkeep import find_neglected, run_upkeep
 from windlass.engine.executions.workflows import publish
 from windlass.engine.follow import Follower
+from windlass.engine.isolated_round import ItemBackoff
 from windlass.fastlane.lane import FastLane
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
@@ -120,7 +120,7 @@ async def test_wrong_children_die_with_the_reason_and_take_nobody_along(
     count = "SELECT count(*) FROM windlass.execution WHERE workflow = 'child'"
     assert await value(database, count) == len(WRONG)
     assert await value(database, "SELECT count(*) FROM windlass.approval") == len(WRONG)
-    assert (await find_untended(database)).progressed.unbegun == set()
+    assert (await find_neglected(database)).progressed.unbegun == set()
 
 
 async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
@@ -129,7 +129,7 @@ async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
     started = await begin(
         database, [question(name=7), question(name="${x}" * 99), question(form=[1]), *GOOD]
     )
-    await tend(database, started.progressed)
+    await run_upkeep(database, started.progressed)
     number, long, form, _, good = started.execution_ids
     assert (await states(database, number))["hear"] == "dead"
     assert (await states(database, long))["hear"] == "dead"
@@ -141,8 +141,8 @@ async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
 async def test_what_fails_unforeseen_rests_alone_and_is_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "TROUBLED_REST_SECONDS", 300.0)  # longer than this test
-    monkeypatch.setattr(apart, "TROUBLED_REST_SECONDS_MAX", 300.0)
+    monkeypatch.setattr(isolated_round, "TROUBLED_REST_SECONDS", 300.0)  # longer than this test
+    monkeypatch.setattr(isolated_round, "TROUBLED_REST_SECONDS_MAX", 300.0)
     started = await begin(database, GOOD * 8)
     bad = {
         await spoil(database, started.execution_ids[4], "call"),
@@ -150,18 +150,18 @@ async def test_what_fails_unforeseen_rests_alone_and_is_counted(
         await spoil(database, started.execution_ids[9], "hear"),
     }
     counted: list[str] = []
-    troubled = Troubled(counted.append)
-    await tend(database, started.progressed, troubled)
+    backoff = ItemBackoff(counted.append)
+    await run_upkeep(database, started.progressed, backoff)
     assert sorted(counted) == ["ask", "ask", "begin children"]
-    assert set(troubled.resting_ids) == bad
+    assert set(backoff.resting_ids) == bad
     assert await value(database, "SELECT count(*) FROM windlass.execution WHERE depth = 1") == 7
     assert await value(database, "SELECT count(*) FROM windlass.approval") == 7
 
     # Whoever rests is not looked for; another node, which does not know of it, tries again.
     await overdue(database)
-    found = (await find_untended(database, troubled)).progressed
+    found = (await find_neglected(database, backoff)).progressed
     assert not found.unbegun | found.asked
-    found = (await find_untended(database)).progressed
+    found = (await find_neglected(database)).progressed
     assert found.unbegun | found.asked <= bad
     assert found.unbegun, "a failed one is tried again, and not given up"
 
@@ -183,7 +183,7 @@ async def test_a_fan_out_that_cannot_go_on_holds_up_no_other(database: Database)
     )
     await spoil(database, started.execution_ids[0], "all")
     counted: list[str] = []
-    await tend(database, started.progressed, Troubled(counted.append))
+    await run_upkeep(database, started.progressed, ItemBackoff(counted.append))
     assert counted == ["expand fan-outs"]
     places = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
     assert await value(database, places) == 8
@@ -215,7 +215,7 @@ async def test_an_execution_ends_although_the_next_of_its_key_cannot_begin(
     await begin(database, GOOD)
     await overdue(database)
     counted: list[str] = []
-    found = await find_untended(database, Troubled(counted.append))
+    found = await find_neglected(database, ItemBackoff(counted.append))
     assert counted == ["begin turns"]
     assert len(found.progressed.unbegun) == 1
     assert len(found.progressed.asked) == 1

@@ -31,8 +31,8 @@ from tests.engine.jobs.family import after
 from tests.engine.jobs.receivers import TOKEN, awaited, be_late, hand_over
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.effects import Finished
-from windlass.engine.jobs.cancel import cancel, cancelling
-from windlass.engine.jobs.claim import held
+from windlass.engine.jobs.cancel import cancel, find_cancel_requested
+from windlass.engine.jobs.claim import find_claimed
 from windlass.engine.jobs.complete import complete, expire_callbacks, extend
 from windlass.engine.jobs.finish import finish
 from windlass.engine.jobs.rescue import recover
@@ -53,7 +53,9 @@ async def test_a_job_that_waits_for_its_receiver_needs_no_node(database: Databas
     assert await recover(database) == Finished()
     await sql(database, "DELETE FROM windlass.node")
     assert await recover(database) == Finished()
-    assert await held(database, node, -1) == [], "a node that reconciles does not hand it back"
+    assert await find_claimed(database, node, -1) == [], (
+        "a node that reconciles does not hand it back"
+    )
     after_all = await row(database, job_id)
     assert (after_all["state"], after_all["node_id"]) == ("running", node)
     assert (after_all["attempt"], after_all["claim_id"]) == (1, attempt.claim_id)
@@ -184,7 +186,7 @@ async def test_cancelling_ends_at_once_what_waits_for_its_receiver(database: Dat
     await end(database, node, await take_one(database, node), awaited())
     done = await cancel(database, [parent])
     assert (done.ended, done.asked) == ({parent: "cancelled", child: "skipped"}, {})
-    assert await cancelling(database, node) == []
+    assert await find_cancel_requested(database, node) == []
     with pytest.raises(NotAwaiting):
         await complete(database, parent, TOKEN, Succeeded())
     assert await states_of(database) == {"cancelled": 1, "skipped": 1}

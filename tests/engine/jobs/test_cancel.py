@@ -26,7 +26,7 @@ from tests.engine.hands import (
     value,
 )
 from windlass.clock import monotonic
-from windlass.engine.jobs.cancel import Cancelled, cancel, cancelling
+from windlass.engine.jobs.cancel import Cancelled, cancel, find_cancel_requested
 from windlass.engine.jobs.rescue import rescue
 from windlass.model.job.outcome import Failed, Outcome, Snoozed, Succeeded
 from windlass.store.database import Database
@@ -61,8 +61,8 @@ async def test_a_running_job_is_asked_and_its_node_can_find_it(database: Databas
     await take(database, node)
     done = await cancel(database, [job_id])
     assert (done.ended, done.asked) == ({}, {job_id: node})
-    assert await cancelling(database, node) == [job_id]
-    assert await cancelling(database, bystander) == []
+    assert await find_cancel_requested(database, node) == [job_id]
+    assert await find_cancel_requested(database, bystander) == []
     assert await states(database, [job_id, other]) == ["running", "running"]
 
 

@@ -23,7 +23,7 @@ from tests.engine.hands import (
     take_one,
     value,
 )
-from windlass.engine.jobs.claim import Frontier, claim, claim_solo, held, peek
+from windlass.engine.jobs.claim import Frontier, claim, claim_solo, find_claimed, peek
 from windlass.engine.jobs.queues import pause_queue, resume_queue
 from windlass.limits import AGING_EVERY
 from windlass.store.database import Database
@@ -217,7 +217,7 @@ async def test_a_claim_that_is_broken_off_forgets_no_job(database: Database) -> 
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    known = {one["id"] for one in await held(database, node, 0)}
+    known = {one["id"] for one in await find_claimed(database, node, 0)}
     free = {attempt.job_id for attempt in await take(database, node)}
     assert sorted([*known, *free]) == made, "each is either free or known to be held"
 

@@ -35,7 +35,7 @@ from windlass.engine.effects import Finished
 from windlass.engine.jobs.complete import Completer, complete, extend
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.model.job.outcome import Failed, Succeeded
-from windlass.store.database import Database, Held, Record
+from windlass.store.database import Database, Record, RowLocked
 
 AT_ONCE = '{"initial": 0, "jitter": false}'
 
@@ -260,6 +260,6 @@ async def test_one_whose_row_somebody_holds_is_told_to_come_again_and_no_other_w
             *(completer.complete(job_id, TOKEN, Succeeded()) for job_id in made),
             return_exceptions=True,
         )
-    assert [type(answer) for answer in said] == [type(None)] * 2 + [Held] + [type(None)] * 2
+    assert [type(answer) for answer in said] == [type(None)] * 2 + [RowLocked] + [type(None)] * 2
     await completer.complete(made[2], TOKEN, Succeeded())
     assert await states(database, made) == ["succeeded"] * 5

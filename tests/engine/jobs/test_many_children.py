@@ -27,16 +27,16 @@ from tests.engine.hands import (
     value,
 )
 from tests.engine.jobs.family import no_links, take_all
-from windlass.engine.apart import Troubled
 from windlass.engine.doctor.links import check_links
 from windlass.engine.effects import Finished
+from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.notify_children import notify_children
 from windlass.engine.jobs.replay import replay
 from windlass.engine.jobs.rescue import expire, recover
 from windlass.limits import CHILDREN_TOLD_MAX
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
-from windlass.store.database import Database, Held
+from windlass.store.database import Database, RowLocked
 from windlass.store.statements import statement
 
 MANY = 2 * CHILDREN_TOLD_MAX + 500
@@ -87,7 +87,7 @@ async def chain(database: Database, length: int) -> list[UUID]:
 async def notify(database: Database) -> Finished:
     """One round, as any node may do it."""
     finished = Finished()
-    await notify_children(database, Troubled(), finished.add)
+    await notify_children(database, ItemBackoff(), finished.add)
     return finished
 
 
@@ -119,7 +119,7 @@ async def test_a_parent_of_very_many_ends_at_once_and_its_children_are_told_in_c
     async with several(database.url, 1) as (other,):
         told = await notify(other)
         assert len(told.ready) + len(told.ended) == MANY - 2 * CHILDREN_TOLD_MAX
-        assert not await notify_children(other, Troubled(), Finished().add)
+        assert not await notify_children(other, ItemBackoff(), Finished().add)
     every = "SELECT state FROM windlass.job UNION ALL SELECT state FROM windlass.job_history"
     counted = await sql(database, f"SELECT state, count(*) AS n FROM ({every}) _ GROUP BY state")
     assert {one["state"]: one["n"] for one in counted}[then] == MANY
@@ -279,7 +279,7 @@ async def test_to_cancel_many_nobody_waits_for_the_one_that_somebody_holds(
 ) -> None:
     made = await submit(database, *[noop()] * 20)
     async with held(database, made[7]):
-        with pytest.raises(Held):
+        with pytest.raises(RowLocked):
             await cancel(database, made)
         expected = ["queued" if job == made[7] else "cancelled" for job in made]
         assert await states(database, made) == expected

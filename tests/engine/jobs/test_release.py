@@ -21,7 +21,7 @@ from tests.engine.hands import (
     value,
 )
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.claim import held, release, release_rows
+from windlass.engine.jobs.claim import find_claimed, release, release_rows
 from windlass.engine.jobs.finish import finish
 from windlass.engine.jobs.rescue import expire
 from windlass.model.job.outcome import Cancelled
@@ -100,8 +100,8 @@ async def test_a_claim_whose_answer_was_lost_is_found_and_handed_back(database: 
     lost, known = await submit(database, noop(), noop())
     node = await register(database)
     await take(database, node)
-    assert await held(database, node, 60) == [], "its answer may still be on its way"
-    rows = await held(database, node, 0)
+    assert await find_claimed(database, node, 60) == [], "its answer may still be on its way"
+    rows = await find_claimed(database, node, 0)
     assert {one["id"] for one in rows} == {lost, known}
     orphans = [one for one in rows if one["id"] == lost]
     assert [one["id"] for one in await release_rows(database, orphans)] == [lost]

@@ -27,7 +27,7 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
-from windlass.engine.executions.replay_steps import Seen
+from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.replay import DeadFilter, delete, promote, replay, select_dead
@@ -149,12 +149,12 @@ async def test_who_comes_for_a_death_leaves_the_next_one_alone(
     job_id = await submit_one(database)
     node = await register(database)
     await end(database, node, await take(database, node), DIE)
-    seen = Seen(state="dead", by=await database_now(database))
+    seen = SeenEnd(state="dead", by=await database_now(database))
     assert len(await replay(database, [job_id], seen=seen)) == 1
     await end(database, node, await take(database, node), DIE)
     assert await verb(database, [job_id], seen=seen) == []
     assert await state(database, job_id) == "dead"
-    seen = Seen(state="dead", by=await database_now(database))
+    seen = SeenEnd(state="dead", by=await database_now(database))
     assert len(await verb(database, [job_id], seen=seen)) == 1
 
 

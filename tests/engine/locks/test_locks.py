@@ -41,10 +41,10 @@ from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.replay import promote, replay
 from windlass.engine.jobs.rescue import expire, recover, rescue
 from windlass.engine.locks.acquire import LockCall, give_back
-from windlass.engine.locks.grant import look
+from windlass.engine.locks.grant import grant_due
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.engine.locks.waiters import LockWaiters
-from windlass.engine.targets.unpark import let_go
+from windlass.engine.targets.unpark import unpark
 from windlass.fastlane.lane import FastLane
 from windlass.limits import (
     LOCK_LINE_MAX,
@@ -235,11 +235,11 @@ async def test_a_lock_that_somebody_holds_keeps_neither_another_nor_the_rescue_w
         await holder.execute("SELECT FROM windlass.lock WHERE name = 'a' FOR UPDATE")
         async with asyncio.timeout(20):  # a statement may wait for half a minute
             recovered = await recover(database)
-            await look(database)
+            await grant_due(database)
         assert [again["id"] for again in recovered.requeued] == [lost]
         assert await holders(database, "b") == [free]
         assert await holders(database, "a") == []
-    await look(database)
+    await grant_due(database)
     assert await holders(database, "a") == [held]
 
 
@@ -284,7 +284,7 @@ async def test_a_late_lock_behind_many_that_are_held_has_its_look(
     database: Database, monkeypatch: pytest.MonkeyPatch, held: int, at_once: int
 ) -> None:
     """Whether more are held than a round waits for, or more are late than a round takes."""
-    monkeypatch.setattr("windlass.engine.locks.look.LOCKS_LATE_MAX", at_once)
+    monkeypatch.setattr("windlass.engine.locks.grant.LOCKS_LATE_MAX", at_once)
     for number in range(held):
         await submit_locking(database, (f"held {number:02}", 1), delay_seconds=3600)
     last = await submit_locking(database, ("last", 1), delay_seconds=3600)
@@ -294,11 +294,11 @@ async def test_a_late_lock_behind_many_that_are_held_has_its_look(
     async with database.side() as holder, holder.transaction():
         await holder.execute("SELECT FROM windlass.lock WHERE name LIKE 'held %' FOR UPDATE")
         for _ in range(math.ceil((held + 1) / min(at_once, SIFT_WAITS_MAX))):
-            passed = await look(database)
+            passed = await grant_due(database)
             assert passed.look_seconds is not None, "somebody has to look again"
         assert await holders(database, "last") == [last]
     while waiting := await value(database, "SELECT count(*) FROM windlass.lock_wait"):
-        await look(database)
+        await grant_due(database)
         assert await value(database, "SELECT count(*) FROM windlass.lock_wait") < waiting
     assert await value(database, "SELECT count(*) FROM windlass.lock_hold") == held + 1
 
@@ -307,14 +307,14 @@ async def test_a_job_that_is_due_later_holds_nothing_until_then(database: Databa
     later = await submit_locking(database, "a", delay_seconds=3600.0)
     now = await submit_locking(database, "a")
     assert await holders(database, "a") == [now]
-    passed = await look(database)
+    passed = await grant_due(database)
     assert passed.look_seconds is not None, "somebody has to look when it is due"
     assert passed.look_seconds <= 3600.0
     await cancel(database, [now])
     assert await holders(database, "a") == []
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
-    passed = await look(database)
+    passed = await grant_due(database)
     assert [ready["id"] for ready in passed.ready] == [later]
     assert passed.look_seconds is None
 
@@ -342,7 +342,7 @@ async def test_a_target_does_not_let_go_whom_a_lock_holds_back(database: Databas
     made = Draft(kind="http", input="{}", target="shop.example", locks=asks(["a"]))
     [waiting] = await submit(database, made)
     await sql(database, "INSERT INTO windlass.target (host) VALUES ('shop.example')")
-    assert await let_go(database, {"shop.example": 10}) == []
+    assert await unpark(database, {"shop.example": 10}) == []
     assert await parked_for(database, waiting) == "lock"
 
 
@@ -452,14 +452,14 @@ async def test_a_job_submitted_by_sql_is_found_and_gets_its_lock(database: Datab
     first = await value(database, CALL, '{"kind": "noop", "locks": ["a", "b"]}')
     job = ids.parse("job", first)
     assert await parked_for(database, job) == "lock", "the caller's transaction holds no lock"
-    passed = await look(database)
+    passed = await grant_due(database)
     assert [ready["id"] for ready in passed.ready] == [job]
     urgent = await value(database, CALL, '{"kind": "noop", "locks": ["a"], "priority": "high"}')
     both = [ids.parse("job", urgent), await submit_locking(database, "a", priority=2)]
     lead = "SELECT count(DISTINCT since - rank) FROM windlass.lock_wait WHERE waiter = ANY ($1)"
     assert await value(database, lead, both) == 1, "priority is worth the same, however it came"
     await value(database, CALL, '{"kind": "noop", "locks": [{"name": "gpu", "capacity": 2}]}')
-    assert len((await look(database)).ready) == 1
+    assert len((await grant_due(database)).ready) == 1
     assert await value(database, "SELECT capacity FROM windlass.lock WHERE name = 'gpu'") == 2
 
 

@@ -27,11 +27,10 @@ from tests.engine.hands import (
 )
 from tests.engine.locks.locking import WRONG, asks, nothing_left
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.locks.acquire import Held, LockCall, acquire, give_back, give_up
-from windlass.engine.locks.grant import look
+from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_back, give_up
+from windlass.engine.locks.grant import grant_due
 from windlass.errors import LockLost
-from windlass.store.database import Database
-from windlass.store.database import Held as RowHeld
+from windlass.store.database import Database, RowLocked
 from windlass.store.statements import statement
 
 CAPACITY = {"a": 1, "b": 2, "c": 3, "d": 1}
@@ -44,7 +43,7 @@ class Crowd:
         self.node_id = node_id
         self.chance = chance
         self.made: list[UUID] = []
-        self.holds: list[Held] = []
+        self.holds: list[LockHold] = []
 
     async def live(self) -> None:
         deeds: list[Callable[[], Awaitable[object]]] = [
@@ -163,7 +162,7 @@ async def test_who_gives_back_what_somebody_holds_is_told_and_keeps_nobody_from_
         ]
         assert (await acquire(database, call_for("c")))[0] is not None
         told = await asyncio.gather(*giving, return_exceptions=True)
-    assert [type(one) for one in told] == [RowHeld, RowHeld], "after seconds, not after thirty"
+    assert [type(one) for one in told] == [RowLocked, RowLocked], "after seconds, not after thirty"
 
 
 async def test_a_call_that_comes_twice_at_once_has_one_hold_and_no_place_in_line(
@@ -243,6 +242,6 @@ async def test_whatever_happens_at_once_no_place_is_given_twice_and_nobody_is_fo
     # What somebody had in hand just then is looked at a moment later.
     async with asyncio.timeout(10):
         while not await nothing_left(database):
-            await look(database)
+            await grant_due(database)
             await run_all(database)
     assert await sql(database, "SELECT id FROM windlass.job") == []

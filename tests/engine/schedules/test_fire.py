@@ -22,7 +22,7 @@ from tests.engine.schedules.scheduling import (
 )
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.schedules.decide import FireRules
 from windlass.engine.schedules.fire import fire_due
@@ -160,7 +160,7 @@ async def test_the_owners_default_limits_hold_for_schedules(database: Database) 
     for name in ("a", "b"):
         await put(database, name)
         await rewind(database, name)
-    await fire_due(database, FireRules(limits=Limits(max_jobs=1)))
+    await fire_due(database, FireRules(limits=QueueDefaults(max_jobs=1)))
     [first], [second] = await ledger(database, "a"), await ledger(database, "b")
     assert sorted([first.state == "skipped", second.state == "skipped"]) == [False, True]
 

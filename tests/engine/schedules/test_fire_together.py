@@ -10,7 +10,7 @@ from tests.engine.hands import sql
 from tests.engine.schedules.scheduling import draft, fire, jobs, put
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.queues import QueueLimits, put_queue
-from windlass.engine.schedules.fire_together import alike_of
+from windlass.engine.schedules.fire_together import group_key
 from windlass.store.database import Database
 
 HOURLY = {"cron": "0 0 * * * *"}
@@ -94,7 +94,7 @@ async def test_alike_are_those_of_one_rule_job_owner_and_priority(database: Data
         draft("c", HOURLY, owner="other"),
         draft("c", HOURLY, priority=2),
     ]
-    known = {alike_of(one) for one in [draft("a", HOURLY), *others]}
+    known = {group_key(one) for one in [draft("a", HOURLY), *others]}
     assert None not in known
     assert len(known) == 5
 
@@ -111,7 +111,7 @@ async def test_alike_are_those_of_one_rule_job_owner_and_priority(database: Data
     ],
 )
 def test_whoever_depends_on_more_goes_its_own_way(fields: dict[str, Any]) -> None:
-    assert alike_of(draft("a", **{"rule": HOURLY, **fields})) is None
+    assert group_key(draft("a", **{"rule": HOURLY, **fields})) is None
 
 
 async def test_an_instant_in_the_ledger_makes_nothing_and_its_neighbours_fire(

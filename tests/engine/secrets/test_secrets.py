@@ -23,7 +23,7 @@ from windlass.engine.secrets.secrets import (
 )
 from windlass.engine.secrets.value import GENERATED, Value, generate, read_value
 from windlass.errors import NotFound
-from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
+from windlass.limits import REDACTED_CHARS_MIN, SECRET_BYTES_MAX
 from windlass.store.database import Database
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
@@ -250,7 +250,7 @@ async def test_a_version_that_is_written_anew_meanwhile_keeps_its_value(database
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("x" * CONCEALED_CHARS_MIN, "other"),
+        ("x" * REDACTED_CHARS_MIN, "other"),
         (" ä b c\t", "other"),
         ("p" * SECRET_BYTES_MAX, "other"),
         ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "other"),
@@ -283,7 +283,7 @@ def test_what_is_no_value_is_refused_without_showing_it(given: object) -> None:
     [("x", "1 character"), ("pin", "3 characters"), ("äöü", "3 characters"), ("pin ", "3 char")],
 )
 def test_a_value_that_could_not_be_concealed_is_refused(given: str, chars: str) -> None:
-    with pytest.raises(ValueError, match=f"has {chars}.*; at least {CONCEALED_CHARS_MIN}, or"):
+    with pytest.raises(ValueError, match=f"has {chars}.*; at least {REDACTED_CHARS_MIN}, or"):
         read_value(given)
 
 

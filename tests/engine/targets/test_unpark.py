@@ -35,10 +35,10 @@ from windlass.engine.targets.unpark import (
     bury_gone,
     close_breaker,
     disable_gone,
-    let_go,
-    news,
     open_breaker,
-    special,
+    read_changes,
+    read_exceptional,
+    unpark,
 )
 from windlass.limits import TARGET_GONE_SECONDS
 from windlass.model.job.draft import Draft
@@ -90,7 +90,7 @@ async def test_parking_and_letting_go_keep_the_events_true_to_the_row(database: 
     await submit(database, *[hook()] * 3)
     await park_all(database)
     assert await faults(database) == []
-    await let_go(database, {HOST: 2})
+    await unpark(database, {HOST: 2})
     node = await register(database)
     await end(database, node, await take(database, node))
     assert await faults(database) == []
@@ -122,16 +122,16 @@ async def test_those_of_higher_priority_and_those_who_waited_longest_go_first(
         database, "UPDATE windlass.job SET run_at = run_at - interval '1 h' WHERE id = $1", older
     )
     await park_all(database)
-    order = [(await let_go(database, {HOST: 1}))[0]["id"] for _ in range(3)]
+    order = [(await unpark(database, {HOST: 1}))[0]["id"] for _ in range(3)]
     assert order == [high, older, low]
-    assert await let_go(database, {HOST: 1}) == []
+    assert await unpark(database, {HOST: 1}) == []
 
 
 async def test_a_million_parked_for_one_host_are_one_line_of_news(database: Database) -> None:
     await submit(database, *[hook()] * 600, hook(target="other.example"))
     await park_all(database)
     await park_all(database)
-    told = await news(database, (await special(database))[1])
+    told = await read_changes(database, (await read_exceptional(database))[1])
     assert {r["host"]: r["waiting"] for r in told.rows} == {HOST: 500, "other.example": 1}
 
 
@@ -139,17 +139,17 @@ async def test_a_limit_on_running_counts_passes_that_are_out(database: Database)
     await put(database, max_running=2)
     await submit(database, *[hook()] * 5)
     await park_all(database, "max_running")
-    assert len(await let_go(database, {HOST: 500})) == 2
-    assert await let_go(database, {HOST: 500}) == []
+    assert len(await unpark(database, {HOST: 500})) == 2
+    assert await unpark(database, {HOST: 500}) == []
     node = await register(database)
     first, second = await take(database, node)
     assert first.has_pass
     assert second.has_pass
     await end(database, node, first)
-    assert len(await let_go(database, {HOST: 500})) == 1
+    assert len(await unpark(database, {HOST: 500})) == 1
     # A retry gives its pass back as well.
     await end(database, node, second, Failed("http 500", "it broke"))
-    assert len(await let_go(database, {HOST: 500})) == 1
+    assert len(await unpark(database, {HOST: 500})) == 1
 
 
 async def test_many_nodes_letting_go_at_once_never_exceed_the_limit(
@@ -160,7 +160,7 @@ async def test_many_nodes_letting_go_at_once_never_exceed_the_limit(
     await park_all(database, "max_running")
     async with several(database_url, 4) as others:
         freed = await asyncio.gather(
-            *(let_go(other, {HOST: 10}) for other in others for _ in range(3))
+            *(unpark(other, {HOST: 10}) for other in others for _ in range(3))
         )
     assert sum(map(len, freed)) == 3
 
@@ -171,11 +171,11 @@ async def test_an_open_breaker_lets_one_probe_go_when_its_time_has_come(database
     opened = await open_breaker(database, HOST, "refused", 0.5)
     assert opened is not None
     assert opened.breaker == "open"
-    assert await let_go(database, {HOST: 500}) == []
+    assert await unpark(database, {HOST: 500}) == []
     await _let_rest_pass(database)
-    assert len(await let_go(database, {HOST: 500})) == 1
+    assert len(await unpark(database, {HOST: 500})) == 1
     assert await value(database, "SELECT breaker FROM windlass.target") == "half_open"
-    assert await let_go(database, {HOST: 500}) == []
+    assert await unpark(database, {HOST: 500}) == []
 
 
 async def test_a_probe_that_vanished_is_followed_by_another(database: Database) -> None:
@@ -183,9 +183,9 @@ async def test_a_probe_that_vanished_is_followed_by_another(database: Database) 
     await park_all(database)
     await open_breaker(database, HOST, "refused", 0.5)
     await _let_rest_pass(database)
-    [probe] = await let_go(database, {HOST: 1})
+    [probe] = await unpark(database, {HOST: 1})
     await cancel(database, [probe["id"]])
-    [next_probe] = await let_go(database, {HOST: 1})
+    [next_probe] = await unpark(database, {HOST: 1})
     assert next_probe["id"] != probe["id"]
 
 
@@ -200,7 +200,7 @@ async def test_a_probe_is_not_given_to_a_job_of_a_paused_queue(database: Databas
     await submit(database, *[hook(queue="closed", priority=3)] * 3, hook())
     await probing(database)
     await pause_queue(database, "closed")
-    assert [job["queue"] for job in await let_go(database, {HOST: 1})] == ["default"]
+    assert [job["queue"] for job in await unpark(database, {HOST: 1})] == ["default"]
 
 
 async def test_a_probe_whose_queue_is_paused_before_it_starts_gives_its_pass_back(
@@ -208,12 +208,12 @@ async def test_a_probe_whose_queue_is_paused_before_it_starts_gives_its_pass_bac
 ) -> None:
     first, second = await submit(database, hook(queue="closed", priority=3), hook())
     await probing(database)
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [first]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [first]
     await pause_queue(database, "closed")
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [second]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [second]
     await resume_queue(database, "closed")
     assert [a.job_id for a in await take(database, await register(database))] == [second]
-    assert await let_go(database, {HOST: 1}) == [], "one probes, and the other waits"
+    assert await unpark(database, {HOST: 1}) == [], "one probes, and the other waits"
     assert await faults(database) == []
 
 
@@ -226,10 +226,10 @@ async def test_a_probe_is_given_to_a_queue_that_has_room_before_one_that_is_full
     await submit(database, noop(queue="narrow"))
     node = await register(database)
     long = await take_one(database, node)  # a job of hours
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [wide]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [wide]
     await cancel(database, [wide])
     await end(database, node, long)
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [narrow]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [narrow]
 
 
 async def test_a_probe_is_given_to_a_queue_that_has_a_token_before_one_that_has_none(
@@ -240,9 +240,9 @@ async def test_a_probe_is_given_to_a_queue_that_has_a_token_before_one_that_has_
     await put_queue(database, "slow", QueueLimits(rate=0.001))
     await submit(database, noop(queue="slow"))
     await take_one(database, await register(database))  # with the token of the next quarter
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [quick]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [quick]
     await cancel(database, [quick])
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [slow]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [slow]
 
 
 @pytest.mark.parametrize("limits", [QueueLimits(max_running=1), QueueLimits(rate=0.001)])
@@ -252,18 +252,18 @@ async def test_a_probe_whose_queue_has_no_room_any_more_is_left_to_a_queue_that_
     narrow, wide = await submit(database, hook(queue="narrow", priority=3), hook())
     await probing(database)
     await put_queue(database, "narrow", limits)
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [narrow]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [narrow]
     await submit(database, noop(queue="narrow", priority=3))
     earlier = "UPDATE windlass.job SET run_at = run_at - interval '1 h' WHERE target IS NULL"
     await sql(database, earlier)
     node = await register(database)
     long = await take_one(database, node)  # a job of hours, which was due before the probe
     assert long.job_id != narrow
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [wide]
-    assert await let_go(database, {HOST: 1}) == [], "one probes, and the other waits"
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [wide]
+    assert await unpark(database, {HOST: 1}) == [], "one probes, and the other waits"
     await cancel(database, [wide])
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [narrow]
-    assert await let_go(database, {HOST: 1}) == [], "nobody else could probe"
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [narrow]
+    assert await unpark(database, {HOST: 1}) == [], "nobody else could probe"
     assert await faults(database) == []
 
 
@@ -273,16 +273,16 @@ async def test_where_all_queues_are_full_the_probe_waits_in_one_of_them(database
     await put_queue(database, "narrow", QueueLimits(max_running=1))
     await submit(database, noop(queue="narrow"))
     await take_one(database, await register(database))
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [only]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [only]
 
 
 async def test_a_pass_of_a_limited_target_is_not_kept_by_a_paused_queue(database: Database) -> None:
     await put(database, max_running=1)
     await submit(database, hook(queue="closed", priority=3), hook())
     await park_all(database, "max_running")
-    await let_go(database, {HOST: 500})
+    await unpark(database, {HOST: 500})
     await pause_queue(database, "closed")
-    assert [job["queue"] for job in await let_go(database, {HOST: 500})] == ["default"]
+    assert [job["queue"] for job in await unpark(database, {HOST: 500})] == ["default"]
 
 
 async def test_a_step_of_a_paused_execution_keeps_no_pass(database: Database) -> None:
@@ -290,9 +290,9 @@ async def test_a_step_of_a_paused_execution_keeps_no_pass(database: Database) ->
     await sql(database, "UPDATE windlass.job SET target = $1", HOST)
     [other] = await submit(database, hook(priority=0))
     await probing(database)
-    await let_go(database, {HOST: 1})
+    await unpark(database, {HOST: 1})
     await pause_execution(database, flow.execution_id)
-    assert [job["id"] for job in await let_go(database, {HOST: 1})] == [other]
+    assert [job["id"] for job in await unpark(database, {HOST: 1})] == [other]
 
 
 async def test_each_time_a_breaker_opens_again_it_rests_twice_as_long(database: Database) -> None:
@@ -305,7 +305,7 @@ async def test_each_time_a_breaker_opens_again_it_rests_twice_as_long(database: 
         )
         rests.append(await value(database, left))
         await _let_rest_pass(database)
-        await let_go(database, {HOST: 1})
+        await unpark(database, {HOST: 1})
     assert rests == pytest.approx([10, 20, 35, 35], abs=4.5)
     assert await close_breaker(database, HOST) is not None
     assert await value(database, "SELECT opens FROM windlass.target") == 0
@@ -315,7 +315,7 @@ async def test_each_time_a_breaker_opens_again_it_rests_twice_as_long(database: 
 async def test_a_closed_breaker_lets_all_go_without_passes(database: Database) -> None:
     await submit(database, *[hook()] * 20)
     await park_all(database)
-    assert len(await let_go(database, {HOST: 500})) == 20
+    assert len(await unpark(database, {HOST: 500})) == 20
     node = await register(database)
     assert [attempt.has_pass for attempt in await take(database, node)] == [False] * 20
 
@@ -350,17 +350,17 @@ async def test_a_disabled_target_lets_nobody_go_until_it_is_enabled(database: Da
     await park_all(database, "disabled")
     assert await disable_gone(database, HOST, "410") is not None
     assert await disable_gone(database, HOST, "410") is None
-    assert await let_go(database, {HOST: 500}) == []
+    assert await unpark(database, {HOST: 500}) == []
     await sql(database, "UPDATE windlass.target SET is_enabled = true")
-    assert len(await let_go(database, {HOST: 500})) == 1
+    assert len(await unpark(database, {HOST: 500})) == 1
 
 
 async def test_what_is_out_of_the_ordinary_is_known_from_the_start(database: Database) -> None:
-    assert (await special(database))[0] == []
+    assert (await read_exceptional(database))[0] == []
     await put(database, "plain.example")
     await put(database, "slow.example", rate=2.0)
     await open_breaker(database, "dead.example", "refused", 0.5)
-    assert {target.host for target in (await special(database))[0]} == {
+    assert {target.host for target in (await read_exceptional(database))[0]} == {
         "slow.example",
         "dead.example",
     }
@@ -408,7 +408,7 @@ async def test_what_somebody_has_disabled_or_enabled_again_keeps_its_jobs(
     assert (await bury_gone(database, [HOST])).ended == {}
     await database.run("target_enable", HOST)
     assert (await bury_gone(database, [HOST])).ended == {}
-    assert len(await let_go(database, {HOST: 500})) == 1
+    assert len(await unpark(database, {HOST: 500})) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
-from windlass.engine.cluster.operations import Wanted, ask, read_operations
+from windlass.engine.cluster.operations import OperationRequest, ask, read_operations
 
 PHASES = ("pending", "pausing", "draining", "shrinking", "applying", "resuming")
 WORKERS = 2
@@ -45,7 +45,9 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
     for node, phase in zip(nodes, PHASES, strict=True):
         async with cluster.database.side() as connection:
             await connection.execute("INSERT INTO public.held VALUES ($1, $2)", node.node_id, phase)
-        wanted = Wanted(kind="resize", to_workers=1, drain_seconds=0.5, on_timeout="finish")
+        wanted = OperationRequest(
+            kind="resize", to_workers=1, drain_seconds=0.5, on_timeout="finish"
+        )
         operations[phase] = await ask(cluster.database, node.node_id, wanted)
 
     async def all_stand_still() -> bool:

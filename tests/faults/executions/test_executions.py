@@ -16,7 +16,7 @@ from tests.faults.real_cluster import Cluster
 from tests.faults.until import until
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.jobs.end import ask_cancel
+from windlass.engine.jobs.end import request_execution_cancel
 from windlass.store.database import Connection, Record
 
 Execution = dict[str, Any]
@@ -223,7 +223,7 @@ async def test_a_cancel_is_heard_although_its_node_died_at_once(cluster: Cluster
         asked = ids.parse("execution", execution["id"])
 
         async def only_ask(connection: Connection[Record]) -> None:
-            await ask_cancel(connection, [asked], cause="cancelled", message="")
+            await request_execution_cancel(connection, [asked], cause="cancelled", message="")
 
         await cluster.database.together(only_ask)
         assert (await ended(door, execution))["state"] == "cancelled"

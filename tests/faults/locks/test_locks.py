@@ -14,7 +14,7 @@ from tests.faults.cluster.reborn import reborn_as
 from tests.faults.job_objects import Job, noop, task
 from tests.faults.real_cluster import Cluster, open_cluster
 from tests.faults.until import until
-from windlass.engine.locks.acquire import Held, LockCall, acquire, give_back
+from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_back
 from windlass.engine.locks.locks import read_lock
 from windlass.errors import NotFound
 
@@ -33,7 +33,7 @@ def most_at_once(cluster: Cluster, markers: set[str]) -> int:
     return most
 
 
-async def held_by_a_caller(cluster: Cluster, name: str, ttl_seconds: float) -> Held:
+async def held_by_a_caller(cluster: Cluster, name: str, ttl_seconds: float) -> LockHold:
     held, _ = await acquire(
         cluster.database, LockCall(name=name, ticket=uuid4(), ttl_seconds=ttl_seconds)
     )

@@ -16,7 +16,7 @@ from windlass.limits import EXPRESSION_CHARS_MAX, EXPRESSION_WORK_MAX
 from windlass.model.expression import KEPT, Run, Spent, Unanswerable, compile_expression
 from windlass.model.workflow.plan import plan_of
 from windlass.model.workflow.read import trust_definition
-from windlass.model.workflow.step_decision import take_turn
+from windlass.model.workflow.step_decision import decide_step
 
 UNITS = 20_000
 # The costliest are charged a third of what they take; a busy machine adds to one or the other.
@@ -165,8 +165,8 @@ def test_the_expressions_of_a_step_share_one_allowance() -> None:
     plan = plan_of(trust_definition({"name": "w", "steps": steps}))
     scope: dict[str, Any] = {"inputs": {"list": list(range(20_000))}, "vars": {}}
     run = Run(scope)
-    turn = take_turn(plan.vertices["choose"], scope, run)
-    assert (turn.state, turn.is_spent) == ("dead", True)
+    decision = decide_step(plan.vertices["choose"], scope, run)
+    assert (decision.state, decision.is_spent) == ("dead", True)
     assert run.left < 0 <= run.left + EXPRESSION_WORK_MAX
 
 

@@ -12,11 +12,11 @@ from windlass.limits import EXPRESSION_WORK_MAX
 from windlass.model.expression.evaluation import (
     Check,
     Decided,
+    DecideSteps,
     Filled,
     Output,
     Places,
     Question,
-    Turns,
     Undoing,
     Written,
     answer,
@@ -25,7 +25,7 @@ from windlass.model.expression.evaluation import (
 )
 from windlass.model.json.schema import value_problems
 from windlass.model.workflow.plan import Plan, plan_of
-from windlass.model.workflow.step_decision import take_turn, work_of
+from windlass.model.workflow.step_decision import decide_step, work_of
 
 SCOPE: dict[str, Any] = {
     "inputs": {"n": 2**70, "x": 1.0, "text": "é\u2028", "list": [1, 2.5, None, True, {"a": []}]},
@@ -66,28 +66,28 @@ def asked(question: Question) -> bytes:
 def test_a_turn_that_is_taken_elsewhere_is_the_same(plan: Plan, name: str) -> None:
     scope = SCOPE | {"inputs": SCOPE["inputs"] | {"long": list(range(2_000))}}
     seen = SEEN if name == "seeing" else None
-    question = Turns(
+    question = DecideSteps(
         written=[written(plan, name)],
         scope=raw(scope),
         seen=[raw(seen)],
         work_max=EXPRESSION_WORK_MAX,
     )
     found = msgspec.json.decode(asked(question), type=Decided)
-    here = take_turn(plan.vertices[name], scope if seen is None else scope | {"steps": seen})
-    assert found.turns == [here]
+    here = decide_step(plan.vertices[name], scope if seen is None else scope | {"steps": seen})
+    assert found.decisions == [here]
     assert here.is_spent == (name == "spent")
 
 
 def test_steps_of_one_execution_share_what_they_may_do(plan: Plan) -> None:
     scope = SCOPE | {"inputs": {"long": list(range(2_000))}}
-    question = Turns(
+    question = DecideSteps(
         written=[written(plan, "spent"), written(plan, "made")],
         scope=raw(scope),
         seen=[raw(None), raw(None)],
         work_max=1_000,
     )
     found = msgspec.json.decode(asked(question), type=Decided)
-    assert [turn.is_spent for turn in found.turns] == [True, True]
+    assert [decision.is_spent for decision in found.decisions] == [True, True]
     assert found.work == 1_000
 
 
@@ -105,14 +105,14 @@ def test_places_are_the_same_and_as_many_as_there_is_work_for(plan: Plan) -> Non
         )
         found = msgspec.json.decode(asked(question), type=Decided)
         assert found == places_within(work_max, each, dict(SCOPE), items, 3)
-        assert found.turns[0].input == '{"i":1}'
+        assert found.decisions[0].input == '{"i":1}'
 
 
 def test_a_compensation_is_the_same(plan: Plan) -> None:
     undo = plan.vertices["undone"].undo
     assert undo is not None
     found = asked(Undoing(written=written(plan, "undone"), scope=raw(SCOPE)))
-    assert msgspec.json.decode(found, type=Decided).turns == [work_of(undo, SCOPE)]
+    assert msgspec.json.decode(found, type=Decided).decisions == [work_of(undo, SCOPE)]
 
 
 @pytest.mark.parametrize(

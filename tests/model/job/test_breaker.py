@@ -16,7 +16,7 @@ from windlass.model.job.outcome import (
     Succeeded,
     TimedOut,
 )
-from windlass.model.job.target import Target, room, verdict, why_not
+from windlass.model.job.target import Target, reason_to_park, unpark_count, verdict
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = "shop.example"
@@ -54,35 +54,35 @@ def test_only_silence_and_server_errors_speak_against_a_target(
 
 
 def test_what_keeps_a_delivery_back_is_named_by_the_weightiest() -> None:
-    assert why_not(Target(host=HOST), has_pass=False) is None
-    assert why_not(Target(host=HOST, rate=1.0), has_pass=False) == "rate"
-    assert why_not(Target(host=HOST, max_running=1), has_pass=False) == "max_running"
+    assert reason_to_park(Target(host=HOST), has_pass=False) is None
+    assert reason_to_park(Target(host=HOST, rate=1.0), has_pass=False) == "rate"
+    assert reason_to_park(Target(host=HOST, max_running=1), has_pass=False) == "max_running"
     opened = Target(host=HOST, rate=1.0, breaker="open", open_until=NOW)
-    assert why_not(opened, has_pass=False) == "breaker"
+    assert reason_to_park(opened, has_pass=False) == "breaker"
     gone = Target(host=HOST, is_enabled=False, breaker="open", open_until=NOW)
-    assert why_not(gone, has_pass=False) == "disabled"
+    assert reason_to_park(gone, has_pass=False) == "disabled"
 
 
 def test_a_pass_opens_everything_but_a_disabled_target() -> None:
     probed = Target(host=HOST, rate=1.0, max_running=1, breaker="half_open", open_until=NOW)
-    assert why_not(probed, has_pass=True) is None
-    assert why_not(Target(host=HOST, is_enabled=False), has_pass=True) == "disabled"
+    assert reason_to_park(probed, has_pass=True) is None
+    assert reason_to_park(Target(host=HOST, is_enabled=False), has_pass=True) == "disabled"
 
 
 def test_an_open_breaker_lets_nobody_go_before_its_time_and_then_one() -> None:
     opened = Target(host=HOST, breaker="open", open_until=NOW)
     before, after = NOW - timedelta(seconds=1), NOW
-    assert room(opened, before, passes=0, probes=1, places=500) == 0
-    assert room(opened, after, passes=0, probes=1, places=500) == 1
-    assert room(opened, after, passes=1, probes=1, places=500) == 0
+    assert unpark_count(opened, before, passes=0, probes=1, places=500) == 0
+    assert unpark_count(opened, after, passes=0, probes=1, places=500) == 1
+    assert unpark_count(opened, after, passes=1, probes=1, places=500) == 0
 
 
 def test_the_room_of_a_limited_target_is_what_its_passes_leave() -> None:
     limited = Target(host=HOST, max_running=3)
-    assert room(limited, NOW, passes=1, probes=1, places=500) == 2
-    assert room(limited, NOW, passes=7, probes=1, places=500) == 0
-    assert room(limited, NOW, passes=0, probes=1, places=1) == 1
-    assert room(Target(host=HOST, is_enabled=False), NOW, passes=0, probes=1, places=9) == 0
+    assert unpark_count(limited, NOW, passes=1, probes=1, places=500) == 2
+    assert unpark_count(limited, NOW, passes=7, probes=1, places=500) == 0
+    assert unpark_count(limited, NOW, passes=0, probes=1, places=1) == 1
+    assert unpark_count(Target(host=HOST, is_enabled=False), NOW, passes=0, probes=1, places=9) == 0
 
 
 def test_a_target_with_a_breaker_of_its_own_is_remembered() -> None:

@@ -9,24 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.model.job.event import OTHER_RANK, RANKS, Event, Place, parse_place, show_place
+from windlass.model.job.event import (
+    OTHER_RANK,
+    RANKS,
+    Event,
+    SortKey,
+    parse_event_id,
+    show_event_id,
+)
 
 INSTANTS = st.datetimes(
     min_value=datetime(1970, 1, 1), max_value=datetime(4000, 1, 1), timezones=st.just(UTC)
 )
 PLACES = st.builds(
-    Place, INSTANTS, st.uuids(), st.integers(0, OTHER_RANK), st.integers(0, 2**44 - 1)
+    SortKey, INSTANTS, st.uuids(), st.integers(0, OTHER_RANK), st.integers(0, 2**44 - 1)
 )
 
 
 @given(PLACES)
-def test_a_place_is_read_back_from_its_id(place: Place) -> None:
-    assert parse_place(show_place(place)) == place
+def test_a_place_is_read_back_from_its_id(place: SortKey) -> None:
+    assert parse_event_id(show_event_id(place)) == place
 
 
 @given(PLACES, PLACES)
-def test_ids_sort_as_events_happened(one: Place, other: Place) -> None:
-    assert (one < other) == (show_place(one) < show_place(other))
+def test_ids_sort_as_events_happened(one: SortKey, other: SortKey) -> None:
+    assert (one < other) == (show_event_id(one) < show_event_id(other))
 
 
 @pytest.mark.parametrize(
@@ -34,11 +41,11 @@ def test_ids_sort_as_events_happened(one: Place, other: Place) -> None:
 )
 def test_what_is_no_event_id_is_refused_with_what_one_looks_like(text: str) -> None:
     with pytest.raises(ValueError, match="is not an event id; one looks like evt_"):
-        parse_place(text)
+        parse_event_id(text)
 
 
 def test_an_event_of_a_queue_or_a_node_has_a_place_among_those_of_jobs() -> None:
     at = datetime(2030, 1, 1, tzinfo=UTC)
     paused = Event(at=at, type="paused", noun="queue", subject="mail", number=7)
-    assert paused.place == Place(at, UUID(int=0), OTHER_RANK, 7)
+    assert paused.sort_key == SortKey(at, UUID(int=0), OTHER_RANK, 7)
     assert max(RANKS.values()) < OTHER_RANK < 16

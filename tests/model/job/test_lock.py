@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.model.job.lock import (
+    Grants,
     LockAsk,
-    Turns,
     Waiter,
+    grant_places,
     read_lock_ask,
     read_lock_name,
-    take_turns,
 )
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -26,39 +26,39 @@ def waiter(number: int, *locks: str, keeps: bool = False) -> Waiter:
     return Waiter(id=UUID(int=number), locks=locks, rank=rank, keeps_places=keeps)
 
 
-def gone(turns: Turns) -> list[int]:
-    return [one.id.int for one in turns.granted]
+def gone(grants: Grants) -> list[int]:
+    return [one.id.int for one in grants.granted]
 
 
 def test_the_first_in_line_go_and_no_more_than_there_are_places() -> None:
     line = [waiter(n, "a") for n in (3, 1, 2)]
-    assert gone(take_turns(line, {"a": 2})) == [1, 2]
-    assert gone(take_turns(line, {"a": 0})) == []
+    assert gone(grant_places(line, {"a": 2})) == [1, 2]
+    assert gone(grant_places(line, {"a": 0})) == []
 
 
 def test_a_waiter_takes_all_its_locks_or_none() -> None:
-    turns = take_turns([waiter(1, "a", "b")], {"a": 1, "b": 0})
-    assert (gone(turns), turns.left) == ([], {"a": 1, "b": 0})
+    grants = grant_places([waiter(1, "a", "b")], {"a": 1, "b": 0})
+    assert (gone(grants), grants.left) == ([], {"a": 1, "b": 0})
 
 
 def test_a_patient_waiter_lets_others_go_first_and_an_impatient_one_does_not() -> None:
     behind = waiter(2, "a")
     free = {"a": 1, "b": 0}
-    assert gone(take_turns([waiter(1, "a", "b"), behind], free)) == [2]
-    turns = take_turns([waiter(1, "a", "b", keeps=True), behind], free)
-    assert (gone(turns), turns.left) == ([], {"a": 0, "b": 0})
+    assert gone(grant_places([waiter(1, "a", "b"), behind], free)) == [2]
+    grants = grant_places([waiter(1, "a", "b", keeps=True), behind], free)
+    assert (gone(grants), grants.left) == ([], {"a": 0, "b": 0})
 
 
 def test_places_are_kept_from_those_behind_only() -> None:
-    turns = take_turns([waiter(2, "a", "b", keeps=True), waiter(1, "a")], {"a": 1, "b": 0})
-    assert gone(turns) == [1]
+    grants = grant_places([waiter(2, "a", "b", keeps=True), waiter(1, "a")], {"a": 1, "b": 0})
+    assert gone(grants) == [1]
 
 
 def test_of_a_lock_that_was_not_looked_at_nothing_is_given_away() -> None:
-    turns = take_turns([waiter(1, "a", "x"), waiter(2, "a")], {"a": 1})
-    assert (gone(turns), [one.id.int for one in turns.unsure]) == ([2], [1])
-    turns = take_turns([waiter(1, "a", "x", keeps=True), waiter(2, "a")], {"a": 1})
-    assert (gone(turns), [one.id.int for one in turns.unsure]) == ([], [1])
+    grants = grant_places([waiter(1, "a", "x"), waiter(2, "a")], {"a": 1})
+    assert (gone(grants), [one.id.int for one in grants.unsure]) == ([2], [1])
+    grants = grant_places([waiter(1, "a", "x", keeps=True), waiter(2, "a")], {"a": 1})
+    assert (gone(grants), [one.id.int for one in grants.unsure]) == ([], [1])
 
 
 LOCKS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
@@ -70,14 +70,14 @@ def test_places_are_never_given_twice_and_whoever_could_go_has_gone(
     line: list[tuple[list[str], bool]], free: dict[str, int]
 ) -> None:
     waiters = [waiter(n, *locks, keeps=keeps) for n, (locks, keeps) in enumerate(line)]
-    turns = take_turns(waiters, free)
-    taken = {name: sum(name in one.locks for one in turns.granted) for name in free}
+    grants = grant_places(waiters, free)
+    taken = {name: sum(name in one.locks for one in grants.granted) for name in free}
     assert all(taken[name] <= places for name, places in free.items())
-    went = set(gone(turns))
+    went = set(gone(grants))
     for one in waiters:
         if one.id.int not in went:
             # What is left would not do, or is not ours to give.
-            assert any(turns.left.get(name, 0) <= 0 for name in one.locks)
+            assert any(grants.left.get(name, 0) <= 0 for name in one.locks)
 
 
 @given(line=LINES)
@@ -88,9 +88,9 @@ def test_everybody_gets_its_turn_once_it_keeps_places(
     waiting = [waiter(n, *locks, keeps=True) for n, (locks, _) in enumerate(line)]
     rounds = 0
     while waiting:
-        turns = take_turns(waiting, dict.fromkeys("abcd", 1))
-        assert turns.granted[0] == waiting[0]
-        went = set(gone(turns))
+        grants = grant_places(waiting, dict.fromkeys("abcd", 1))
+        assert grants.granted[0] == waiting[0]
+        went = set(gone(grants))
         waiting = [one for one in waiting if one.id.int not in went]
         rounds += 1
     assert rounds <= len(line)

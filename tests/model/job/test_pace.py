@@ -1,11 +1,11 @@
-"""An even pace, whatever is asked and when."""
+"""A rate limit is even, whatever is asked and when."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.model.job.target import Pace, tolerance_seconds
+from windlass.model.job.target import RateLimit, tolerance_seconds
 
 RATES = st.floats(min_value=0.01, max_value=10_000)
 STEPS = st.lists(
@@ -19,10 +19,10 @@ STEPS = st.lists(
 def test_no_window_holds_more_than_the_rate_and_the_slack(
     rate: float, steps: list[tuple[float, int]]
 ) -> None:
-    pace, now, went = Pace(), 1_000.0, []
+    limit, now, went = RateLimit(), 1_000.0, []
     for rest, wanted in steps:
         now += rest
-        granted, _ = pace.take(rate, wanted, now)
+        granted, _ = limit.take(rate, wanted, now)
         assert 0 <= granted <= wanted
         went.append((now, granted))
     slack = tolerance_seconds(rate) * rate + 1
@@ -36,16 +36,16 @@ def test_no_window_holds_more_than_the_rate_and_the_slack(
 
 @given(rate=RATES)
 def test_who_waits_as_long_as_told_may_go(rate: float) -> None:
-    pace, now = Pace(), 50.0
+    limit, now = RateLimit(), 50.0
     for _ in range(20):
-        _, wait = pace.take(rate, 1, now)
+        _, wait = limit.take(rate, 1, now)
         now += wait + 1e-9 * (1 + now)
-        granted, wait = pace.take(rate, 1, now)
+        granted, wait = limit.take(rate, 1, now)
         assert granted == 1
         now += wait
 
 
 def test_a_pace_that_rested_does_not_save_up() -> None:
-    pace = Pace()
-    assert pace.take(10, 1, 0.0)[0] == 1
-    assert pace.take(10, 100, 60.0)[0] == 1
+    limit = RateLimit()
+    assert limit.take(10, 1, 0.0)[0] == 1
+    assert limit.take(10, 100, 60.0)[0] == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.limits import SECRET_HOSTS_MAX
-from windlass.model.job.secret_hosts import read_hosts, strangers
+from windlass.model.job.secret_hosts import read_hosts, targets_outside
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_what_is_no_list_of_hosts_is_refused(given: Any) -> None:
 )
 def test_a_secret_goes_to_its_hosts_and_no_others(target: str, is_allowed: bool) -> None:
     hosts = read_hosts(["shop.example", "*.bank.example:8443"])
-    assert strangers([target, "shop.example"], hosts) == ([] if is_allowed else [target])
+    assert targets_outside([target, "shop.example"], hosts) == ([] if is_allowed else [target])

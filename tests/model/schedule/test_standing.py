@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 
+from windlass.model.schedule.ledger import LedgerRow, split_rows
 from windlass.model.schedule.read import read_rule
-from windlass.model.schedule.standing import Standing, stand_apart
 
 FIRST = datetime(2030, 1, 1, tzinfo=UTC)
 EVERY_MINUTE = read_rule({"cron": "* * * * *"}, name="minutely")
@@ -16,8 +16,8 @@ def at(minute: int) -> datetime:
     return FIRST + timedelta(minutes=minute)
 
 
-def row(minute: int, stands_for: int) -> Standing:
-    return Standing(instant=at(minute), stands_for=stands_for, state="skipped", reason="catchup")
+def row(minute: int, stands_for: int) -> LedgerRow:
+    return LedgerRow(instant=at(minute), stands_for=stands_for, state="skipped", reason="catchup")
 
 
 def told(rows: dict[datetime, int]) -> list[datetime]:
@@ -30,13 +30,13 @@ def told(rows: dict[datetime, int]) -> list[datetime]:
 
 
 def test_a_stretch_in_the_middle_leaves_a_row_on_either_side() -> None:
-    changed = stand_apart(EVERY_MINUTE, [at(3), at(4), at(5)], [row(8, 9)])
+    changed = split_rows(EVERY_MINUTE, [at(3), at(4), at(5)], [row(8, 9)])
     assert [(one.instant, one.stands_for) for one in changed] == [(at(8), 3), (at(2), 3)]
     assert {(one.state, one.reason) for one in changed} == {("skipped", "catchup")}
 
 
 def test_rows_that_stand_for_newer_instants_are_left_alone() -> None:
-    assert stand_apart(EVERY_MINUTE, [at(3), at(4)], [row(10, 4)]) == []
+    assert split_rows(EVERY_MINUTE, [at(3), at(4)], [row(10, 4)]) == []
 
 
 def test_whatever_is_filled_every_instant_is_told_of_once() -> None:
@@ -51,11 +51,11 @@ def test_whatever_is_filled_every_instant_is_told_of_once() -> None:
         first = chance.randint(0, end)
         filled = [at(minute) for minute in range(first, chance.randint(first, end) + 1)]
         known = [
-            Standing(instant=instant, stands_for=stands_for, state="skipped", reason="catchup")
+            LedgerRow(instant=instant, stands_for=stands_for, state="skipped", reason="catchup")
             for instant, stands_for in rows.items()
             if stands_for > 1 and instant >= filled[0]
         ]
-        changed = stand_apart(EVERY_MINUTE, filled, known)
+        changed = split_rows(EVERY_MINUTE, filled, known)
         after = rows | {one.instant: one.stands_for for one in changed}
         for instant in filled:
             assert after.get(instant, 1) == 1, seed

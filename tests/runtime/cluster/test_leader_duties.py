@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from windlass import ids
 from windlass.engine.effects import Finished
-from windlass.runtime.cluster.leader_duties import table_of
+from windlass.runtime.cluster.leader_duties import leader_duty_table
 from windlass.store.database import Database
 
 OLD_AND_NEW = ("1 year", "1 second")
@@ -17,7 +17,7 @@ def tell_nobody(_finished: Finished) -> None: ...
 
 
 def duty(database: Database, name: str) -> Callable[[], Awaitable[object]]:
-    [found] = [row.do for row in table_of(database, None, tell_nobody) if row.name == name]
+    [found] = [row.do for row in leader_duty_table(database, None, tell_nobody) if row.name == name]
     return found
 
 
@@ -86,6 +86,6 @@ async def test_a_signal_that_somebody_holds_keeps_no_other_from_being_forgotten(
 async def test_there_is_a_sweep_only_where_there_is_redis(database: Database) -> None:
     async def sweep() -> None: ...
 
-    names = [row.name for row in table_of(database, sweep, tell_nobody)]
-    without = [row.name for row in table_of(database, None, tell_nobody)]
+    names = [row.name for row in leader_duty_table(database, sweep, tell_nobody)]
+    without = [row.name for row in leader_duty_table(database, None, tell_nobody)]
     assert set(names) - set(without) == {"sweep coordinators"}

@@ -7,13 +7,13 @@ import math
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.limits import REFRESH_BATCH_MAX, REFRESH_WAITING_MAX
-from windlass.model.workflow.refresh import Rests
-from windlass.runtime.refresh.waiting import Waiting
+from windlass.model.workflow.refresh import RefreshThrottle
+from windlass.runtime.refresh.backlog import RefreshBacklog
 
 
-def waiting(rests: Rests | None = None) -> tuple[Waiting, list[int]]:
+def waiting(rests: RefreshThrottle | None = None) -> tuple[RefreshBacklog, list[int]]:
     dropped: list[int] = []
-    return Waiting(rests or Rests(), dropped.append), dropped
+    return RefreshBacklog(rests or RefreshThrottle(), dropped.append), dropped
 
 
 def test_they_are_taken_in_batches_and_each_once() -> None:
@@ -29,7 +29,7 @@ def test_they_are_taken_in_batches_and_each_once() -> None:
 
 
 def test_a_large_one_rests_unless_it_is_urgent() -> None:
-    rests = Rests()
+    rests = RefreshThrottle()
     some, _ = waiting(rests)
     [large] = ids.uuid7_many(1)
     rests.refreshed(large, 1_000_000, monotonic())
@@ -42,7 +42,7 @@ def test_a_large_one_rests_unless_it_is_urgent() -> None:
 
 
 def test_a_rest_ends() -> None:
-    rests = Rests()
+    rests = RefreshThrottle()
     some, _ = waiting(rests)
     [large] = ids.uuid7_many(1)
     rests.refreshed(large, 100_000, monotonic() - 9.999)

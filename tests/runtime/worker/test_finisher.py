@@ -383,7 +383,7 @@ async def test_what_trips_for_a_while_is_applied_as_it_was(database: Database, n
 
 
 def _has_tripped(node: Node) -> bool:
-    return any(one.tries > SETTLE_TRIES for one in node.finisher._suspects._waiting.values())
+    return any(one.tries > SETTLE_TRIES for one in node.finisher._stuck._waiting.values())
 
 
 async def _turned_away(database: Database) -> None:

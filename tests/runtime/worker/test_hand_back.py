@@ -7,8 +7,8 @@ from uuid import UUID
 
 from tests.engine.hands import noop, sql, states, submit, take, until
 from tests.runtime.worker.test_finisher import Node, database, finisher_url, node, open_transaction
-from windlass.engine.jobs.claim import held
-from windlass.runtime.worker.hand_back import Returns
+from windlass.engine.jobs.claim import find_claimed
+from windlass.runtime.worker.hand_back import HandBack
 from windlass.store.database import Database, Record
 
 __all__ = ["database", "finisher_url", "node"]
@@ -25,13 +25,13 @@ async def test_a_job_that_somebody_holds_keeps_no_other_from_going_back(
     made = await submit(database, *[noop()] * 3)
     attempts = await take(database, node.node_id)
     told: list[UUID] = []
-    returns = Returns(database, node.finisher, lambda rows: told.extend(_ids(rows)))
+    hand_back = HandBack(database, node.finisher, lambda rows: told.extend(_ids(rows)))
     async with open_transaction(database, HOLD, made[0]):
         async with asyncio.timeout(SLACK_SECONDS):
-            await returns.release(attempts)
+            await hand_back.release(attempts)
         assert await states(database, made) == ["running", "queued", "queued"]
         assert set(told) == set(made[1:])
-        assert {job_id for job_id, _ in returns.fences} == {made[0]}, "it is in hand still"
+        assert {job_id for job_id, _ in hand_back.fences} == {made[0]}, "it is in hand still"
     await until(database, IS_QUEUED, made[0], seconds=SLACK_SECONDS)
     await node.quiet()
     assert await states(database, made) == ["queued"] * 3, "none was taken for cancelled"
@@ -42,11 +42,11 @@ async def test_a_job_that_somebody_holds_keeps_no_other_from_being_parked(
 ) -> None:
     made = await submit(database, *[noop(target="a.example:443")] * 2)
     attempts = await take(database, node.node_id)
-    returns = Returns(database, node.finisher, lambda _: None)
+    hand_back = HandBack(database, node.finisher, lambda _: None)
     parked = "SELECT parked_for = 'rate' FROM windlass.job WHERE id = $1"
     async with open_transaction(database, HOLD, made[0]):
         async with asyncio.timeout(SLACK_SECONDS):
-            await returns.park(attempts, ["rate", "rate"], lambda: None)
+            await hand_back.park(attempts, ["rate", "rate"], lambda: None)
         await until(database, parked, made[1], seconds=SLACK_SECONDS)
         assert await states(database, made) == ["running", "queued"]
     await until(database, parked, made[0], seconds=SLACK_SECONDS)
@@ -59,13 +59,13 @@ async def test_of_claims_that_nobody_knows_of_what_is_held_is_left_and_the_other
 ) -> None:
     made = await submit(database, *[noop()] * 2)
     await take(database, node.node_id)
-    returns = Returns(database, node.finisher, lambda _: None)
+    hand_back = HandBack(database, node.finisher, lambda _: None)
     async with open_transaction(database, HOLD, made[0]):
         async with asyncio.timeout(SLACK_SECONDS):
-            await returns.release_rows(await held(database, node.node_id, 0.0))
+            await hand_back.release_rows(await find_claimed(database, node.node_id, 0.0))
         assert await states(database, made) == ["running", "queued"]
     await node.quiet()
-    await returns.release_rows(await held(database, node.node_id, 0.0))
+    await hand_back.release_rows(await find_claimed(database, node.node_id, 0.0))
     assert await states(database, made) == ["queued"] * 2
 
 
@@ -77,8 +77,8 @@ async def test_what_was_asked_to_stop_ends_and_does_not_go_back(
     await sql(
         database, "UPDATE windlass.job SET cancel_requested_at = now() WHERE id = $1", made[0]
     )
-    returns = Returns(database, node.finisher, lambda _: None)
-    await returns.release(attempts)
+    hand_back = HandBack(database, node.finisher, lambda _: None)
+    await hand_back.release(attempts)
     await node.quiet()
     assert await states(database, made) == ["cancelled", "queued"]
 

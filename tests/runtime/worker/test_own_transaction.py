@@ -24,7 +24,7 @@ from windlass.limits import OWN_CONNECTIONS_MAX
 from windlass.model.job import outcome as ends
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
-from windlass.runtime.worker.own_transaction import OwnTransaction, end_with
+from windlass.runtime.worker.own_transaction import OwnTransaction, commit_and_finish
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 
@@ -50,7 +50,7 @@ class Story:
 
     async def end(self, result: bytes | None = None) -> Finished | Failed | ends.Cancelled:
         settlement = settle(self.attempt, Succeeded(result), 0.5)
-        return await end_with(self.own, self.database, settlement)
+        return await commit_and_finish(self.own, self.database, settlement)
 
     async def effects(self) -> int:
         found: int = await value(self.database, "SELECT count(*)::int FROM public.effect")

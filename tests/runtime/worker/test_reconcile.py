@@ -47,7 +47,11 @@ def hold(name: str) -> None:
 async def worker(database_url: str) -> AsyncIterator[Worker]:
     thresholds = gc.get_threshold()
     started = await compose.start(
-        Settings(roles=("worker",)), database_url=database_url, redis_url=None, taken=None, app=app
+        Settings(roles=("worker",)),
+        database_url=database_url,
+        redis_url=None,
+        serving=None,
+        app=app,
     )
     assert started.node._now is not None
     yield started.node._now.worker

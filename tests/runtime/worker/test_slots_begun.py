@@ -19,11 +19,11 @@ from windlass.model.job.outcome import Failed, Outcome, Succeeded, TimedOut
 from windlass.runtime.worker.kinds import Kinds
 from windlass.runtime.worker.slots import Slots
 from windlass.strategies.python.python import Python
-from windlass.strategies.python.services import EmptyDesk
+from windlass.strategies.python.services import NoTaskServices
 from windlass.strategies.python.task import Task
 
 
-class SlowDesk(EmptyDesk):
+class SlowDesk(NoTaskServices):
     """Its notes are written when somebody lets it."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ CLAIMED = "SELECT count(*) AS together FROM windlass.job_history GROUP BY claim_
 async def node(database_url: str) -> AsyncIterator[compose.Windlass]:
     thresholds = gc.get_threshold()
     started = await compose.start(
-        Settings(roles=("worker",)), database_url=database_url, redis_url=None, taken=None
+        Settings(roles=("worker",)), database_url=database_url, redis_url=None, serving=None
     )
     yield started
     await started.stop_now()

@@ -13,12 +13,12 @@ from tests.model.job.attempts import attempt
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.targets.targets import TargetLimits, put_target, read_target_row
-from windlass.fastlane.failures import Failures
 from windlass.fastlane.lane import FastLane
-from windlass.fastlane.target_rate import Limits
+from windlass.fastlane.target_failures import TargetFailures
+from windlass.fastlane.target_rate import TargetRateLimit
 from windlass.limits import TARGET_GONE_SECONDS, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
 from windlass.model.job.outcome import Failed
-from windlass.runtime.worker.target_gate import Targets
+from windlass.runtime.worker.target_gate import TargetGate
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
@@ -28,13 +28,13 @@ HELD_AND_FREE = ("held.example", "free.example")
 SLACK_SECONDS = 20.0
 
 
-def targets_of(database: Database) -> Targets:
+def targets_of(database: Database) -> TargetGate:
     lane = FastLane(None)
-    return Targets(
+    return TargetGate(
         database=database,
         announcer=Announcer(lane),
-        limits=Limits(lane),
-        failures=Failures(lane),
+        limits=TargetRateLimit(lane),
+        failures=TargetFailures(lane),
         metrics=Metrics(),
         slots=4,
     )
@@ -137,7 +137,7 @@ async def breakers(database: Database) -> dict[str, str]:
     return {host: (await read_target_row(database, host)).breaker.state for host in HELD_AND_FREE}
 
 
-async def until_told(targets: Targets, database: Database, host: str) -> None:
+async def until_told(targets: TargetGate, database: Database, host: str) -> None:
     """It tells about once a second."""
     told = "SELECT count(*) FROM windlass.target WHERE host = $1 AND failed > 0"
     async with asyncio.timeout(SLACK_SECONDS):

@@ -20,7 +20,7 @@ from windlass.limits import NOTES_WAITING_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed
 from windlass.model.job.task_log import line, progress
-from windlass.runtime.worker.task_log import Notes
+from windlass.runtime.worker.task_log import TaskLogWriter
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 
@@ -54,7 +54,7 @@ async def said(database: Database, job_id: UUID) -> list[str]:
 async def test_lines_of_many_threads_are_there_when_somebody_has_waited_for_them(
     database: Database, node_id: UUID
 ) -> None:
-    notes = Notes(database)
+    notes = TaskLogWriter(database)
     attempts = [await begun(database, node_id) for _ in range(3)]
 
     def talk(attempt: Attempt) -> None:
@@ -73,7 +73,7 @@ async def test_lines_of_many_threads_are_there_when_somebody_has_waited_for_them
 async def test_lines_are_written_by_themselves_after_a_while(
     database: Database, node_id: UUID
 ) -> None:
-    notes = Notes(database)
+    notes = TaskLogWriter(database)
     attempt = await begun(database, node_id)
     notes.note_line(attempt, line(0, monotonic(), "info", "hello", {}))
     await until(database, "SELECT count(*) FROM windlass.job_log", seconds=20)
@@ -128,7 +128,7 @@ async def test_notes_are_forgotten_with_their_job(database: Database, node_id: U
 
 
 async def test_what_a_node_keeps_of_them_is_bounded(database: Database, node_id: UUID) -> None:
-    notes = Notes(database)
+    notes = TaskLogWriter(database)
     attempt = await begun(database, node_id)
     for n in range(NOTES_WAITING_MAX + 100):  # and the loop has no turn meanwhile
         notes.note_line(attempt, line(n % 900, monotonic(), "info", "x", {}))
@@ -140,7 +140,7 @@ async def test_what_a_node_keeps_of_them_is_bounded(database: Database, node_id:
 async def test_progress_whose_row_is_held_keeps_no_other_note(
     database: Database, node_id: UUID
 ) -> None:
-    notes = Notes(database)
+    notes = TaskLogWriter(database)
     held, free = [await begun(database, node_id) for _ in range(2)]
     for attempt in (held, free):
         notes.note_progress(attempt, progress(monotonic(), 1, 10, None))

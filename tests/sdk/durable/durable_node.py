@@ -79,7 +79,7 @@ async def durable_node(app: App, database_url: str, redis_url: str) -> AsyncIter
         Settings(workers=4, drain_timeout_seconds=5.0),
         database_url=database_url,
         redis_url=redis_url,
-        taken=None,
+        serving=None,
         app=app,
         tasks=tasks,
     )

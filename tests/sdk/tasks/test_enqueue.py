@@ -28,7 +28,7 @@ from windlass.errors import InvalidInput, QueueFull
 from windlass.limits import BATCH_JOBS_MAX
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.tasks.app import App
-from windlass.sdk.tasks.sending import batches_of
+from windlass.sdk.tasks.job_body import batches_of
 from windlass.sdk.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("sample")

@@ -19,9 +19,9 @@ from tests.model.job.attempts import attempt
 from tests.strategies.receiver import Receiver, perform_within
 from windlass.limits import EXCERPT_CHARS_MAX, RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
 from windlass.model.job.settle import settle
-from windlass.strategies.http.conceal import REDACTED, concealed, concealed_bytes
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.record import shown
+from windlass.strategies.http.redact import REDACTED, redact, redact_bytes
 
 
 async def record(http: Http, url: str, **fields: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_of_signatures_their_kind_is_kept() -> None:
     ],
 )
 def test_what_was_sent_is_concealed_in_what_came_back(told: str, kept: bytes) -> None:
-    assert concealed_bytes(b"got long-enough and long-enough", [told]) == kept
+    assert redact_bytes(b"got long-enough and long-enough", [told]) == kept
 
 
 BASIC = "Basic " + base64.b64encode(b"shop:open sesame/+").decode()
@@ -188,12 +188,12 @@ BASIC = "Basic " + base64.b64encode(b"shop:open sesame/+").decode()
     ],
 )
 def test_a_secret_is_found_however_it_is_echoed(told: str, echoed: str) -> None:
-    kept = concealed(echoed, [told])
+    kept = redact(echoed, [told])
     assert REDACTED in kept
     assert "open sesame" not in kept
     assert "words" not in kept
-    assert concealed_bytes(echoed.encode(), [told]) == kept.encode()
-    assert REDACTED in shown({"x-echo": echoed}, told=[told])["x-echo"]
+    assert redact_bytes(echoed.encode(), [told]) == kept.encode()
+    assert REDACTED in shown({"x-echo": echoed}, sent_secrets=[told])["x-echo"]
 
 
 LONG = "Zq9-" * 30
@@ -263,8 +263,8 @@ def each(text: str, written: str) -> str:
     ],
 )
 def test_a_text_that_shows_a_secret_when_it_is_undone_is_left_out(told: str, echoed: str) -> None:
-    assert concealed(echoed, [told, "another-one"]) == REDACTED
-    assert concealed_bytes(echoed.encode(), [told, "another-one"]) == REDACTED.encode()
+    assert redact(echoed, [told, "another-one"]) == REDACTED
+    assert redact_bytes(echoed.encode(), [told, "another-one"]) == REDACTED.encode()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -280,9 +280,9 @@ def test_a_text_that_shows_a_secret_when_it_is_undone_is_left_out(told: str, ech
 def test_a_body_of_two_bytes_a_letter_that_shows_a_secret_is_left_out(
     encoding: str, told: str, echoed: str
 ) -> None:
-    assert concealed_bytes(echoed.encode(encoding), [told]) == REDACTED.encode()
+    assert redact_bytes(echoed.encode(encoding), [told]) == REDACTED.encode()
     plain = "nothing of the kind".encode(encoding)
-    assert concealed_bytes(plain, [told]) == plain
+    assert redact_bytes(plain, [told]) == plain
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_body_of_two_bytes_a_letter_that_shows_a_secret_is_left_out(
 )
 def test_no_answer_takes_long_to_search(text: str) -> None:
     began = time.thread_time()
-    assert concealed(text, [BASIC, "two words", LONG, "k7Qz"]) == text
+    assert redact(text, [BASIC, "two words", LONG, "k7Qz"]) == text
     # A hundred times what it takes, and a hundredth of what anything quadratic would.
     assert time.thread_time() - began < 3
 
@@ -343,18 +343,18 @@ async def test_a_large_answer_is_searched_for_secrets_beside_the_loop(
 def test_headers_are_cut_after_their_secrets_are_left_out() -> None:
     secret = "S3cr3tPlainTokenABCDEF"
     long = "x" * (RECORD_HEADER_CHARS_MAX - len(secret) + 3) + secret
-    assert secret[:8] not in shown({"X-Echo": long}, told=[secret])["x-echo"]
+    assert secret[:8] not in shown({"X-Echo": long}, sent_secrets=[secret])["x-echo"]
     many = [("X-A", "x" * 995), ("X-A", "y" * 985), ("X-A", secret)]
-    assert secret[:8] not in shown(CIMultiDict(many), told=[secret])["x-a"]
+    assert secret[:8] not in shown(CIMultiDict(many), sent_secrets=[secret])["x-a"]
 
 
 def test_a_secret_is_no_name_of_a_header() -> None:
-    made = shown({"X-S3cr3tPlainToken": "1"}, told=["S3cr3tPlainToken"])
+    made = shown({"X-S3cr3tPlainToken": "1"}, sent_secrets=["S3cr3tPlainToken"])
     assert "s3cr3t" not in str(made).lower()
 
 
 def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> None:
-    assert concealed("got abcd-efgh-ijkl end", ["abcd", "abcd-efgh-ijkl"]) == "got [redacted] end"
+    assert redact("got abcd-efgh-ijkl end", ["abcd", "abcd-efgh-ijkl"]) == "got [redacted] end"
 
 
 @pytest.mark.parametrize(
@@ -372,13 +372,13 @@ def test_a_secret_that_is_the_beginning_of_another_leaves_nothing_of_it() -> Non
     ],
 )
 def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
-    assert concealed(text, [BASIC, "two words", "hunter2"]) == text
-    assert concealed_bytes(b"\xff\x00" + text.encode(), [BASIC]) == b"\xff\x00" + text.encode()
+    assert redact(text, [BASIC, "two words", "hunter2"]) == text
+    assert redact_bytes(b"\xff\x00" + text.encode(), [BASIC]) == b"\xff\x00" + text.encode()
 
 
 def test_a_reference_with_many_zeros_shows_what_it_stands_for() -> None:
     echoed = "".join(f"&#{'0' * 5_000}{ord(letter)};" for letter in "hunter2")
-    assert concealed(echoed, ["hunter2"]) == REDACTED
+    assert redact(echoed, ["hunter2"]) == REDACTED
 
 
 BEGINNINGS = st.sampled_from(
@@ -403,4 +403,4 @@ PIECES = st.builds(str.__add__, BEGINNINGS, ENDS)
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_whatever_a_receiver_writes_can_be_searched(text: str) -> None:
-    assert "hunter2" not in concealed(text, [BASIC, "hunter2"])
+    assert "hunter2" not in redact(text, [BASIC, "hunter2"])

@@ -1,4 +1,4 @@
-"""Ends of calls: many come to the loop with one word of it."""
+"""Completions of calls: many come to the loop with one word of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextvars import ContextVar
 
-from windlass.strategies.python.ends import Call, Ends, harmless
+from windlass.strategies.python.completions import Call, Completions, harmless
 
 
 class Told:
@@ -30,7 +30,7 @@ class Told:
 
 
 async def test_what_ended_before_the_loop_has_its_turn_is_all_there_then() -> None:
-    ends, told = Ends(asyncio.get_running_loop()), Told()
+    ends, told = Completions(asyncio.get_running_loop()), Told()
     for number in range(3):
         ends.put(Call(told), number, None)
     assert told.values == []
@@ -39,7 +39,7 @@ async def test_what_ended_before_the_loop_has_its_turn_is_all_there_then() -> No
 
 
 async def test_no_end_is_overlooked_however_many_threads_put_them() -> None:
-    ends = Ends(asyncio.get_running_loop())
+    ends = Completions(asyncio.get_running_loop())
     told = [Told() for _ in range(4)]
 
     def put(mine: Told) -> None:
@@ -56,7 +56,7 @@ async def test_no_end_is_overlooked_however_many_threads_put_them() -> None:
 
 
 async def test_a_call_that_was_stopped_meanwhile_stays_stopped() -> None:
-    ends, told = Ends(asyncio.get_running_loop()), Told()
+    ends, told = Completions(asyncio.get_running_loop()), Told()
     stopped = Call(told)
     ends.put(stopped, 1, None)
     ends.put(Call(told), None, ValueError("no"))
@@ -67,7 +67,7 @@ async def test_a_call_that_was_stopped_meanwhile_stays_stopped() -> None:
 
 async def test_one_that_goes_wrong_when_it_is_told_keeps_no_other_from_it() -> None:
     loop = asyncio.get_running_loop()
-    ends, told, troubles = Ends(loop), Told(), list[str]()
+    ends, told, troubles = Completions(loop), Told(), list[str]()
     loop.set_exception_handler(lambda _, context: troubles.append(repr(context["exception"])))
 
     def fail(_value: object, _raised: BaseException | None) -> None:
@@ -84,7 +84,7 @@ async def test_one_that_goes_wrong_when_it_is_told_keeps_no_other_from_it() -> N
 
 async def test_what_is_begun_on_an_end_does_not_keep_the_loop_from_others() -> None:
     loop = asyncio.get_running_loop()
-    ends, other_had_its_turn = Ends(loop), asyncio.Event()
+    ends, other_had_its_turn = Completions(loop), asyncio.Event()
 
     def again(_value: object, _raised: BaseException | None) -> None:
         if not other_had_its_turn.is_set():
@@ -98,7 +98,7 @@ async def test_what_is_begun_on_an_end_does_not_keep_the_loop_from_others() -> N
 
 async def test_an_end_is_told_in_the_context_of_the_node() -> None:
     loop, who = asyncio.get_running_loop(), ContextVar("who", default="the node")
-    ends, told = Ends(loop), loop.create_future()
+    ends, told = Completions(loop), loop.create_future()
 
     def put() -> None:
         who.set("a task")
@@ -111,7 +111,7 @@ async def test_an_end_is_told_in_the_context_of_the_node() -> None:
 
 def test_an_end_that_comes_after_the_loop_has_gone_harms_nobody() -> None:
     loop, told = asyncio.new_event_loop(), Told()
-    ends = Ends(loop)
+    ends = Completions(loop)
     loop.close()
     ends.put(Call(told), 1, None)
     assert told.values == []

@@ -18,7 +18,7 @@ from windlass.limits import RESULT_BYTES_MAX
 from windlass.model.job.outcome import Failed, Snoozed, Succeeded
 from windlass.strategies.python.processes import ProcessDied, Processes
 from windlass.strategies.python.running import RunningTask
-from windlass.strategies.python.services import EmptyDesk
+from windlass.strategies.python.services import NoTaskServices
 
 ERRANDS = "tests.strategies.python.errands:app"
 
@@ -31,7 +31,7 @@ async def processes() -> AsyncIterator[Processes]:
 
 
 def running(name: str) -> RunningTask:
-    return RunningTask(attempt(kind="python"), name, EmptyDesk())
+    return RunningTask(attempt(kind="python"), name, NoTaskServices())
 
 
 async def call(processes: Processes, name: str, *args: Any) -> Any:
@@ -201,7 +201,7 @@ async def test_a_process_whose_node_is_gone_begins_nothing(tmp_path: Path) -> No
 async def test_a_task_is_not_begun_when_the_lease_was_lost_while_its_process_started(
     processes: Processes,
 ) -> None:
-    class Untrusted(EmptyDesk):
+    class Untrusted(NoTaskServices):
         def may_begin(self) -> bool:
             return False
 

@@ -13,7 +13,7 @@ import pytest
 from tests.model.job.attempts import attempt
 from windlass.limits import RESULT_BYTES_MAX, UNKNOWN_TASK_RESTS_MAX
 from windlass.model.job.outcome import Crashed, Failed, Outcome, Snoozed, Succeeded
-from windlass.runtime.worker.task_services import NodeDesk
+from windlass.runtime.worker.task_services import NodeTaskServices
 from windlass.store.database import Database
 from windlass.strategies.python.python import Python
 from windlass.strategies.python.task import Task
@@ -50,7 +50,7 @@ async def test_an_async_function_in_disguise_is_awaited_all_the_same(python: Pyt
 
 def knowing(database: Database) -> Python:
     tasks = {name: Task(name=name, function=len) for name in ("add", "apart")}
-    return Python(tasks, None, NodeDesk(database))
+    return Python(tasks, None, NodeTaskServices(database))
 
 
 NOTE_RESTS = """

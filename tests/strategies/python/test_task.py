@@ -28,7 +28,7 @@ def test_a_registered_task_stays_a_plain_function() -> None:
 
 
 def test_a_module_gives_its_public_functions() -> None:
-    tasks = load_tasks("tests.strategies:errands")
+    tasks = load_tasks("tests.strategies.python:errands")
     assert "decorated" in tasks
     assert "App" not in tasks, "a class is no task"
     assert not any(name.startswith("_") for name in tasks)

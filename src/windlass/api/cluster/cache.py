@@ -1,6 +1,6 @@
-"""/v1/system/cache: what this node's caches have done, and making all nodes drop what they keep.
+"""/v1/system/cache: hit rates of this node's caches, and invalidation on all nodes.
 
-What a node's caches have done, and who has dropped what it kept.
+An invalidation waits until every node has acknowledged it; who has not is named.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import COUNT, TEXT, Named, listed, nullable, record
+from windlass.api.http.shapes import COUNT, TEXT, Named, Schema, listed, nullable, record, ref
 from windlass.api.parts import ApiParts
-from windlass.engine.cache.cache import shown
+from windlass.engine.cache.cache import cache_stats
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.limits import (
     CACHE_KEYS_BYTES_MAX,
@@ -33,17 +32,17 @@ from windlass.model.json.value_schema import NAME_SCHEMA, text_schema
 
 def routes(parts: ApiParts) -> list[Route]:
     async def index(_request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return json_reply([shown(cache) for cache in parts.caches])
+        return json_reply([cache_stats(cache) for cache in parts.caches])
 
     async def invalidate(request: Call, _query: dict[str, Any]) -> ASGIApp:
-        cache, keys = read_wish(await read_json(request))
+        cache, keys = read_invalidation(await read_json(request))
         if cache not in parts.caches:
             raise NotFound("cache", cache)
         names = [cache] if keys is None else [f"{cache}:{key}" for key in keys]
-        told = await parts.signaller.signal(
+        signalled = await parts.signaller.signal(
             None, "invalidate", {"cache": names}, SIGNAL_WAIT_SECONDS
         )
-        return json_reply(done_by(told))
+        return json_reply(invalidated_view(signalled))
 
     return [
         Route(
@@ -54,9 +53,7 @@ def routes(parts: ApiParts) -> list[Route]:
             description="`hits` were found in memory, `redis_hits` in Redis, `loads` were read "
             "from PostgreSQL. `hit_rate` is null while nothing was asked.",
             tag="System",
-            answers={
-                200: Answer(description="Every cache", schema=schemas.listed(schemas.ref("Cache")))
-            },
+            answers={200: Answer(description="Every cache", schema=listed(ref("Cache")))},
         ),
         Route(
             method="POST",
@@ -66,24 +63,25 @@ def routes(parts: ApiParts) -> list[Route]:
             description="`dropped` counts what lay in the memory of the nodes that acknowledged. A "
             "node that is `missing` may believe what it keeps for half a minute more.",
             tag="System",
-            body=wish_schema(),
-            answers={200: Answer(description="Who did", schema=schemas.ref("Invalidated"))},
+            body=invalidation_schema(),
+            answers={200: Answer(description="Who did", schema=ref("Invalidated"))},
             problems=(400, 404, 413, 415),
         ),
     ]
 
 
-def done_by(told: Signalled) -> dict[str, Any]:
+def invalidated_view(signalled: Signalled) -> dict[str, Any]:
     """A node that answered with an error has not done it."""
-    done = {node: answer["cache"] for node, answer in told.answers.items() if "cache" in answer}
+    answers = signalled.answers
+    done = {node: answer["cache"] for node, answer in answers.items() if "cache" in answer}
     return {
         "acknowledged": sorted(done),
-        "missing": sorted({*told.missing, *(told.answers.keys() - done.keys())}),
+        "missing": sorted({*signalled.missing, *(answers.keys() - done.keys())}),
         "dropped": sum(done.values()),
     }
 
 
-def read_wish(value: object) -> tuple[str, list[str] | None]:
+def read_invalidation(value: object) -> tuple[str, list[str] | None]:
     """The cache, and which keys of it; None: all. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", 'must be an object such as {"cache": "workflow", "all": true}')
@@ -129,7 +127,7 @@ _READERS: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 
 
-def wish_schema() -> schemas.Schema:
+def invalidation_schema() -> Schema:
     keys = {
         "type": "array",
         "items": text_schema(NAME_CHARS_MAX),
@@ -137,7 +135,7 @@ def wish_schema() -> schemas.Schema:
         "maxItems": CACHE_KEYS_MAX,
     }
 
-    def wish(name: str, schema: schemas.Schema) -> schemas.Schema:
+    def invalidation(name: str, schema: Schema) -> Schema:
         return {
             "type": "object",
             "additionalProperties": False,
@@ -145,7 +143,7 @@ def wish_schema() -> schemas.Schema:
             "properties": {"cache": NAME_SCHEMA, name: schema},
         }
 
-    return {"oneOf": [wish("keys", keys), wish("all", {"const": True})]}
+    return {"oneOf": [invalidation("keys", keys), invalidation("all", {"const": True})]}
 
 
 SCHEMAS: Final[Named] = {

@@ -1,10 +1,8 @@
-"""Health: is the process there, can it work, and what is amiss.
+"""/health: liveness and readiness probes, and what is amiss with this process and what it needs.
 
 `/health/live` touches nothing but the loop. `ready` and the whole picture ask the parts around us,
 each within a deadline; what does not answer is named, and so is whatever this node does in the
 background and does not at the moment (see supervise).
-
-How this process and what it depends on are.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from typing import Any, Final
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import shapes as schemas
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
@@ -121,14 +118,14 @@ def _part(ms: float | None) -> dict[str, Any]:
 
 def routes(parts: ApiParts, counters: Counters) -> list[Route]:
     health = Health(parts, counters)
-    live = schemas.record(status=schemas.TEXT)
-    ready = schemas.record(
-        status=schemas.TEXT,
+    live = record(status=TEXT)
+    ready = record(
+        status=TEXT,
         is_draining={"type": "boolean"},
-        database=schemas.ref("Part"),
-        down=schemas.listed(schemas.TEXT),
+        database=ref("Part"),
+        down=listed(TEXT),
     )
-    whole = schemas.ref("Health")
+    whole = ref("Health")
     return [
         Route(
             method="GET",

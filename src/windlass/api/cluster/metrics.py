@@ -1,4 +1,4 @@
-"""/metrics: the node's own numbers, how full the queues are, and which schedules are silent."""
+"""/metrics for Prometheus: the node's own numbers, queue depth, and which schedules are silent."""
 
 from __future__ import annotations
 

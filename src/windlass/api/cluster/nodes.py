@@ -1,4 +1,4 @@
-"""Nodes: who is in the cluster, how they are, and who leads."""
+"""/v1/nodes and /v1/leader: who is in the cluster, how they are, and who leads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from typing import Any, Final
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import shapes as schemas
 from windlass.api.http.conditional import ETAG, etag
 from windlass.api.http.paging import page_of_whole, whole_params
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import COUNT, INSTANT, TEXT, Named, listed, nullable, record
+from windlass.api.http.shapes import (
+    COUNT,
+    INSTANT,
+    TEXT,
+    Named,
+    listed,
+    nullable,
+    page_of,
+    record,
+    ref,
+)
 from windlass.api.jobs.view import shown
 from windlass.api.parts import ApiParts
 from windlass.engine.cluster.nodes import list_nodes, node_etag, read_leader, read_node
@@ -70,7 +79,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="List nodes, living ones first",
             tag="Nodes",
             query=whole_params(),
-            answers={200: Answer(description="The nodes", schema=schemas.page_of("Node"))},
+            answers={200: Answer(description="The nodes", schema=page_of("Node"))},
         ),
         Route(
             method="GET",
@@ -79,7 +88,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Read a node",
             tag="Nodes",
             path_schemas={"node_id": id_schema("node")},
-            answers={200: Answer(description="The node", schema=schemas.ref("Node"), headers=ETAG)},
+            answers={200: Answer(description="The node", schema=ref("Node"), headers=ETAG)},
             problems=(404,),
         ),
         Route(
@@ -88,7 +97,7 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=leader,
             summary="Who leads; node_id is null while nobody does",
             tag="Nodes",
-            answers={200: Answer(description="The leader", schema=schemas.ref("Leader"))},
+            answers={200: Answer(description="The leader", schema=ref("Leader"))},
         ),
     ]
 

@@ -1,7 +1,4 @@
-"""Operations as the API shows them.
-
-Changes of nodes, and what they would cost.
-"""
+"""Operations (resize, pause, resume, drain) as the API shows them, and what one would cost."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ from windlass.api.cluster.resize_body import read_drain_seconds, read_resize, re
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
-from windlass.api.http.conditional import TAKES, wanted_of
+from windlass.api.http.conditional import TAKES, precondition_of
 from windlass.api.http.paging import OPERATIONS, page_reply
 from windlass.api.http.query import choices_param, id_param, id_schema, limit_param
 from windlass.api.http.reply import Reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
 from windlass.engine.cluster import operations as engine
-from windlass.engine.cluster.operations import Wanted
+from windlass.engine.cluster.operations import OperationRequest
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.cluster.operation import PHASES, Kind, Operation
@@ -39,7 +39,7 @@ class Operations:
         self._drain_seconds = float(parts.settings.drain_timeout_seconds)
 
     async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        node_id, only_if = _id(request, "node"), wanted_of(request)
+        node_id, only_if = _id(request, "node"), precondition_of(request)
         asked = await read_resize(request, self._drain_seconds)
         if asked.is_dry_run:
             found = await engine.estimate(self._database, node_id, asked.wanted, only_if)
@@ -96,12 +96,12 @@ class Operations:
         await read_nothing(request)
         return await self._ask(node_id, self._wanted(request, kind, self._drain_seconds))
 
-    def _wanted(self, request: Call, kind: Kind, drain_seconds: float) -> Wanted:
+    def _wanted(self, request: Call, kind: Kind, drain_seconds: float) -> OperationRequest:
         asked_by = caller_of(request.scope).owner
-        return Wanted(kind=kind, drain_seconds=drain_seconds, asked_by=asked_by)
+        return OperationRequest(kind=kind, drain_seconds=drain_seconds, asked_by=asked_by)
 
     async def _ask(
-        self, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+        self, node_id: UUID, wanted: OperationRequest, only_if: Precondition = UNCONDITIONAL
     ) -> ASGIApp:
         operation = await engine.ask(self._database, node_id, wanted, only_if)
         await self._tell([operation])

@@ -1,7 +1,4 @@
-"""How executions are kept up to date: by whom, and how that goes.
-
-How executions are kept up to date.
-"""
+"""/v1/shards and /v1/system/refresh: who keeps which executions up to date, and how that goes."""
 
 from __future__ import annotations
 
@@ -11,12 +8,11 @@ from typing import Any, Final
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import page_of_whole, whole_params
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import COUNT, INSTANT, Named, Schema, nullable, record
+from windlass.api.http.shapes import COUNT, INSTANT, Named, Schema, nullable, page_of, record, ref
 from windlass.api.jobs.view import shown
 from windlass.api.parts import ApiParts
 from windlass.engine.executions.refresh import Tally, oldest_refresh_seconds, read_shards
@@ -25,18 +21,18 @@ from windlass.model.workflow.refresh import SHARDS
 
 def routes(parts: ApiParts) -> list[Route]:
     async def shards(_request: Call, query: dict[str, Any]) -> ASGIApp:
-        found = await read_shards(parts.database, parts.marks)
-        told = [{**asdict(one), "node_id": shown("node", one.node_id)} for one in found]
-        return page_of_whole(told, query)
+        rows = await read_shards(parts.database, parts.marks)
+        views = [{**asdict(shard), "node_id": shown("node", shard.node_id)} for shard in rows]
+        return page_of_whole(views, query)
 
     async def refresh(_request: Call, _query: dict[str, Any]) -> ASGIApp:
-        told = {
+        report = {
             "node_id": ids.show("node", parts.node.node_id),
             "interval_seconds": parts.settings.refresh_interval_seconds,
             "oldest_seconds": await oldest_refresh_seconds(parts.database),
             **parts.tally.report(),
         }
-        return json_reply(told)
+        return json_reply(report)
 
     return [
         Route(
@@ -46,7 +42,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="List the shards of executions, who looks after each, and what is to be done",
             tag="Nodes",
             query=whole_params(),
-            answers={200: Answer(description="All shards", schema=schemas.page_of("Shard"))},
+            answers={200: Answer(description="All shards", schema=page_of("Shard"))},
         ),
         Route(
             method="GET",
@@ -54,13 +50,13 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=refresh,
             summary="How this node keeps executions up to date",
             tag="System",
-            answers={200: Answer(description="What was done", schema=schemas.ref("Refresh"))},
+            answers={200: Answer(description="What was done", schema=ref("Refresh"))},
         ),
     ]
 
 
 _NUMBER: Final[Schema] = {"type": "number"}
-_COUNTED: Final = [one.name for one in fields(Tally) if one.type == "int"]
+_COUNTED: Final = [field.name for field in fields(Tally) if field.type == "int"]
 
 SCHEMAS: Final[Named] = {
     "Shard": record(

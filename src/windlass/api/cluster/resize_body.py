@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from windlass.api.http import shapes as schemas
-from windlass.api.http.body import check_type, parse, read_bytes, read_json
+from windlass.api.http.body import Readers, check_type, fields_of, parse, read_bytes, read_json
 from windlass.api.http.caller import caller_of
 from windlass.api.http.route import Call
 from windlass.duration import parse_seconds
-from windlass.engine.cluster.operations import Wanted
-from windlass.errors import FieldProblem, InvalidInput
+from windlass.engine.cluster.operations import OperationRequest
+from windlass.errors import InvalidInput
 from windlass.limits import DRAIN_SECONDS_MAX, WORKERS_MAX
-from windlass.model.json.pointer import step
 from windlass.model.json.whole import read_whole
 
 ON_TIMEOUT: Final = ("hand_back", "finish")
 _SMALL_BYTES: Final = 64 * 1024
-Reader = Callable[[object], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeAsked:
-    wanted: Wanted
+class ResizeRequest:
+    wanted: OperationRequest
     is_dry_run: bool
 
 
-async def read_resize(request: Call, drain_seconds: float) -> ResizeAsked:
+async def read_resize(request: Call, drain_seconds: float) -> ResizeRequest:
     """Raises InvalidInput. `drain_seconds` unless the caller says."""
     value = await read_json(request, _SMALL_BYTES)
     given = _read(value, _RESIZE)
     if "workers" not in given:
         raise InvalidInput.at("/workers", "say how many slots the node is to have")
-    wanted = Wanted(
+    wanted = OperationRequest(
         kind="resize",
         to_workers=given["workers"],
         drain_seconds=given.get("drain_timeout", drain_seconds),
         on_timeout=given.get("on_timeout", "hand_back"),
         asked_by=caller_of(request.scope).owner,
     )
-    return ResizeAsked(wanted=wanted, is_dry_run=given.get("dry_run", False))
+    return ResizeRequest(wanted=wanted, is_dry_run=given.get("dry_run", False))
 
 
 async def read_drain_seconds(request: Call, drain_seconds: float) -> float:
@@ -54,24 +51,11 @@ async def read_drain_seconds(request: Call, drain_seconds: float) -> float:
     return seconds
 
 
-def _read(value: object, readers: Mapping[str, Reader]) -> dict[str, Any]:
+def _read(value: object, readers: Readers) -> dict[str, Any]:
     """The fields that are there and not null; every mistake is named."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object")
-    problems: list[FieldProblem] = []
-    given: dict[str, Any] = {}
-    for name, found in value.items():
-        if name not in readers:
-            detail = f"unknown field; known are {' '.join(readers)}"
-            problems.append(FieldProblem(pointer=step(name), detail=detail))
-        elif found is not None:
-            try:
-                given[name] = readers[name](found)
-            except ValueError as trouble:
-                problems.append(FieldProblem(pointer=f"/{name}", detail=str(trouble)))
-    if problems:
-        raise InvalidInput(*problems)
-    return given
+    return fields_of(value, readers)
 
 
 def _workers(value: object) -> int:
@@ -94,8 +78,8 @@ def _drain_timeout(value: object) -> float:
     return parse_seconds(value, DRAIN_SECONDS_MAX)
 
 
-_DRAIN: Final[dict[str, Reader]] = {"drain_timeout": _drain_timeout}
-_RESIZE: Final[dict[str, Reader]] = {
+_DRAIN: Final[Readers] = {"drain_timeout": _drain_timeout}
+_RESIZE: Final[Readers] = {
     "workers": _workers,
     **_DRAIN,
     "on_timeout": _on_timeout,

@@ -1,7 +1,4 @@
-"""Signals: tell nodes something and wait until they have done it.
-
-Who acknowledged a signal, and who did not.
-"""
+"""/v1/signals: tell nodes something (broadcast) and wait until they have acknowledged it."""
 
 from __future__ import annotations
 
@@ -12,12 +9,11 @@ from uuid import UUID
 from litestar.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.query import id_schema, read_wait, wait_param
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import ANY_OBJECT, TEXT, Named, listed, record
+from windlass.api.http.shapes import ANY_OBJECT, TEXT, Named, Schema, listed, record, ref
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput
@@ -51,7 +47,7 @@ def routes(parts: ApiParts) -> list[Route]:
             "each node said; a name that it does not know is said there as an `error`.",
             tag="Nodes",
             body=signal_schema(),
-            answers={200: Answer(description="Who did", schema=schemas.ref("Signalled"))},
+            answers={200: Answer(description="Who did", schema=ref("Signalled"))},
             problems=(400, 413, 415),
         ),
     ]
@@ -118,7 +114,7 @@ _READERS: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 
 
-def signal_schema() -> schemas.Schema:
+def signal_schema() -> Schema:
     nodes = {
         "type": "array",
         "items": id_schema("node"),
@@ -133,7 +129,7 @@ def signal_schema() -> schemas.Schema:
         "properties": {
             "targets": {"anyOf": [{"const": ALL}, nodes]},
             "name": NAME_SCHEMA,
-            "payload": schemas.ANY_OBJECT,
+            "payload": ANY_OBJECT,
             "wait": {"anyOf": [seconds, wait_param().schema]},
         },
     }

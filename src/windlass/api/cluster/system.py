@@ -1,5 +1,7 @@
-"""The installation: the sweep of what dead coordinators left in Redis, and the kinds of jobs that
-this node performs (/v1/strategies), with what each takes.
+"""/v1/system/sweep and /v1/strategies: clean up after dead coordinators in Redis; kinds of jobs.
+
+A sweep removes what coordinators without a beat left there. The kinds are those that this node
+performs, builtin and from plugins, with what each takes.
 """
 
 from __future__ import annotations
@@ -9,23 +11,32 @@ from typing import Any, Final
 
 from litestar.types import ASGIApp
 
-from windlass import duration
-from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.shapes import ANY_OBJECT, COUNT, TEXT, Named, listed, nullable, record
+from windlass.api.http.shapes import (
+    ANY_OBJECT,
+    COUNT,
+    TEXT,
+    Named,
+    duration,
+    listed,
+    nullable,
+    record,
+    ref,
+)
 from windlass.api.parts import ApiParts
+from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput, Unavailable
 from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
 from windlass.model.json.pointer import step
 from windlass.strategies.input_schema import input_schemas
-from windlass.strategies.plugins.described import Described
+from windlass.strategies.plugins.description import Description
 
 _FLAGS = ("dry_run", "scan")
 
 
-def read_wish(value: object) -> tuple[float | None, dict[str, bool]]:
+def read_sweep(value: object) -> tuple[float | None, dict[str, bool]]:
     """How long without a beat is dead (None: as set), and the flags. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object; {} sweeps as the settings say")
@@ -40,7 +51,7 @@ def read_wish(value: object) -> tuple[float | None, dict[str, bool]]:
                 problems.append(FieldProblem(pointer=pointer, detail="must be true or false"))
         elif name == "stale_after":
             try:
-                stale_seconds = None if found is None else duration.parse_seconds(found)
+                stale_seconds = None if found is None else parse_seconds(found)
             except ValueError as trouble:
                 problems.append(FieldProblem(pointer=pointer, detail=str(trouble)))
         else:
@@ -53,7 +64,7 @@ def read_wish(value: object) -> tuple[float | None, dict[str, bool]]:
 
 def routes(parts: ApiParts) -> list[Route]:
     async def sweep(request: Call, _query: dict[str, Any]) -> ASGIApp:
-        stale_seconds, flags = read_wish(await read_json(request))
+        stale_seconds, flags = read_sweep(await read_json(request))
         if parts.sweeper is None:
             raise Unavailable("there is no Redis to sweep; set WINDLASS_REDIS_URL")
         report = await parts.sweeper.sweep(
@@ -76,13 +87,11 @@ def routes(parts: ApiParts) -> list[Route]:
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {
-                    "stale_after": schemas.nullable(
-                        schemas.duration(DURATION_SECONDS_MAX, stale_min)
-                    ),
+                    "stale_after": nullable(duration(DURATION_SECONDS_MAX, stale_min)),
                     **{name: {"type": "boolean"} for name in _FLAGS},
                 },
             },
-            answers={200: Answer(description="What was done", schema=schemas.ref("Swept"))},
+            answers={200: Answer(description="What was done", schema=ref("Swept"))},
             problems=(400, 413, 415),
         ),
         Route(
@@ -93,11 +102,7 @@ def routes(parts: ApiParts) -> list[Route]:
             description="Those of plugins have `is_builtin: false`; one that could not be loaded "
             "says why in `error`. After a reload that failed, the code before it goes on.",
             tag="Nodes",
-            answers={
-                200: Answer(
-                    description="Every kind", schema=schemas.listed(schemas.ref("Strategy"))
-                )
-            },
+            answers={200: Answer(description="Every kind", schema=listed(ref("Strategy")))},
         ),
     ]
 
@@ -105,7 +110,7 @@ def routes(parts: ApiParts) -> list[Route]:
 _INPUTS: Final = input_schemas(is_template=False)
 
 
-def _view(strategy: Described) -> dict[str, Any]:
+def _view(strategy: Description) -> dict[str, Any]:
     """A builtin kind's input is described in the OpenAPI document, and here in the same words."""
     if strategy.is_builtin:
         strategy = replace(strategy, input_schema=_INPUTS.get(strategy.kind))

@@ -16,7 +16,7 @@ from windlass.api.http.body import Readers, read_fields
 from windlass.api.http.caller import caller_of
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import APPROVALS, page_reply
-from windlass.api.http.query import choices_param, id_param, id_schema, limit_param, read_wanted
+from windlass.api.http.query import choices_param, id_param, id_schema, limit_param, read_short_text
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Handle, Route
 from windlass.api.jobs.view import Row, raw
@@ -48,7 +48,7 @@ def approval_view(row: Row) -> dict[str, Any]:
 
 
 def _comment(value: object) -> str:
-    return read_wanted(value, COMMENT_CHARS_MAX)
+    return read_short_text(value, COMMENT_CHARS_MAX)
 
 
 # What an answer holds is up to its form; here, that it can be kept.

@@ -1,4 +1,4 @@
-"""Executions: list, read, wait for; their jobs, events and graph, and why they have not ended."""
+"""/v1/executions: list, read, wait for; their jobs, events, graph, and why they have not ended."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Executions:
         found = await read_events_of_execution(
             self._database, execution, query.get("cursor"), limit
         )
-        cursor = event_cursor(found[-1].place) if len(found) == limit else None
+        cursor = event_cursor(found[-1].sort_key) if len(found) == limit else None
         return page_reply([event_view(event) for event in found], cursor)
 
     async def graph(self, request: Call, _query: dict[str, Any]) -> ASGIApp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.api.http.query import id_schema, wanted_schema
+from windlass.api.http.query import id_schema, short_text_schema
 from windlass.api.http.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -27,14 +27,14 @@ from windlass.limits import (
     TAG_CHARS_MAX,
     TAGS_MAX,
 )
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.json.value_schema import text_schema
 from windlass.model.workflow.definition import WHENS
 
 VERSION_MAX: Final = 2**31 - 1
 _ERROR: Final = nullable(ref("Error"))
 _STATE: Final[Schema] = {"type": "string", "enum": list(STATES)}
-_PRIORITY: Final[Schema] = {"type": "string", "enum": list(NAMES)}
+_PRIORITY: Final[Schema] = {"type": "string", "enum": list(PRIORITY_NAMES)}
 _WHEN: Final[Schema] = {"type": "string", "enum": list(WHENS)}
 _ANY: Final[Schema] = {"description": "Any JSON value"}
 
@@ -56,7 +56,7 @@ START: Final[Schema] = {
 RERUN: Final[Schema] = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"from_step": nullable(wanted_schema(STEP_ID_CHARS_MAX))},
+    "properties": {"from_step": nullable(short_text_schema(STEP_ID_CHARS_MAX))},
 }
 SIGNAL: Final[Schema] = {
     "type": "object",
@@ -68,7 +68,7 @@ SIGNAL: Final[Schema] = {
 DECISION: Final[Schema] = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"answer": _ANY, "comment": nullable(wanted_schema(COMMENT_CHARS_MAX))},
+    "properties": {"answer": _ANY, "comment": nullable(short_text_schema(COMMENT_CHARS_MAX))},
 }
 
 SCHEMAS: Final[Named] = {

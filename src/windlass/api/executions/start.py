@@ -20,7 +20,7 @@ from windlass.api.parts import ApiParts
 from windlass.api.workflows.workflows import ITS_NAME, PATH, name_of
 from windlass.engine.executions.start import Start
 from windlass.limits import INPUT_BYTES_MAX, KEY_CHARS_MAX
-from windlass.model.job.states import NAMES, NUMBERS
+from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
 from windlass.model.job.submission import read_tags, read_text
 from windlass.model.json import strict as strict_json
 from windlass.model.json.whole import read_whole
@@ -64,9 +64,9 @@ def _version(value: object) -> int:
 
 
 def _priority(value: object) -> int:
-    if not isinstance(value, str) or value not in NUMBERS:
-        raise ValueError(f"must be one of: {' '.join(NAMES)}")
-    return NUMBERS[value]
+    if not isinstance(value, str) or value not in PRIORITY_NUMBERS:
+        raise ValueError(f"must be one of: {' '.join(PRIORITY_NAMES)}")
+    return PRIORITY_NUMBERS[value]
 
 
 def _correlation_id(value: object) -> str:

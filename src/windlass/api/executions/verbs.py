@@ -17,7 +17,7 @@ from windlass.api.http import shapes as schemas
 from windlass.api.http.body import fields_of, read_fields
 from windlass.api.http.caller import caller_of
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, REPLAYED, idempotency_of
-from windlass.api.http.query import read_wanted, wanted_schema
+from windlass.api.http.query import read_short_text, short_text_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
@@ -94,13 +94,13 @@ class ExecutionVerbs:
 
 def _name(request: Call) -> str:
     try:
-        return read_wanted(request.path_params["name"], NAME_CHARS_MAX)
+        return read_short_text(request.path_params["name"], NAME_CHARS_MAX)
     except ValueError as trouble:
         raise InvalidInput.at("{name}", str(trouble)) from None
 
 
 def _step(value: object) -> str:
-    return read_wanted(value, STEP_ID_CHARS_MAX)
+    return read_short_text(value, STEP_ID_CHARS_MAX)
 
 
 def read_payload(value: object) -> str:
@@ -172,7 +172,7 @@ def routes(parts: ApiParts) -> list[Route]:
             summary="Send a signal to an execution",
             description=_SIGNAL,
             tag=TAG,
-            path_schemas={**ITS_ID, "name": wanted_schema(NAME_CHARS_MAX)},
+            path_schemas={**ITS_ID, "name": short_text_schema(NAME_CHARS_MAX)},
             headers={HEADER: ("Makes a repetition harmless", KEY_SCHEMA)},
             body=SIGNAL,
             is_body_optional=True,

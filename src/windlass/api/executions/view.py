@@ -10,7 +10,7 @@ from windlass.api.jobs.view import Row, raw, shown
 from windlass.engine.executions.graph import GraphStep
 from windlass.engine.executions.why import WhyExecution
 from windlass.limits import OUTPUT_SHOWN_CHARS_MAX
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.trace_context import trace_id_of
 from windlass.model.workflow.execution import ENDED
 
@@ -32,7 +32,7 @@ def execution_view(row: Row) -> dict[str, Any]:
         "deadline": row["deadline"],
         "parent": _parent(row),
         "depth": row["depth"],
-        "priority": NAMES[row["priority"]],
+        "priority": PRIORITY_NAMES[row["priority"]],
         "concurrency_key": row["concurrency_key"],
         "correlation_id": row["correlation_id"],
         "trace_id": trace_id_of(row["trace_id"]),

@@ -1,4 +1,4 @@
-"""Who may come in: bearers of a key that is known and not revoked.
+"""Authentication by API key (bearer token): who may come in.
 
 Promises: a revoked key is refused on every node within seconds (CACHE_SECONDS and ASK_SECONDS),
 whatever becomes of Redis.

@@ -1,6 +1,8 @@
-"""Reading a body: its size is bounded before it is parsed, and so is its type.
+"""Read a request's body: size and type are bounded before it is parsed; JSON with known fields.
 
-Bodies of verbs: an object with a few optional fields, or nothing at all.
+`read_json` is for a body that must be there, `read_fields` for an object of a few optional fields
+or nothing at all, `read_nothing` for verbs that take no words. A large body is taken from the
+node's budget as it arrives (body_budget), and parsed in a thread beside the event loop.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from typing import Any, Final, TypeVar
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.problem import NotAcceptable
 from windlass.api.http.route import Call
-from windlass.api.jobs.batch_reader import is_heavy
 from windlass.errors import BodyTooLarge, FieldProblem, InvalidInput, MalformedBody, Unavailable
 from windlass.limits import BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model.json import strict as strict_json
@@ -22,12 +23,43 @@ from windlass.model.json.pointer import step
 
 # One thread: two would only wait for each other's lock, and for the memory that both take.
 _THREAD: Final = ThreadPoolExecutor(1, "parse")
+# Commas and opening brackets: about as many values, each of which takes a tenth of a microsecond.
+_VALUES_HERE_MAX: Final = 200_000
+# By name: reads a value, or raises ValueError that says what is allowed.
+Readers = Mapping[str, Callable[[object], Any]]
 _R = TypeVar("_R")
 
 
-async def apart(work: Callable[[], _R]) -> _R:
-    """Work on a body that is too large for the loop and no more than a thread can take."""
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
+async def read_json(request: Call, bytes_max: int = BODY_BYTES_MAX) -> Any:
+    """The value in the body. Raises what the caller did wrong."""
+    check_type(caller_of(request.scope))
+    body = await read_bytes(request, bytes_max)
+    if not body:
+        raise MalformedBody.at("", "the body is empty; send a JSON object")
+    return await parse(body)
+
+
+async def read_fields(request: Call, readers: Readers) -> dict[str, Any]:
+    """The fields that are there and not null. Raises InvalidInput with every mistake."""
+    body = await read_bytes(request)
+    if not body:
+        return {}
+    check_type(caller_of(request.scope))
+    return fields_of(await parse(body), readers)
+
+
+async def read_nothing(request: Call) -> None:
+    """For verbs that need no words: no body, or an empty object."""
+    body = await read_bytes(request)
+    if not body:
+        return
+    check_type(caller_of(request.scope))
+    value = await parse(body)
+    if not isinstance(value, dict):
+        raise InvalidInput.at("", "must be an object, or no body at all")
+    if value:
+        name = next(iter(value))
+        raise InvalidInput.at(step(name), "unknown field; this takes no fields")
 
 
 async def read_bytes(request: Call, bytes_max: int = BODY_BYTES_MAX) -> bytes:
@@ -52,28 +84,6 @@ async def read_pieces(request: Call, bytes_max: int = BODY_BYTES_MAX) -> AsyncIt
         yield piece
 
 
-def _check_declared(caller: Caller, bytes_max: int) -> None:
-    declared = caller.headers.get(b"content-length", b"0").strip()
-    if not declared.isdigit() or int(declared[:20]) > bytes_max:
-        raise BodyTooLarge(bytes_max)
-
-
-async def _pieces(request: Call, bytes_max: int, message: Any) -> AsyncIterator[bytes]:
-    caller, size = caller_of(request.scope), 0
-    while True:
-        if message["type"] != "http.request":
-            raise Unavailable("the caller went away before its request was complete")
-        size += len(message["body"])
-        if size > bytes_max:
-            raise BodyTooLarge(bytes_max)
-        if size > PARSE_HERE_BYTES_MAX:
-            await caller.take_room(size)
-        yield message["body"]
-        if not message.get("more_body"):
-            return
-        message = await request.receive()
-
-
 def check_type(caller: Caller) -> None:
     """A body is JSON. Raises NotAcceptable for a type that says otherwise."""
     given = caller.headers.get(b"content-type")
@@ -90,47 +100,12 @@ async def parse(body: bytes) -> Any:
     if len(body) > PARSE_HERE_BYTES_MAX:
         # A parser in C has the interpreter's lock until it is done.
         work = strict_json.parse_in_bites if is_heavy(body) else strict_json.parse
-        return await apart(partial(work, body))
+        return await in_parse_thread(partial(work, body))
     return strict_json.parse(body)
 
 
-async def read_json(request: Call, bytes_max: int = BODY_BYTES_MAX) -> Any:
-    """The value in the body. Raises what the caller did wrong."""
-    check_type(caller_of(request.scope))
-    body = await read_bytes(request, bytes_max)
-    if not body:
-        raise MalformedBody.at("", "the body is empty; send a JSON object")
-    return await parse(body)
-
-
-async def read_nothing(request: Call) -> None:
-    """For verbs that need no words: no body, or an empty object."""
-    body = await read_bytes(request)
-    if not body:
-        return
-    check_type(caller_of(request.scope))
-    value = await parse(body)
-    if not isinstance(value, dict):
-        raise InvalidInput.at("", "must be an object, or no body at all")
-    if value:
-        name = next(iter(value))
-        raise InvalidInput.at(step(name), "unknown field; this takes no fields")
-
-
-# By name: reads a value, or raises ValueError that says what is allowed.
-Readers = Mapping[str, Callable[[object], Any]]
-
-
-async def read_fields(request: Call, readers: Readers) -> dict[str, Any]:
-    """The fields that are there and not null. Raises InvalidInput with every mistake."""
-    body = await read_bytes(request)
-    if not body:
-        return {}
-    check_type(caller_of(request.scope))
-    return fields_of(await parse(body), readers)
-
-
 def fields_of(value: object, readers: Readers) -> dict[str, Any]:
+    """The same of a value that was parsed already."""
     if not isinstance(value, Mapping):
         raise InvalidInput.at("", "must be an object, or no body at all")
     problems: list[FieldProblem] = []
@@ -152,3 +127,37 @@ def fields_of(value: object, readers: Readers) -> dict[str, Any]:
     if problems:
         raise InvalidInput(*problems)
     return given
+
+
+async def in_parse_thread(work: Callable[[], _R]) -> _R:
+    """Work on a body that is too large for the loop and no more than a thread can take."""
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
+
+
+def is_heavy(body: bytes) -> bool:
+    """Would parsing it hold up everybody else, even in a thread?"""
+    if len(body) <= PARSE_HERE_BYTES_MAX:
+        return False
+    return body.count(b",") + body.count(b"[") + body.count(b"{") > _VALUES_HERE_MAX
+
+
+def _check_declared(caller: Caller, bytes_max: int) -> None:
+    declared = caller.headers.get(b"content-length", b"0").strip()
+    if not declared.isdigit() or int(declared[:20]) > bytes_max:
+        raise BodyTooLarge(bytes_max)
+
+
+async def _pieces(request: Call, bytes_max: int, message: Any) -> AsyncIterator[bytes]:
+    caller, size = caller_of(request.scope), 0
+    while True:
+        if message["type"] != "http.request":
+            raise Unavailable("the caller went away before its request was complete")
+        size += len(message["body"])
+        if size > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        if size > PARSE_HERE_BYTES_MAX:
+            await caller.take_room(size)
+        yield message["body"]
+        if not message.get("more_body"):
+            return
+        message = await request.receive()

@@ -1,14 +1,14 @@
-"""Who calls, and what they sent in the head of the request. Made once, at the door."""
+"""The caller of a request: its headers, request id and trace. Made once, at the door."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-from windlass.api.http.room import Holding, Room
+from windlass.api.http.body_budget import BodyBudget, BodyShare
 from windlass.chance import random_bits
 from windlass.errors import InvalidInput
-from windlass.model.trace_context import kept_of
+from windlass.model.trace_context import read_traceparent
 
 _SCOPE_KEY: Final = "windlass.caller"
 # Who calls from within this process, as its own name. Only code of this process can put something
@@ -29,8 +29,8 @@ class Caller:
     def __init__(self, headers: dict[bytes, bytes]) -> None:
         self.headers = headers
         self.owner = "anonymous"
-        self.room: Room | None = None  # for a large body; None: as much as one likes
-        self._holding: Holding | None = None  # None: its body is small, or has not come
+        self.room: BodyBudget | None = None  # for a large body; None: as much as one likes
+        self._holding: BodyShare | None = None  # None: its body is small, or has not come
         given = headers.get(b"x-request-id")
         self.request_id = (
             given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else random_hex()
@@ -57,7 +57,7 @@ class Caller:
         trace.
         """
         given = self.headers.get(b"traceparent")
-        kept = kept_of(given.decode("latin-1")) if given is not None else None
+        kept = read_traceparent(given.decode("latin-1")) if given is not None else None
         return kept or random_hex()
 
     def text(self, header: str, chars_max: int) -> str | None:

@@ -1,4 +1,4 @@
-"""`ETag`, `If-Match`, `If-None-Match`: a change is made of what the caller has seen, or not at all.
+"""`ETag`, `If-Match`, `If-None-Match` (optimistic lock): change what the caller saw, or nothing.
 
 Every PUT and PATCH of a thing that can be read takes `If-Match`, and `If-None-Match` where it makes
 what is not there. Whether they hold is judged by the engine, under the lock of the write. A route
@@ -46,7 +46,7 @@ def etag(tag: str) -> Header:
     return b"etag", tag.encode()
 
 
-def wanted_of(request: Call) -> Precondition:
+def precondition_of(request: Call) -> Precondition:
     """What the caller wants to be so. Raises BadHeader."""
     return Precondition(match=_tags(request, IF_MATCH), none_match=_tags(request, IF_NONE_MATCH))
 
@@ -74,7 +74,7 @@ def _tags(request: Call, header: str) -> frozenset[str] | None:
         raise BadHeader.at(header, str(trouble)) from None
 
 
-def heeded(route: Route) -> Route:
+def refuse_unsupported(route: Route) -> Route:
     """A route as it is served: what it does not take of these headers it refuses."""
     refused = [name for name in (IF_MATCH, IF_NONE_MATCH) if name not in route.headers]
     if route.method == "GET" or not refused:

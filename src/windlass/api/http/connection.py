@@ -3,7 +3,7 @@
 uvicorn's protocol on httptools, and in front of its parser what that leaves open. Strangers speak
 here: nobody is known before a head is complete.
 
-    bytes -> slices of a head at most -> llhttp (strict) -> head judged -> the door (api.door)
+    bytes -> slices of a head at most -> llhttp (strict) -> head judged -> the door (api.http.door)
 
 Owns: what may be a request at all, and how long each part of one may take.
 Promises: a request is understood as every proxy in front of us understands it, or refused, and
@@ -120,7 +120,7 @@ class TooManyConnections(WindlassError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """How long the parts of a request may take."""
 
     head_seconds: float = HEAD_SECONDS
@@ -141,11 +141,11 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         connections: Connections,
-        patience: Patience,
+        timeouts: Timeouts,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._all = connections
-        self._patience = patience
+        self._timeouts = timeouts
         self.address = ""
         self.url = b""
         # Since when a head is waited for; None: its request is complete, or its body is under way.
@@ -190,13 +190,13 @@ class Connection(HttpToolsProtocol):
     def look(self, now: float) -> None:
         if self._stuck_since is None and self.transport.is_closing():
             self._stuck_since = now  # what was sent last has yet to go out
-        if self._stuck_since is not None and now - self._stuck_since > self._patience.stuck_seconds:
+        if self._stuck_since is not None and now - self._stuck_since > self._timeouts.stuck_seconds:
             self.drop()
         elif self._ends_at is not None:
             if now >= self._ends_at:
                 self.transport.abort()
         elif self._head_since is not None:
-            if now - self._head_since > self._patience.head_seconds:
+            if now - self._head_since > self._timeouts.head_seconds:
                 self._head_overdue()
         elif self._body_since is not None:
             if self.flow.read_paused:
@@ -207,11 +207,11 @@ class Connection(HttpToolsProtocol):
             self._end_rest(now - self._rests_since)
 
     def _end_rest(self, seconds: float) -> None:
-        if seconds > self._patience.rest_seconds:
+        if seconds > self._timeouts.rest_seconds:
             self.transport.close()
 
     def _body_seconds(self) -> float:
-        return self._patience.body_seconds + self._body_bytes / BODY_BYTES_PER_SECOND
+        return self._timeouts.body_seconds + self._body_bytes / BODY_BYTES_PER_SECOND
 
     def _head_overdue(self) -> None:
         if self._unheard or self._is_in_pieces:
@@ -311,7 +311,7 @@ class Connection(HttpToolsProtocol):
         if self._body_since is not None and self.expect_100_continue and not self._is_answering():
             # Answered before it was told to go on: the body may follow, or in its place the next
             # request, of whoever else a proxy sends this way. Nobody can tell which.
-            self._ends_at = self.loop.time() + self._patience.linger_seconds
+            self._ends_at = self.loop.time() + self._timeouts.linger_seconds
             self._part()
         self._settle()
 
@@ -380,7 +380,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, trouble: WindlassError) -> None:
         """Say why, as far as somebody listens, and hear nothing more."""
-        self._ends_at = self.loop.time() + self._patience.linger_seconds
+        self._ends_at = self.loop.time() + self._timeouts.linger_seconds
         if self._body_since is None and self._is_answering():
             # Earlier requests are good ones: they are answered, and then it is over.
             self.cycle.keep_alive = False

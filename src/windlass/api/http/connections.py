@@ -1,4 +1,4 @@
-"""The connections of a node: how many there may be, and who has to go when there are more.
+"""Connection limits of a node: how many there may be, and who has to go when there are more.
 
 Owns: the places. There is a limit in all and one for each address, so that one caller cannot take
 them all; a share of the process's descriptors is never given to callers, so that a node whose door

@@ -1,4 +1,4 @@
-"""The door: every request passes it before it is routed.
+"""The door: ASGI middleware that every request passes before it is routed: request id, API key.
 
 Owns: the request's id, which every answer carries, and the question who calls. Open are `/health*`,
 the description of the API (a browser cannot send a key) and routes that ask for a token of their
@@ -17,10 +17,10 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from windlass.api.http.auth import Keys
+from windlass.api.http.body_budget import BodyBudget
 from windlass.api.http.caller import INSIDE, enter
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.reply import Reply
-from windlass.api.http.room import Room
 from windlass.api.http.route import Call, Route, answer
 from windlass.api.http.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
@@ -33,9 +33,9 @@ class Door:
     def __init__(self, app: ASGIApp, keys: Keys | None, routes: Sequence[Route]) -> None:
         self._app = app
         self._keys = keys  # None: everybody may come in
-        self._room = Room(LARGE_BODIES_BYTES_MAX)
+        self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)
         # For those who need no key: whoever they are, they keep none out that has one.
-        self._room_for_strangers = Room(BODY_BYTES_MAX)
+        self._room_for_strangers = BodyBudget(BODY_BYTES_MAX)
         # The busiest routes are known here: finding them again would cost a tenth of their time.
         self._hot = {(str(r.method), r.path): r for r in routes if r.is_hot}
         assert not any(route.is_open for route in self._hot.values()), "it is asked for no key"

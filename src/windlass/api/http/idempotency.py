@@ -2,7 +2,7 @@
 
 Every POST takes one. Where jobs, executions, schedules, signals or holds are made, the key is
 written with them, in one transaction. The other verbs keep their answer as it was sent
-(`repeatable`): the key is taken before the verb is performed, so that a repetition never performs
+(`idempotent`): the key is taken before the verb is performed, so that a repetition never performs
 it again; a request that is refused gives its key back. So does one that failed, unless doing it
 again would matter and it may have been done.
 """
@@ -27,7 +27,7 @@ from windlass.engine.idempotency import forget_answer, keep_answer, kept_answer,
 from windlass.engine.jobs.request import Accepted, Idempotency
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import KEY_CHARS_MAX
-from windlass.store.database import Database, Demoted, Held
+from windlass.store.database import Database, Demoted, RowLocked
 
 log = structlog.get_logger()
 
@@ -52,13 +52,13 @@ def idempotency_of(caller: Caller, method: str, path: str, body: bytes) -> Idemp
     """The caller's promise; None when it made none."""
     if _NAME not in caller.headers:
         return None
-    promise = Promise(caller, method, path)
-    promise.add(body)
-    return promise.kept
+    request = KeyedRequest(caller, method, path)
+    request.add(body)
+    return request.idempotency
 
 
-class Promise:
-    """The same for a body that comes in pieces."""
+class KeyedRequest:
+    """The same for a body that comes in pieces: the key, and the hash of what came so far."""
 
     def __init__(self, caller: Caller, method: str, path: str) -> None:
         self._owner, self._key = caller.owner, caller.text(HEADER, KEY_CHARS_MAX)
@@ -69,13 +69,13 @@ class Promise:
             self._hashed.update(piece)
 
     @property
-    def kept(self) -> Idempotency | None:
+    def idempotency(self) -> Idempotency | None:
         if self._key is None or self._hashed is None:
             return None
         return Idempotency(owner=self._owner, key=self._key, body_hash=self._hashed.digest())
 
 
-def told_headers(accepted: Accepted) -> list[Header]:
+def replay_headers(accepted: Accepted) -> list[Header]:
     """What the answer says beside the job: that it was answered before, or was there before."""
     headers = [REPLAYED] if accepted.is_replayed else []
     return [*headers, _EXISTING] if accepted.existing else headers
@@ -89,7 +89,7 @@ class _Kept(msgspec.Struct, array_like=True):
     body: bytes
 
 
-def repeatable(route: Route, database: Database) -> Route:
+def idempotent(route: Route, database: Database) -> Route:
     """A POST as it is served: with an Idempotency-Key, unless it has one in its own way."""
     if route.method != "POST" or HEADER in route.headers:
         return route
@@ -149,7 +149,7 @@ def _changed_nothing(trouble: Exception) -> bool:
     """Whether it is certain. Most verbs read what they answer after their commit, and a connection
     that breaks then, or during it, tells nothing of what was done.
     """
-    if isinstance(trouble, Held | Demoted):
+    if isinstance(trouble, RowLocked | Demoted):
         return True
     return isinstance(trouble, WindlassError) and trouble.status < 500
 

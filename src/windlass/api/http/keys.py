@@ -1,4 +1,4 @@
-"""Making keys. The plain key is shown once and kept nowhere."""
+"""Making API keys. The plain key is shown once and kept nowhere."""
 
 from __future__ import annotations
 

@@ -2,19 +2,18 @@
 
     GET /v1/queues      GET or PUT /v1/queues/{name}      POST /v1/queues/{name}/pause
 
-A route that has more to say is an ordinary row (`api.route`) that takes its place from here.
+A route that has more to say is an ordinary row (`api.http.route`) that takes its place from here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windlass.api.http import shapes as schemas
 from windlass.api.http.conditional import ETAG, TAKES_BOTH
 from windlass.api.http.paging import Cursors
 from windlass.api.http.query import limit_param
 from windlass.api.http.route import Answer, Handle, Route
-from windlass.api.http.shapes import Schema
+from windlass.api.http.shapes import Schema, page_of, ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +42,11 @@ class Noun:
 
     @property
     def shown(self) -> dict[int, Answer]:
-        schema = schemas.ref(self.word.capitalize())
+        schema = ref(self.word.capitalize())
         return {200: Answer(description=f"The {self.word}", schema=schema, headers=ETAG)}
 
     def index(self, handle: Handle, summary: str, cursors: Cursors) -> Route:
-        schema = schemas.page_of(self.word.capitalize())
+        schema = page_of(self.word.capitalize())
         return Route(
             method="GET",
             path=self.many,

@@ -1,4 +1,4 @@
-"""Pages: `{"data": […], "next_cursor": …}`. A cursor is good for its own list only.
+"""Pagination by cursor (keyset): `{"data": […], "next_cursor": …}`. A cursor is for its own list.
 
 It is the place of the page's last row behind a letter for the list. Callers take it as it comes.
 The header `Link` names the next page as a whole (RFC 8288), with whatever else was asked for.
@@ -16,7 +16,7 @@ from uuid import UUID
 from windlass.api.http.query import Param, limit_param
 from windlass.api.http.reply import JSON, Reply, encode
 from windlass.limits import NAME_CHARS_MAX, PAGE_MAX
-from windlass.model.job.event import EVENT_ID_PATTERN, Place, parse_place, show_place
+from windlass.model.job.event import EVENT_ID_PATTERN, SortKey, parse_event_id, show_event_id
 from windlass.model.job.lock import NAME_PATTERN as LOCK_PATTERN
 from windlass.model.job.target import TARGET_CHARS_MAX
 from windlass.model.json.value_schema import NAME_PATTERN
@@ -91,11 +91,11 @@ EXECUTION_JOBS: Final = Cursors(
     pattern=r"[0-9a-f]{32}[0-7][0-9a-f]{7}[A-Za-z0-9_~]{1,80}",
     places=lambda text: (text[40:], int(text[32:40], 16), UUID(hex=text[:32])),
 )
-EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_place)
+EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_event_id)
 
 
-def event_cursor(place: Place) -> str:
-    return EVENTS.show(show_place(place))
+def event_cursor(place: SortKey) -> str:
+    return EVENTS.show(show_event_id(place))
 
 
 class PageReply(Reply):

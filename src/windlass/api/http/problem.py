@@ -22,7 +22,7 @@ from windlass.model.json.storable import harmless_text
 log = structlog.get_logger()
 
 PROBLEM: Final[Header] = (b"content-type", b"application/problem+json")
-# Where each has a page: see api.problems. It is as good as absolute, seen from the request.
+# Where each has a page (problem_pages.py). As good as absolute, seen from the request.
 PROBLEMS: Final = "/problems/"
 ERRORS_SHOWN_MAX: Final = 100
 _UNEXPECTED: Final = "something unexpected went wrong; the log has it under this request id"

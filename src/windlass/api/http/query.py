@@ -141,21 +141,21 @@ def name_param(name: str, description: str) -> Param:
 def text_param(name: str, description: str, chars_max: int = KEY_CHARS_MAX) -> Param:
     return Param(
         name=name,
-        read=lambda text: read_wanted(text, chars_max),
+        read=lambda text: read_short_text(text, chars_max),
         description=description,
-        schema=wanted_schema(chars_max),
+        schema=short_text_schema(chars_max),
     )
 
 
-def read_wanted(value: object, chars_max: int) -> str:
+def read_short_text(value: object, chars_max: int) -> str:
     """Text to look for."""
     if not isinstance(value, str) or len(value) > chars_max or not _TEXT.fullmatch(value):
         raise ValueError(f"must be 1 to {chars_max} characters, none of them control characters")
     return value
 
 
-def wanted_schema(chars_max: int) -> dict[str, Any]:
-    """Of the texts that read_wanted takes."""
+def short_text_schema(chars_max: int) -> dict[str, Any]:
+    """Of the texts that read_short_text takes."""
     return {
         "type": "string",
         "minLength": 1,

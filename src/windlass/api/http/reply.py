@@ -1,4 +1,4 @@
-"""Answers: bytes, a status and headers, sent without ado."""
+"""HTTP responses: bytes, a status and headers, sent without ado."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving the API in our own loop, from the first moment on.
+"""Serving the API (uvicorn) in our own event loop, from the first moment on.
 
 The socket listens before anything else starts, so that a busy port is said at once. From then on
 somebody answers there: until the node is ready, that it is starting.
@@ -18,7 +18,7 @@ import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.http.caller import random_hex
-from windlass.api.http.connection import Connection, Patience
+from windlass.api.http.connection import Connection, Timeouts
 from windlass.api.http.connections import Connections, places
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.reply import json_reply
@@ -59,7 +59,7 @@ class Front:
 class Server(uvicorn.Server):
     """uvicorn that leaves signals alone (they drain the node first), with connections in bounds."""
 
-    def __init__(self, front: Front, connections: Connections, patience: Patience) -> None:
+    def __init__(self, front: Front, connections: Connections, timeouts: Timeouts) -> None:
         self.connections = connections
         super().__init__(
             uvicorn.Config(
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
                 lifespan="off",
                 server_header=False,
                 proxy_headers=False,  # nobody's word about who calls is taken
-                http=partial(Connection, connections=connections, patience=patience),  # type: ignore[arg-type]
+                http=partial(Connection, connections=connections, timeouts=timeouts),  # type: ignore[arg-type]
                 ws="none",
             )
         )
@@ -93,12 +93,12 @@ class Serving:
         *,
         front: Front | None = None,
         connections: Connections | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.front = front or Front()
         # As many as the descriptors of this process allow.
         self.connections = connections if connections is not None else Connections(places())
-        self.server = Server(self.front, self.connections, patience or Patience())
+        self.server = Server(self.front, self.connections, timeouts or Timeouts())
         self.task = asyncio.create_task(self.server.serve(sockets=[taken]), name="api")
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The shapes that JSON Schemas are made of, and the schemas that belong to no noun."""
+"""JSON Schemas: the shapes that they are made of, and those that belong to no noun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A large body as it waits for its reader, in memory that goes back to the system at once.
+"""Spool of a large body: its bytes wait for their reader in memory that goes back to the system.
 
 What Python frees the allocator may keep, and a node that has had one large body would be as large
 for ever.

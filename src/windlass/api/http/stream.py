@@ -1,4 +1,4 @@
-"""The stream of events (SSE): bounded in clients and in what waits for a slow one.
+"""The stream of events (SSE): bounded in clients and in what waits for a slow one (backpressure).
 
 A client that cannot keep up is cut off rather than kept in memory; it comes back with the position
 that it was given with the last event and misses nothing, whichever node it comes to. On another
@@ -25,10 +25,10 @@ from windlass.api.http.route import Call
 from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.history import database_now, read_events_after
-from windlass.engine.jobs.tail import EventTail, Told
+from windlass.engine.jobs.tail import EventTail, TailedEvent
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX
-from windlass.model.job.event import Event, Place, Position, parse_position, show_place
+from windlass.model.job.event import Event, Position, SortKey, parse_position, show_event_id
 
 HEARTBEAT_SECONDS: Final = 15.0
 # How soon a stream notices that its node drains.
@@ -47,7 +47,7 @@ _HEAD: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class EventFilter:
     """Which events. None: any."""
 
     queue: str | None = None
@@ -75,12 +75,14 @@ class EventStreams:
     async def open(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         if self._clients >= STREAM_CLIENTS_MAX:
             raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
-        return _Stream(self, Wanted(**query), _last_event(request))
+        return _Stream(self, EventFilter(**query), _last_event(request))
 
     async def close(self) -> None:
         await self._tail.close()
 
-    async def serve(self, wanted: Wanted, last: str | None, receive: Receive, send: Send) -> None:
+    async def serve(
+        self, wanted: EventFilter, last: str | None, receive: Receive, send: Send
+    ) -> None:
         self._clients += 1
         gone = asyncio.create_task(_until_gone(receive))
         try:
@@ -93,7 +95,7 @@ class EventStreams:
             self._clients -= 1
 
     async def _pieces(
-        self, wanted: Wanted, last: str | None, gone: asyncio.Task[None]
+        self, wanted: EventFilter, last: str | None, gone: asyncio.Task[None]
     ) -> AsyncIterator[bytes]:
         inbox = _Inbox()
         told: OrderedDict[str, None] = OrderedDict()
@@ -132,41 +134,41 @@ class EventStreams:
 
     async def _missed(
         self, last: Position | None, since: datetime, inbox: _Inbox
-    ) -> AsyncIterator[Told]:
+    ) -> AsyncIterator[TailedEvent]:
         """What happened between the last event the client saw and the tail's first look. What
         commits late meanwhile waits in the inbox: until it is sent, nothing since then is settled.
         """
         if last is None:
             return
-        seen = show_place(last.place)
-        remembered = self._tail.told_after(last)
+        seen = show_event_id(last.sort_key)
+        remembered = self._tail.events_after(last)
         if remembered is not None:
             for told in remembered:
                 yield told
             return
-        is_behind = last.settled_at < last.place.at
-        after = Place(last.settled_at, UUID(int=0), 0, -1) if is_behind else last.place
+        is_behind = last.settled_at < last.sort_key.at
+        after = SortKey(last.settled_at, UUID(int=0), 0, -1) if is_behind else last.sort_key
         until = max(since, await database_now(self._parts.database))
         while True:
             page = await read_events_after(self._parts.database, after, until, CATCH_UP_PAGE)
             for event in page:
                 if event.id != seen:
                     settled_at = min(self._tail.settled_at, inbox.oldest_at or event.at)
-                    yield Told(event=event, settled_at=settled_at, is_read=True)
+                    yield TailedEvent(event=event, settled_at=settled_at, is_read=True)
             if len(page) < CATCH_UP_PAGE:
                 return
-            after = page[-1].place
+            after = page[-1].sort_key
 
 
 class _Inbox:
     """What one client has yet to be sent."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Told | None] = asyncio.Queue(WAITING_MAX)
+        self._waiting: asyncio.Queue[TailedEvent | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False  # True: it could not keep up and lacks something
         self.oldest_at: datetime | None = None  # of all that came; None: nothing did
 
-    def put(self, told: Told) -> None:
+    def put(self, told: TailedEvent) -> None:
         at = told.event.at
         self.oldest_at = at if self.oldest_at is None else min(self.oldest_at, at)
         try:
@@ -179,14 +181,14 @@ class _Inbox:
         with contextlib.suppress(asyncio.QueueFull):  # then it is awake
             self._waiting.put_nowait(None)
 
-    async def get(self) -> Told | None:
+    async def get(self) -> TailedEvent | None:
         return await self._waiting.get()
 
 
 class _Stream:
     """The reply: serves until the client goes away or the node drains."""
 
-    def __init__(self, streams: EventStreams, wanted: Wanted, last: str | None) -> None:
+    def __init__(self, streams: EventStreams, wanted: EventFilter, last: str | None) -> None:
         self._streams, self._wanted, self._last = streams, wanted, last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -208,5 +210,5 @@ def _last_event(request: Call) -> str | None:
     return last
 
 
-def _shown(told: Told) -> bytes:
+def _shown(told: TailedEvent) -> bytes:
     return b"id: %s\ndata: %s\n\n" % (told.position.text.encode(), encode(event_view(told.event)))

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from windlass.engine.evaluate.process import stand_back
+from windlass.engine.evaluate.process import lower_priority
 from windlass.errors import InvalidInput, MalformedBody
 from windlass.limits import BATCH_READER_BYTES_MAX, BATCH_READER_IDLE_SECONDS
 from windlass.model.job.batch_stream import jobs_in
@@ -46,7 +46,7 @@ class Question(msgspec.Struct, kw_only=True):
 
 
 def main() -> None:
-    stand_back(_NICENESS)
+    lower_priority(_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (BATCH_READER_BYTES_MAX, BATCH_READER_BYTES_MAX))
     # What anything prints goes to the node's log.
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

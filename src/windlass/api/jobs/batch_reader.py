@@ -1,4 +1,4 @@
-"""Large bodies are read by processes beside the node (see batch_worker).
+"""Large bodies of jobs are parsed by processes beside the node (see batch_process): a process pool.
 
 Promises: whatever a body holds, the node's loop is not kept for longer than a bite of a quarter of
 a megabyte, and takes no more memory than the drafts that come of it.
@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.api.http.room import BodiesFull
+from windlass.api.http.body_budget import BodiesFull
 from windlass.api.http.spool import Spool
 from windlass.api.jobs.batch_process import DRAFTS, END, LENGTH, MALFORMED, Question
 from windlass.engine.evaluate.environment import plain_environment
@@ -23,24 +23,14 @@ from windlass.limits import (
     BATCH_READ_SECONDS,
     BATCH_READER_WAIT_SECONDS,
     BATCH_READERS_MAX,
-    PARSE_HERE_BYTES_MAX,
 )
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import InputCheck
 
 _DRAFTS: Final = msgspec.msgpack.Decoder(list[Draft])
 _PROBLEMS: Final = msgspec.msgpack.Decoder(list[FieldProblem])
-# Commas and opening brackets: about as many values, each of which takes a tenth of a microsecond.
-_VALUES_HERE_MAX: Final = 200_000
 
 Process = asyncio.subprocess.Process
-
-
-def is_heavy(body: bytes) -> bool:
-    """Would parsing it hold up everybody else, even in a thread?"""
-    if len(body) <= PARSE_HERE_BYTES_MAX:
-        return False
-    return body.count(b",") + body.count(b"[") + body.count(b"{") > _VALUES_HERE_MAX
 
 
 class BatchReaders:

@@ -1,7 +1,7 @@
-"""Completion: a receiver that answered "later" says how the work ended, or asks for more time.
+"""Completion by callback: a receiver that answered "later" says how the work ended.
 
-The token of the delivery is the only key: it opens this door for one job and shows no more of the
-job than where it stands.
+Or that it needs more time (`extend`). The token of the delivery is the only key: it opens this door
+for one job and shows no more of the job than where it stands.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windlass import ids
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json
 from windlass.api.http.caller import Caller, caller_of
-from windlass.api.http.query import id_schema, read_wanted, wanted_schema
+from windlass.api.http.query import id_schema, read_short_text, short_text_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.jobs import job_id_of
@@ -125,7 +125,7 @@ def _said(way: object, given: dict[str, Any]) -> Succeeded | Failed | float:
 
 
 def _read_token(value: object) -> str | None:
-    return None if value is None else read_wanted(value, KEY_CHARS_MAX)
+    return None if value is None else read_short_text(value, KEY_CHARS_MAX)
 
 
 def _read_result(value: object) -> bytes | None:
@@ -146,7 +146,7 @@ def _read_error(value: object) -> tuple[str, str]:
     if not isinstance(message, str | None):
         raise ValueError("its message must be text")
     if cause is not None:
-        cause = read_wanted(cause, CAUSE_CHARS_MAX)
+        cause = read_short_text(cause, CAUSE_CHARS_MAX)
     return cause or CAUSE, message or MESSAGE
 
 
@@ -172,10 +172,10 @@ def _schema() -> schemas.Schema:
         "additionalProperties": False,
         "properties": {
             "message": schemas.nullable(schemas.TEXT),
-            "cause": schemas.nullable(wanted_schema(CAUSE_CHARS_MAX)),
+            "cause": schemas.nullable(short_text_schema(CAUSE_CHARS_MAX)),
         },
     }
-    token = schemas.nullable(wanted_schema(KEY_CHARS_MAX))
+    token = schemas.nullable(short_text_schema(KEY_CHARS_MAX))
     ways: tuple[dict[str, schemas.Schema], ...] = (
         {"state": {"const": "succeeded"}, "result": {}},
         {

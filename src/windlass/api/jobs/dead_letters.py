@@ -1,4 +1,4 @@
-"""Dead letters: seen, grouped by cause, replayed and discarded, one or a hundred thousand."""
+"""/v1/dead-letters: seen, grouped by cause, replayed and discarded, one or a hundred thousand."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from windlass.api.http.query import (
     finished_params,
     id_schema,
     limit_param,
-    read_wanted,
+    read_short_text,
     say_instead,
+    short_text_schema,
     text_param,
-    wanted_schema,
 )
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.jobs import FILTERS, executions_of, jobs_page, read_ids
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.replay_steps import Seen
+from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_jobs
 from windlass.engine.jobs.replay import (
@@ -51,8 +51,8 @@ LEFT_SHOWN_MAX: Final = 100
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "queue": read_name,
     "kind": read_name,
-    "cause": lambda value: read_wanted(value, CAUSE_CHARS_MAX),
-    "tag": lambda value: read_wanted(value, TAG_CHARS_MAX),
+    "cause": lambda value: read_short_text(value, CAUSE_CHARS_MAX),
+    "tag": lambda value: read_short_text(value, TAG_CHARS_MAX),
     "finished_after": read_instant,
     "finished_before": read_instant,
     "target": read_host,
@@ -60,9 +60,9 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Selection:
     ids: list[UUID]
-    seen: Seen  # their ends
+    seen: SeenEnd  # their ends
     more: bool = False  # True: a filter matches more than one call takes; ask again
     left: dict[UUID, str] = field(default_factory=dict)  # asked for and not touched: why
 
@@ -95,15 +95,15 @@ class DeadLetters:
         gone = await delete(self._database, chosen.ids, seen=chosen.seen)
         return json_reply(_told("discarded", chosen, gone))
 
-    async def _chosen(self, request: Call) -> Chosen:
+    async def _chosen(self, request: Call) -> Selection:
         """The dead among those asked for: what ended otherwise is not touched from here."""
         asked = read_choice(await read_json(request))
-        seen = Seen(state="dead", by=await database_now(self._database))
+        seen = SeenEnd(state="dead", by=await database_now(self._database))
         if isinstance(asked, DeadFilter):
             found = await select_dead(self._database, asked, SELECT_MAX + 1)
-            return Chosen(ids=found[:SELECT_MAX], seen=seen, more=len(found) > SELECT_MAX)
+            return Selection(ids=found[:SELECT_MAX], seen=seen, more=len(found) > SELECT_MAX)
         states = {row["id"]: row["state"] for row in await read_jobs(self._database, asked)}
-        return Chosen(
+        return Selection(
             ids=[one for one in asked if states.get(one) == "dead"],
             seen=seen,
             left={
@@ -116,7 +116,7 @@ class DeadLetters:
         )
 
 
-def _told(done: str, chosen: Chosen, rows: Sequence[Record]) -> dict[str, Any]:
+def _told(done: str, chosen: Selection, rows: Sequence[Record]) -> dict[str, Any]:
     """How many, and what of those asked for was left, as far as an answer holds it."""
     gone = {row["id"] for row in rows}
     left = chosen.left | {
@@ -167,8 +167,8 @@ def _choice_schema() -> schemas.Schema:
     told = {
         "queue": NAME_SCHEMA,
         "kind": NAME_SCHEMA,
-        "cause": wanted_schema(CAUSE_CHARS_MAX),
-        "tag": wanted_schema(TAG_CHARS_MAX),
+        "cause": short_text_schema(CAUSE_CHARS_MAX),
+        "tag": short_text_schema(TAG_CHARS_MAX),
         "finished_after": INSTANT_SCHEMA,
         "finished_before": INSTANT_SCHEMA,
         "target": HOST_SCHEMA,

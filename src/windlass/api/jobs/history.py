@@ -1,6 +1,6 @@
-"""What became of one job: its attempts, its events, and why it is where it is.
+"""The history of one job: its attempts, its events, its task's log, and why it is where it is.
 
-An event as the API shows it.
+`event_view` shows an event wherever the API does: here, of executions, in /v1/events, in streams.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from windlass.api.jobs.jobs import job_id_of
 from windlass.api.jobs.view import raw, shown
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.history import read_events_of
-from windlass.engine.jobs.read import Tried, read_attempts
+from windlass.engine.jobs.read import AttemptRecord, read_attempts
 from windlass.engine.jobs.task_log import read_log
 from windlass.engine.jobs.why import explain
 from windlass.errors import NotFound
@@ -68,7 +68,7 @@ class History:
         )
 
 
-def _attempt_view(tried: Tried) -> dict[str, Any]:
+def _attempt_view(tried: AttemptRecord) -> dict[str, Any]:
     took = None if tried.ended_at is None else tried.ended_at - tried.started_at
     return {
         "attempt": tried.attempt,
@@ -90,6 +90,30 @@ def _line_view(row: Record) -> dict[str, Any]:
         "level": row["level"],
         "message": row["message"],
         "fields": raw(row["fields"]) or {},
+    }
+
+
+def event_view(
+    event: Event, queue: str | None = None, execution_id: UUID | None = None
+) -> dict[str, Any]:
+    """`queue` and `execution_id` are its job's, where the event does not say them itself."""
+    execution_id = event.execution_id or execution_id
+    data = event.data
+    if isinstance(data.get("node_id"), str):
+        data = {**data, "node_id": ids.show("node", UUID(data["node_id"]))}
+    subject = event.subject
+    if event.noun in ("job", "node", "execution"):
+        subject = ids.PREFIXES[event.noun] + subject
+    return {
+        "id": event.id,
+        "at": event.at,
+        "type": event.type,
+        "noun": event.noun,
+        "subject": subject,
+        "job_id": ids.show("job", event.job_id) if event.job_id else None,
+        "execution_id": ids.show("execution", execution_id) if execution_id else None,
+        "queue": event.queue or queue,
+        "data": data,
     }
 
 
@@ -132,27 +156,3 @@ def routes(parts: ApiParts) -> list[Route]:
             ("why", history.why, "What holds a job back", schemas.ref("Why"), ()),
         )
     ]
-
-
-def event_view(
-    event: Event, queue: str | None = None, execution_id: UUID | None = None
-) -> dict[str, Any]:
-    """`queue` and `execution_id` are its job's, where the event does not say them itself."""
-    execution_id = event.execution_id or execution_id
-    data = event.data
-    if isinstance(data.get("node_id"), str):
-        data = {**data, "node_id": ids.show("node", UUID(data["node_id"]))}
-    subject = event.subject
-    if event.noun in ("job", "node", "execution"):
-        subject = ids.PREFIXES[event.noun] + subject
-    return {
-        "id": event.id,
-        "at": event.at,
-        "type": event.type,
-        "noun": event.noun,
-        "subject": subject,
-        "job_id": ids.show("job", event.job_id) if event.job_id else None,
-        "execution_id": ids.show("execution", execution_id) if execution_id else None,
-        "queue": event.queue or queue,
-        "data": data,
-    }

@@ -1,4 +1,4 @@
-"""Jobs: read, list, wait for, and the verbs on one job."""
+"""/v1/jobs: read, list, wait for (long polling), and the verbs on one job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from windlass.api.http.reply import empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.view import job_view
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.replay_steps import Seen
+from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.history import job_at
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_job
@@ -113,7 +113,7 @@ class Jobs:
         row = await read_job(self._database, job_id)
         if is_terminal(row["state"]):
             # As it was seen: somebody else may have been first, and it may have ended well since.
-            seen = Seen(state=row["state"], by=row["finished_at"])
+            seen = SeenEnd(state=row["state"], by=row["finished_at"])
             moved = await replay(self._database, [job_id], seen=seen, is_strict=True)
             if not moved:
                 await self._check_is_back(job_id)

@@ -39,7 +39,7 @@ from windlass.limits import (
     TAGS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.job.submission import ON_PARENT_FAILURE, PLACE_PATTERN
 from windlass.model.job.task_log import LEVELS
 from windlass.model.json.value_schema import (
@@ -61,7 +61,7 @@ def _job() -> Schema:
     told: dict[str, Schema] = {
         "id": id_schema("job"),
         "state": STATE,
-        "priority": {"type": "string", "enum": list(NAMES)},
+        "priority": {"type": "string", "enum": list(PRIORITY_NAMES)},
         "input": ANY_OBJECT,
         "result": {"description": "What it returned"},
         "error": nullable(ref("Error")),

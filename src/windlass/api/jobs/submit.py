@@ -17,12 +17,18 @@ from windlass import clock, ids
 from windlass.api.http import body as bodies
 from windlass.api.http import shapes as schemas
 from windlass.api.http.caller import Caller, caller_of
-from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, Promise, idempotency_of, told_headers
+from windlass.api.http.idempotency import (
+    HEADER,
+    KEY_SCHEMA,
+    KeyedRequest,
+    idempotency_of,
+    replay_headers,
+)
 from windlass.api.http.reply import LOCATION, created_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.spool import Spool
 from windlass.api.jobs.batch_process import Question
-from windlass.api.jobs.batch_reader import check_kinds, is_heavy
+from windlass.api.jobs.batch_reader import check_kinds
 from windlass.api.jobs.schema import batch
 from windlass.api.jobs.view import job_view, new_job_view
 from windlass.api.parts import ApiParts
@@ -62,7 +68,7 @@ class Submit:
         caller = caller_of(request.scope)
         now = clock.wall()
         body, idempotency = await self._read(request, caller)
-        if is_heavy(body):
+        if bodies.is_heavy(body):
             spool = Spool()
             spool.add(body)
             [draft] = await self._apart(caller, now, spool, is_batch=False)
@@ -81,8 +87,8 @@ class Submit:
         else:
             view = job_view(await read_job(self._parts.database, accepted.job_ids[0]))
         if is_new:
-            return created_reply(view, f"/v1/jobs/{view.id}", *told_headers(accepted))
-        return json_reply(view, 200, *told_headers(accepted))
+            return created_reply(view, f"/v1/jobs/{view.id}", *replay_headers(accepted))
+        return json_reply(view, 200, *replay_headers(accepted))
 
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
@@ -99,7 +105,7 @@ class Submit:
         return json_reply(
             {"ids": [ids.show("job", job_id) for job_id in accepted.job_ids]},
             200 if accepted.is_replayed else 201,
-            *told_headers(accepted),
+            *replay_headers(accepted),
         )
 
     async def _drafts(
@@ -108,28 +114,28 @@ class Submit:
         """Of a batch. A large one is never in this process as values."""
         bodies.check_type(caller)
         now = clock.wall()
-        promise = Promise(caller, "POST", request.scope["path"])
+        keyed = KeyedRequest(caller, "POST", request.scope["path"])
         held: list[bytes] = []
         spool, size = Spool(), 0
         async for piece in bodies.read_pieces(request, BATCH_BODY_BYTES_MAX):
-            promise.add(piece)
+            keyed.add(piece)
             held.append(piece)
             size += len(piece)
             if size > BODY_BYTES_MAX:
                 _move(held, spool)
-        if size > BODY_BYTES_MAX or is_heavy(body := b"".join(held)):
+        if size > BODY_BYTES_MAX or bodies.is_heavy(body := b"".join(held)):
             _move(held, spool)
             drafts = await self._apart(caller, now, spool, is_batch=True)
         elif body:
             drafts = await self._here(body, self._rules_for(caller), now)
         else:
             raise MalformedBody.at("", "the body is empty; send a JSON object")
-        return drafts, promise.kept
+        return drafts, keyed.idempotency
 
     async def _here(self, body: bytes, rules: Rules, now: datetime) -> list[Draft]:
         value = await bodies.parse(body)
         if len(body) > PARSE_HERE_BYTES_MAX:
-            return await bodies.apart(partial(read_batch_of, value, rules, now))
+            return await bodies.in_parse_thread(partial(read_batch_of, value, rules, now))
         return read_batch_of(value, rules, now)
 
     async def _apart(

@@ -1,4 +1,4 @@
-"""A job as the API shows it."""
+"""A job as the API shows it: from its row, or from the draft it was just made of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from windlass import ids
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Crashed
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.trace_context import trace_id_of
 
 
@@ -77,7 +77,7 @@ def job_view(row: Row, progress: Row | None = None) -> JobView:
         kind=row["kind"],
         state=row["state"],
         queue=row["queue"],
-        priority=NAMES[row["priority"]],
+        priority=PRIORITY_NAMES[row["priority"]],
         attempt=row["attempt"],
         max_attempts=row["max_attempts"],
         run_at=row["run_at"],
@@ -120,7 +120,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
         kind=draft.kind,
         state="queued",
         queue=draft.queue,
-        priority=NAMES[draft.priority],
+        priority=PRIORITY_NAMES[draft.priority],
         attempt=0,
         max_attempts=draft.max_attempts,
         run_at=run_at,

@@ -1,4 +1,4 @@
-"""What became of a webhook, delivery by delivery."""
+"""/v1/jobs/{id}/webhook-status: what became of a webhook, delivery by delivery."""
 
 from __future__ import annotations
 

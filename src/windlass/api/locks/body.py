@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from windlass.api.http import shapes as schemas
-from windlass.api.http.body import check_type, parse, read_bytes
+from windlass.api.http.body import Readers, check_type, fields_of, parse, read_bytes
 from windlass.api.http.caller import caller_of
 from windlass.api.http.route import Call
 from windlass.api.locks.view import CAPACITY
 from windlass.duration import parse_seconds
-from windlass.errors import FieldProblem, InvalidInput
+from windlass.errors import InvalidInput
 from windlass.limits import LOCK_TTL_SECONDS_MAX, LOCK_TTL_SECONDS_MIN, WAIT_SECONDS_MAX
 from windlass.model.job.lock import read_capacity
-from windlass.model.json.pointer import step
 from windlass.model.json.whole import whole
 
 _SMALL_BYTES: Final = 64 * 1024
 _TOKEN_MAX: Final = 2**63 - 1
-Reader = Callable[[object], Any]
 
 
 async def read_acquire(request: Call) -> dict[str, Any]:
@@ -53,7 +50,7 @@ def read_token(value: object) -> int:
     raise ValueError("must be the token of a hold, a whole number")
 
 
-async def _read(request: Call, readers: Mapping[str, Reader]) -> dict[str, Any]:
+async def _read(request: Call, readers: Readers) -> dict[str, Any]:
     """The fields that are there and not null; every mistake is named."""
     body = await read_bytes(request, _SMALL_BYTES)
     if not body:
@@ -62,20 +59,7 @@ async def _read(request: Call, readers: Mapping[str, Reader]) -> dict[str, Any]:
     value = await parse(body)
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object")
-    problems: list[FieldProblem] = []
-    given: dict[str, Any] = {}
-    for name, found in value.items():
-        if name not in readers:
-            detail = f"unknown field; known are {' '.join(readers)}"
-            problems.append(FieldProblem(pointer=step(name), detail=detail))
-        elif found is not None:
-            try:
-                given[name] = readers[name](found)
-            except ValueError as trouble:
-                problems.append(FieldProblem(pointer=f"/{name}", detail=str(trouble)))
-    if problems:
-        raise InvalidInput(*problems)
-    return given
+    return fields_of(value, readers)
 
 
 def _ttl(value: object) -> float:
@@ -95,9 +79,9 @@ def _number(value: object) -> int:
     return read_token(value)
 
 
-_ACQUIRE: Final[dict[str, Reader]] = {"ttl": _ttl, "wait": _wait, "capacity": read_capacity}
-_RENEW: Final[dict[str, Reader]] = {"token": _number, "ttl": _ttl}
-_RESIZE: Final[dict[str, Reader]] = {"capacity": read_capacity}
+_ACQUIRE: Final[Readers] = {"ttl": _ttl, "wait": _wait, "capacity": read_capacity}
+_RENEW: Final[Readers] = {"token": _number, "ttl": _ttl}
+_RESIZE: Final[Readers] = {"capacity": read_capacity}
 
 TOKEN_SCHEMA: Final[schemas.Schema] = {"type": "integer", "minimum": 0, "maximum": _TOKEN_MAX}
 _TTL_SCHEMA: Final = schemas.duration(LOCK_TTL_SECONDS_MAX, LOCK_TTL_SECONDS_MIN)

@@ -1,4 +1,4 @@
-"""Locks: take one, renew it, give it back; who holds what, and who waits."""
+"""/v1/locks: take a lock, renew it, give it back; who holds what, and who waits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from litestar.types import ASGIApp
 
 from windlass.api.http import shapes as schemas
 from windlass.api.http.caller import Caller, caller_of
-from windlass.api.http.conditional import TAKES_BOTH, etag, wanted_of
-from windlass.api.http.idempotency import HEADER, KEY_SCHEMA
+from windlass.api.http.conditional import TAKES_BOTH, etag, precondition_of
+from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, REPLAYED
 from windlass.api.http.noun import Noun
 from windlass.api.http.paging import LOCKS, page_reply
 from windlass.api.http.query import Param
@@ -67,7 +67,7 @@ class Locks:
             "capacity": held.capacity,
         }
         if held.is_replayed:
-            return json_reply(answer, 200, (b"idempotent-replayed", b"true"))
+            return json_reply(answer, 200, REPLAYED)
         return created_reply(answer, f"/v1/locks/{quote(name, safe='')}")
 
     async def renew(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -86,7 +86,7 @@ class Locks:
         return empty_reply()
 
     async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name, wanted = _name_of(request), wanted_of(request)
+        name, wanted = _name_of(request), precondition_of(request)
         capacity = await bodies.read_resize(request)
         self._tell(await resize_lock(self._database, name, capacity, wanted))
         # As this call left it: another may have followed.

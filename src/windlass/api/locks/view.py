@@ -1,7 +1,4 @@
-"""A lock as the API shows it.
-
-A lock with who holds it and who waits, and a hold as it is given to a caller.
-"""
+"""A lock as the API shows it, with who holds it and who waits; and the JSON Schemas of locks."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from windlass.api.jobs.view import shown
 from windlass.engine.locks.locks import Holder, Lock
 from windlass.limits import LOCK_CAPACITY_MAX, NAME_CHARS_MAX
 from windlass.model.job.lock import NAME_PATTERN
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 
 
 def lock_view(lock: Lock) -> dict[str, Any]:
@@ -30,7 +27,7 @@ def lock_view(lock: Lock) -> dict[str, Any]:
             {
                 "job_id": shown("job", waiter.job_id),
                 "owner": waiter.owner,
-                "priority": NAMES[waiter.priority],
+                "priority": PRIORITY_NAMES[waiter.priority],
                 "since": waiter.since,
                 "until": waiter.until,
             }
@@ -92,7 +89,7 @@ SCHEMAS: Final[Named] = {
             record(
                 job_id=_JOB,
                 owner=nullable(TEXT),
-                priority={"type": "string", "enum": list(NAMES)},
+                priority={"type": "string", "enum": list(PRIORITY_NAMES)},
                 since=INSTANT,
                 until=nullable(INSTANT),
             )

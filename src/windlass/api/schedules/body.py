@@ -15,7 +15,7 @@ from windlass.duration import parse_seconds
 from windlass.engine.schedules.schedule import Schedule, ScheduleDraft
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.ids import PREFIXES
-from windlass.model.job.states import NAMES, NUMBERS
+from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
 from windlass.model.job.submission import Rules, read_name, read_tags
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
@@ -80,7 +80,7 @@ def body_of(schedule: Schedule) -> dict[str, Any]:
         "overlap": schedule.overlap,
         "misfire": schedule.misfire,
         "catchup": schedule.catchup_seconds,
-        "priority": None if schedule.priority is None else NAMES[schedule.priority],
+        "priority": None if schedule.priority is None else PRIORITY_NAMES[schedule.priority],
         "tags": list(schedule.tags),
         "source": schedule.source,
     }
@@ -145,9 +145,9 @@ def _choice(choices: Sequence[str]) -> Callable[[object], str]:
 
 
 def _priority(value: object) -> int:
-    if not isinstance(value, str) or value not in NUMBERS:
-        raise ValueError(f"must be one of: {' '.join(NAMES)}")
-    return NUMBERS[value]
+    if not isinstance(value, str) or value not in PRIORITY_NUMBERS:
+        raise ValueError(f"must be one of: {' '.join(PRIORITY_NAMES)}")
+    return PRIORITY_NUMBERS[value]
 
 
 # By field: where the draft has it, and what reads it. What is wrong with a job, check_job says.

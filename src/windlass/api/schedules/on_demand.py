@@ -1,4 +1,4 @@
-"""Fire a schedule because somebody asks: once now, or a stretch of the past."""
+"""Fire a schedule on demand: trigger it once now, or backfill a stretch of the past."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from windlass.model.schedule.decision import MADE
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Asked:
+class FireOnDemand:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._database = parts.database
@@ -111,13 +111,13 @@ _BACKFILL_SCHEMA: Final[schemas.Schema] = {
 
 
 def routes(parts: ApiParts) -> list[Route]:
-    asked = Asked(parts)
+    on_demand = FireOnDemand(parts)
     firing = schemas.ref("Firing")
     return [
         Route(
             method="POST",
             path=f"{ONE}/trigger",
-            handle=asked.trigger,
+            handle=on_demand.trigger,
             summary="Fire a schedule now, whatever its rule says",
             description="Its overlap holds: what that forbids is answered as a skipped firing. "
             "Its next instant stays as it is.",
@@ -135,7 +135,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{ONE}/backfill",
-            handle=asked.backfill,
+            handle=on_demand.backfill,
             summary="Fire the instants of a stretch of the past that have made nothing",
             description="`from` <= instant < `to`. With `dry_run` they are only counted. Doing "
             "it again does no harm: what has made something is left alone.",

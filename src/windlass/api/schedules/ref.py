@@ -10,7 +10,7 @@ from windlass.api.http.idempotency import HEADER, KEY_SCHEMA
 from windlass.api.http.route import Call
 from windlass.api.parts import ApiParts
 from windlass.api.schedules.body import read_schedule_name
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.schedules.decide import FireRules
 from windlass.errors import InvalidInput
 from windlass.limits import NAME_CHARS_MAX
@@ -45,6 +45,6 @@ def ref_of(request: Call) -> UUID | str:
 def fire_rules(parts: ApiParts) -> FireRules:
     settings = parts.settings
     return FireRules(
-        limits=Limits(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
         max_attempts=settings.retry_max_attempts,
     )

@@ -1,4 +1,4 @@
-"""Schedules: make, read, list, change, delete. Verbs and times have files of their own."""
+"""/v1/schedules: make, read, list, change, delete. Verbs and times have files of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windlass.api.http import body as bodies
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
-from windlass.api.http.conditional import ETAG, TAKES, TAKES_BOTH, etag, wanted_of
+from windlass.api.http.conditional import ETAG, TAKES, TAKES_BOTH, etag, precondition_of
 from windlass.api.http.idempotency import REPLAYED, idempotency_of
 from windlass.api.http.paging import SCHEDULES, page_reply
 from windlass.api.http.query import Param, limit_param, name_param, tag_param, text_param
@@ -26,7 +26,7 @@ from windlass.api.schedules.filter import SOURCES, read_source
 from windlass.api.schedules.ref import ITS_REF, KEY, MANY, ONE, TAG, fire_rules, ref_of
 from windlass.api.schedules.view import schedule_view
 from windlass.api.schedules.work import check_workflow
-from windlass.engine.idempotency import find_made
+from windlass.engine.idempotency import find_earlier_ids
 from windlass.engine.jobs.request import Idempotency
 from windlass.engine.schedules.decide import Fired
 from windlass.engine.schedules.schedule import Schedule, ScheduleDraft, ScheduleFilter
@@ -84,7 +84,7 @@ class Schedules:
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         value, mark = await self._read(request)
         # Before it is judged: an instant that was to come may have passed since.
-        if mark is not None and (known := await find_made(self._database, mark)) is not None:
+        if mark is not None and (known := await find_earlier_ids(self._database, mark)) is not None:
             return _shown(await read_schedule(self._database, known[0]), REPLAYED)
         draft = await self._draft(request, value, None)
         try:
@@ -100,14 +100,14 @@ class Schedules:
         return _made(made)
 
     async def put(self, request: Call, query: dict[str, Any]) -> ASGIApp:
-        wanted = wanted_of(request)
+        wanted = precondition_of(request)
         name = await self._name(ref_of(request))
         value, _ = await self._read(request)
         draft = await self._draft(request, value, name)
         return await self._put(draft, query.get("edition"), wanted)
 
     async def patch(self, request: Call, query: dict[str, Any]) -> ASGIApp:
-        wanted = wanted_of(request)
+        wanted = precondition_of(request)
         kept = await read_schedule(self._database, ref_of(request))
         value, _ = await self._read(request)
         draft = await self._draft(request, patched(kept, value), kept.name)

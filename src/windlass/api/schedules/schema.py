@@ -1,4 +1,4 @@
-"""Schedules as they come in and go out, their firings, and when they are due next."""
+"""JSON Schemas of schedules as they come in and go out, of firings and of next instants."""
 
 from __future__ import annotations
 

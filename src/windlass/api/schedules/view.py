@@ -11,7 +11,7 @@ from windlass import ids
 from windlass.engine.schedules.known_rules import rule_of
 from windlass.engine.schedules.schedule import Firing, Schedule
 from windlass.errors import InvalidInput
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.preview import preview
 from windlass.model.schedule.read import RULE_FIELDS
@@ -36,7 +36,7 @@ def schedule_view(schedule: Schedule) -> dict[str, Any]:
         "overlap": schedule.overlap,
         "misfire": schedule.misfire,
         "catchup": schedule.catchup_seconds,
-        "priority": None if schedule.priority is None else NAMES[schedule.priority],
+        "priority": None if schedule.priority is None else PRIORITY_NAMES[schedule.priority],
         "tags": list(schedule.tags),
         "source": schedule.source,
         "owner": schedule.owner,

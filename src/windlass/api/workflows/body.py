@@ -25,7 +25,7 @@ _YAML: Final = frozenset(("application/yaml", "application/x-yaml", "text/yaml",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentDefinition:
     """A document as it came."""
 
     document: Any
@@ -33,7 +33,7 @@ class Sent:
     idempotency: Idempotency | None
 
 
-async def read_sent(request: Call) -> Sent:
+async def read_sent_definition(request: Call) -> SentDefinition:
     """Raises what the caller did wrong: type, size, syntax."""
     caller = caller_of(request.scope)
     is_yaml = _is_yaml(caller)
@@ -49,7 +49,7 @@ async def read_sent(request: Call) -> Sent:
         document = await asyncio.to_thread(strict_yaml.parse, body)
     else:
         document = strict_yaml.parse(body)
-    return Sent(document=document, size=len(body), idempotency=idempotency)
+    return SentDefinition(document=document, size=len(body), idempotency=idempotency)
 
 
 async def check(parts: ApiParts, document: Any, size: int) -> Definition | list[Problem]:
@@ -60,7 +60,7 @@ async def check(parts: ApiParts, document: Any, size: int) -> Definition | list[
     return read_definition(document, kinds)
 
 
-async def checked(parts: ApiParts, document: Any, size: int) -> Definition:
+async def require_valid(parts: ApiParts, document: Any, size: int) -> Definition:
     """The definition. Raises InvalidInput with every problem."""
     found = await check(parts, document, size)
     if isinstance(found, list):

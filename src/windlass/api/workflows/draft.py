@@ -16,13 +16,13 @@ from windlass.api.http.conditional import (
     TAKES_BOTH,
     UNCHANGED,
     etag,
+    precondition_of,
     unchanged,
-    wanted_of,
 )
 from windlass.api.http.reply import empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.workflows.body import checked
+from windlass.api.workflows.body import require_valid
 from windlass.api.workflows.view import draft_view
 from windlass.api.workflows.workflows import (
     ITS_NAME,
@@ -31,7 +31,7 @@ from windlass.api.workflows.workflows import (
     check_name,
     name_of,
     published_answers,
-    told,
+    published_reply,
 )
 from windlass.engine.executions.workflows import (
     KeptDraft,
@@ -55,7 +55,7 @@ class Drafts:
         return unchanged(request, draft.etag) or _shown(draft)
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name, wanted = name_of(request), wanted_of(request)
+        name, wanted = name_of(request), precondition_of(request)
         text = read_text_of(await read_json(request))
         return _shown(await put_draft(self._database, name, text, wanted))
 
@@ -65,10 +65,10 @@ class Drafts:
         draft = await read_draft(self._database, name)
         document = msgspec.json.decode(draft.text)
         check_name(document, name)
-        definition = await checked(self._parts, document, len(draft.text))
+        definition = await require_valid(self._parts, document, len(draft.text))
         owner = caller_of(request.scope).owner
         published = await publish(self._database, definition, owner, draft=draft.text)
-        return await told(self._parts, name, published)
+        return await published_reply(self._parts, name, published)
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name = name_of(request)

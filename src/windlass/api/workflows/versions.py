@@ -37,7 +37,6 @@ class Versions:
     def __init__(self, parts: ApiParts) -> None:
         self._database = parts.database
         self._definitions = parts.definitions
-        self._definitions = parts.definitions
 
     async def index(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)

@@ -1,7 +1,4 @@
-"""What is shown of workflows, their versions, drafts and differences.
-
-Workflows, their versions, drafts and differences; and definitions, as they come in.
-"""
+"""Workflows, versions, drafts and differences as they are shown; JSON Schemas of definitions."""
 
 from __future__ import annotations
 

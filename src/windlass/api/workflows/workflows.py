@@ -1,4 +1,4 @@
-"""Workflows: publish, read, delete, validate. Versions and drafts have files of their own."""
+"""/v1/workflows: publish, read, delete, validate. Versions and drafts have files of their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from litestar.types import ASGIApp
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_nothing
 from windlass.api.http.caller import caller_of
-from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, wanted_of
+from windlass.api.http.conditional import ETAG, TAKES_BOTH, etag, precondition_of
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA, REPLAYED
 from windlass.api.http.paging import WORKFLOWS, page_reply
 from windlass.api.http.query import limit_param
@@ -24,7 +24,7 @@ from windlass.api.http.reply import (
 )
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.workflows.body import Sent, check, checked, read_sent
+from windlass.api.workflows.body import SentDefinition, check, read_sent_definition, require_valid
 from windlass.api.workflows.view import step_inputs, summary_view, workflow_view
 from windlass.engine.executions.workflows import (
     Published,
@@ -65,11 +65,11 @@ class Workflows:
         return json_reply(workflow_view(found), 200, etag(found.etag))
 
     async def post(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return await self._publish(request, await read_sent(request))
+        return await self._publish(request, await read_sent_definition(request))
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        name, wanted = name_of(request), wanted_of(request)
-        sent = await read_sent(request)
+        name, wanted = name_of(request), precondition_of(request)
+        sent = await read_sent_definition(request)
         check_name(sent.document, name)
         return await self._publish(request, sent, wanted)
 
@@ -81,7 +81,7 @@ class Workflows:
         return empty_reply()
 
     async def validate(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        sent = await read_sent(request)
+        sent = await read_sent_definition(request)
         found = await check(self._parts, sent.document, sent.size)
         problems = found if isinstance(found, list) else []
         errors = [{"pointer": p.pointer, "detail": p.detail} for p in problems]
@@ -92,17 +92,17 @@ class Workflows:
         return Reply(encode(published_schema(step_inputs(self._parts.kinds))), 200, (JSON,))
 
     async def _publish(
-        self, request: Call, sent: Sent, wanted: Precondition = UNCONDITIONAL
+        self, request: Call, sent: SentDefinition, wanted: Precondition = UNCONDITIONAL
     ) -> ASGIApp:
-        definition = await checked(self._parts, sent.document, sent.size)
+        definition = await require_valid(self._parts, sent.document, sent.size)
         owner = caller_of(request.scope).owner
         published = await publish(
             self._database, definition, owner, idempotency=sent.idempotency, wanted=wanted
         )
-        return await told(self._parts, definition.name, published)
+        return await published_reply(self._parts, definition.name, published)
 
 
-async def told(parts: ApiParts, name: str, published: Published) -> ASGIApp:
+async def published_reply(parts: ApiParts, name: str, published: Published) -> ASGIApp:
     """The answer to a publication."""
     if published.is_new:
         parts.announcer.happened()

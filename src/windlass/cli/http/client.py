@@ -1,4 +1,4 @@
-"""Talk to a Windlass server: one connection kept open, a deadline on every call.
+"""HTTP client of the command line: one connection kept open, a deadline on every call.
 
 Promises: a call that loses its connection is made once more, which is safe, because every POST
 carries an Idempotency-Key. Whatever is no success raises Refused or Unreachable.

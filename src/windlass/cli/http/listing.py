@@ -1,4 +1,4 @@
-"""Read a list: follow its cursors as far as asked, and show it in the format asked for."""
+"""Read a list: follow its cursors (paging) as far as asked, and show it in the format asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server refused, read from its problem document (RFC 9457)."""
+"""What the server refused, from its problem document (RFC 9457), and the exit code for it."""
 
 from __future__ import annotations
 

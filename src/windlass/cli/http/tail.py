@@ -23,7 +23,7 @@ from windlass.cli.limits import (
     STREAM_SILENCE_SECONDS,
 )
 from windlass.cli.show.output import say
-from windlass.sdk.http.stream import Given
+from windlass.sdk.http.stream import SeenEvents
 
 PATH = "/v1/events/stream"
 
@@ -38,7 +38,7 @@ class Message:
 
 def follow(client: Client, after: str | None, query: Query) -> Generator[Message]:
     """Events for ever. A server that is away is fatal only before the first connection."""
-    last, pause, given = after, RETRY_PAUSE_SECONDS, Given()
+    last, pause, seen = after, RETRY_PAUSE_SECONDS, SeenEvents()
     was_connected = False
     while True:
         try:
@@ -46,7 +46,7 @@ def follow(client: Client, after: str | None, query: Query) -> Generator[Message
                 was_connected, pause = True, RETRY_PAUSE_SECONDS
                 for message in messages(response):
                     last = message.id or last
-                    if given.is_new(message.value.get("id", message.id)):
+                    if seen.is_new(message.value.get("id", message.id)):
                         yield message
         except Stopped as stop:
             if stop.code != Exit.UNREACHABLE or not was_connected:

@@ -1,7 +1,8 @@
-"""Stay with a job, an execution or an operation until it has ended, and tell how it goes.
+"""Wait for a job, an execution or an operation to end (long polling), and show how it goes.
 
 Promises: the result alone goes to standard output; what is told meanwhile goes to standard error.
-The server may be away for a while, as it is while restarting; the wait goes on.
+The server may be away for a while, as it is while restarting; the wait goes on. A wait that takes
+too long raises Stopped with TIMED_OUT and says how to go on.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final
 
 from windlass.cli.exits import Exit, Stopped
-from windlass.cli.http.client import Answer, Client, segment
+from windlass.cli.http.client import Answer, Client, Query, segment
 from windlass.cli.limits import (
     AWAY_SECONDS_MAX,
     POLL_GRACE_SECONDS,
@@ -23,176 +24,128 @@ from windlass.cli.limits import (
     RETRY_PAUSE_SECONDS,
 )
 from windlass.cli.options import Format
+from windlass.cli.show.execution import counted
 from windlass.cli.show.job import error_text, tried
 from windlass.cli.show.operation import sentence
 from windlass.cli.show.output import say, show_json, show_json_line, show_line, show_value
-from windlass.cli.show.progress import Teller, is_watched, telling
+from windlass.cli.show.progress import Teller, is_watched, progress_line
 from windlass.clock import monotonic
 from windlass.model.cluster.operation import ENDED
 from windlass.model.job.states import is_terminal
 
 EXITS: Final = {"succeeded": Exit.OK, "cancelled": Exit.CANCELLED}
-EXECUTION_ENDED: Final = frozenset(("succeeded", "failed", "cancelled"))
-# Takes the execution as it is, and the longest time; gives it as it ended.
-Wait = Callable[[Client, Answer, float | None], Answer]
+Thing = Mapping[str, Any]
 
 
-def wait_and_show(client: Client, first: Answer, output: Format, longest: float | None) -> int:
-    """Wait for the job of `first`, at most `longest` seconds; show it and say how it ended."""
-    answer = wait_for_end(client, first, longest)
-    job = answer.value
-    match output:
-        case "json":
-            show_json(answer.text)
-        case "jsonl":
-            show_json_line(job)
-        case "id":
-            show_line(job["id"])
-        case "table" if job["state"] == "succeeded":
-            show_value(job.get("result"))
-        case "table":
-            pass  # what went wrong is told below
-    if job["state"] != "succeeded":
-        reason = error_text(job.get("error"))
-        say(f"{job['id']} {job['state']}{': ' if reason else ''}{reason}")
-    return EXITS.get(job["state"], Exit.FAILED)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waitable:
+    """A noun whose GET holds the answer until it has ended (`?wait=`)."""
+
+    word: str  # in its path, and on the command line
+    result: str  # the field that holds what came of it
+    is_ended: Callable[[str], bool]  # of its state
+    progress: Callable[[Thing], str]  # how far it is, in a line
 
 
-def wait_for_end(client: Client, first: Answer, longest: float | None) -> Answer:
-    """The job once it is terminal. Raises Stopped with TIMED_OUT when `longest` has passed."""
-    answer, job = first, first.value
-    begun = monotonic()
-    with telling() as tell:
-        tell(_job_progress(job))
-        while not is_terminal(job["state"]):
-            left = float("inf") if longest is None else longest - (monotonic() - begun)
-            if left <= 0:
-                raise Stopped(
-                    f"{job['id']} is still {job['state']} after {longest:g} s; it goes on without "
-                    f"us: windlass job watch {job['id']}",
-                    Exit.TIMED_OUT,
-                )
-            answer = _poll(client, job["id"], min(left, _patience(monotonic() - begun)), tell)
-            job = answer.value
-            tell(_job_progress(job))
-    return answer
-
-
-def _patience(waited: float) -> float:
-    """How long one poll may take: the whole time, or as long as a person is content with."""
-    if not is_watched():
-        return POLL_SECONDS
-    return min(max(POLL_WATCHED_SECONDS, waited / 4), POLL_WATCHED_SECONDS_MAX)
-
-
-def _poll(client: Client, job_id: str, poll: float, tell: Teller) -> Answer:
-    """One long poll, made again while the server is away."""
-    path, seconds = f"/v1/jobs/{segment(job_id)}", poll + POLL_GRACE_SECONDS
-    return though_away(lambda: client.get(path, {"wait": f"{poll:.3f}s"}, seconds=seconds), tell)
-
-
-def _job_progress(job: dict[str, Any]) -> str:
+def _job_progress(job: Thing) -> str:
     spent = tried(job)
     attempt = f", attempt {spent} of {job.get('max_attempts', '?')}" if spent else ""
     return f"{job['id']} {job['state']}{attempt}"
 
 
-def wait_and_show_execution(
-    client: Client,
-    first: Answer,
-    output: Format,
-    longest: float | None,
-    wait: Wait | None = None,
+def _execution_progress(execution: Thing) -> str:
+    counts = counted(execution)
+    return f"{execution['id']} {execution['state']}{': ' if counts else ''}{counts}"
+
+
+JOB: Final = Waitable(word="job", result="result", is_ended=is_terminal, progress=_job_progress)
+EXECUTION: Final = Waitable(
+    word="execution",
+    result="output",
+    # ENDED of model.workflow.execution, which takes too long to import.
+    is_ended=frozenset(("succeeded", "failed", "cancelled")).__contains__,
+    progress=_execution_progress,
+)
+
+
+def wait_and_show(
+    noun: Waitable, client: Client, first: Answer, output: Format, longest: float | None
 ) -> int:
-    """Wait for the execution of `first`, at most `longest` seconds; show how it ended."""
-    answer = (wait or wait_for_execution)(client, first, longest)
-    execution = answer.value
+    """Wait for the thing of `first`, at most `longest` seconds; show it and say how it ended."""
+    return show_end(noun, wait_for_end(noun, client, first, longest), output)
+
+
+def show_end(noun: Waitable, answer: Answer, output: Format) -> int:
+    """Show what has ended; the exit code says how."""
+    thing = answer.value
     match output:
         case "json":
             show_json(answer.text)
         case "jsonl":
-            show_json_line(execution)
+            show_json_line(thing)
         case "id":
-            show_line(execution["id"])
-        case "table" if execution["state"] == "succeeded":
-            show_value(execution.get("output"))
+            show_line(thing["id"])
+        case "table" if thing["state"] == "succeeded":
+            show_value(thing.get(noun.result))
         case "table":
             pass  # what went wrong is told below
-    if execution["state"] != "succeeded":
-        reason = error_text(execution.get("error"))
-        say(f"{execution['id']} {execution['state']}{': ' if reason else ''}{reason}")
-    return EXITS.get(execution["state"], Exit.FAILED)
+    if thing["state"] != "succeeded":
+        reason = error_text(thing.get("error"))
+        say(f"{thing['id']} {thing['state']}{': ' if reason else ''}{reason}")
+    return EXITS.get(thing["state"], Exit.FAILED)
 
 
-def wait_for_execution(client: Client, first: Answer, longest: float | None) -> Answer:
-    """The execution once it has ended. Raises Stopped with TIMED_OUT after `longest` seconds."""
-    answer, execution = first, first.value
+def wait_for_end(noun: Waitable, client: Client, first: Answer, longest: float | None) -> Answer:
+    """The thing once it has ended. Raises Stopped with TIMED_OUT when `longest` has passed."""
+    answer, thing = first, first.value
     begun = monotonic()
-    with telling() as tell:
-        tell(_execution_progress(execution))
-        while execution["state"] not in EXECUTION_ENDED:
-            left = left_of(execution, begun, longest)
-            poll = min(left, _patience(monotonic() - begun))
-            answer = though_away(partial(ask, client, execution["id"], poll), tell)
-            execution = answer.value
-            tell(_execution_progress(execution))
+    with progress_line() as tell:
+        tell(noun.progress(thing))
+        while not noun.is_ended(thing["state"]):
+            left = seconds_left(noun, thing, begun, longest)
+            seconds = min(left, _poll_seconds(monotonic() - begun))
+            answer = poll(noun, client, thing["id"], seconds, tell)
+            thing = answer.value
+            tell(noun.progress(thing))
     return answer
 
 
-def left_of(execution: Mapping[str, Any], begun: float, longest: float | None) -> float:
-    """How many seconds more to wait. Raises Stopped when there are none."""
-    if longest is None:
-        return float("inf")
-    left = longest - (monotonic() - begun)
-    if left <= 0:
-        raise Stopped(
-            f"{execution['id']} is still {execution['state']} after {longest:g} s; it goes "
-            f"on without us: windlass execution watch {execution['id']}",
-            Exit.TIMED_OUT,
-        )
-    return left
-
-
-def ask(client: Client, execution_id: str, poll: float) -> Answer:
-    """One long poll."""
-    path = f"/v1/executions/{segment(execution_id)}"
-    return client.get(path, {"wait": f"{poll:.3f}s"}, seconds=poll + POLL_GRACE_SECONDS)
-
-
-def _execution_progress(execution: dict[str, Any]) -> str:
-    counts = execution.get("counts") or {}
-    told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return f"{execution['id']} {execution['state']}{': ' if told else ''}{told}"
-
-
-def until_ended(client: Client, first: Answer, longest: float = math.inf) -> Answer:
-    """The operation at its end. Raises Stopped with TIMED_OUT when `longest` has passed."""
+def wait_for_operation(client: Client, first: Answer, longest: float = math.inf) -> Answer:
+    """The operation at its end, which has no long poll. Raises Stopped as wait_for_end does."""
     answer, operation = first, first.value
     path = f"/v1/operations/{segment(operation['id'])}"
     begun = monotonic()
-    with telling() as tell:
+    with progress_line() as tell:
         while operation["phase"] not in ENDED:
             tell(sentence(operation))
             waited = monotonic() - begun
             if waited >= longest:
-                raise Stopped(
-                    f"{operation['id']} is still {operation['phase']} after {longest:g} s; it goes "
-                    f"on without us: windlass operation watch {operation['id']}",
-                    Exit.TIMED_OUT,
-                )
-            time.sleep(min(_rest(waited), longest - waited))
-            answer = though_away(lambda: client.get(path), tell)
+                raise _timed_out("operation", operation["id"], operation["phase"], longest)
+            time.sleep(min(_pause_seconds(waited), longest - waited))
+            answer = retry_while_away(lambda: client.get(path), tell)
             operation = answer.value
         tell(sentence(operation))
     return answer
 
 
-def _rest(waited: float) -> float:
-    """The longer it has taken, the less does a moment matter."""
-    return min(max(POLL_WATCHED_SECONDS, waited / 10), POLL_WATCHED_SECONDS_MAX)
+def seconds_left(noun: Waitable, thing: Thing, begun: float, longest: float | None) -> float:
+    """How many more to wait. Raises Stopped when there are none."""
+    if longest is None:
+        return math.inf
+    left = longest - (monotonic() - begun)
+    if left <= 0:
+        raise _timed_out(noun.word, thing["id"], thing["state"], longest)
+    return left
 
 
-def though_away(ask: Callable[[], Answer], tell: Callable[[str], None]) -> Answer:
+def poll(noun: Waitable, client: Client, thing_id: str, seconds: float, tell: Teller) -> Answer:
+    """One long poll, made again while the server is away."""
+    path, total = f"/v1/{noun.word}s/{segment(thing_id)}", seconds + POLL_GRACE_SECONDS
+    wait: Query = {"wait": f"{seconds:.3f}s"}
+    return retry_while_away(lambda: client.get(path, wait, seconds=total), tell)
+
+
+def retry_while_away(ask: Callable[[], Answer], tell: Teller) -> Answer:
     """The answer; asked again while nobody answers. Raises Stopped when that takes too long."""
     away_since: float | None = None
     while True:
@@ -205,3 +158,23 @@ def though_away(ask: Callable[[], Answer], tell: Callable[[str], None]) -> Answe
                 raise
             tell("the server does not answer; trying again")
             time.sleep(RETRY_PAUSE_SECONDS)
+
+
+def _poll_seconds(waited: float) -> float:
+    """How long one poll may take: the whole time, or as long as a person is content with."""
+    if not is_watched():
+        return POLL_SECONDS
+    return min(max(POLL_WATCHED_SECONDS, waited / 4), POLL_WATCHED_SECONDS_MAX)
+
+
+def _pause_seconds(waited: float) -> float:
+    """The longer it has taken, the less does a moment matter."""
+    return min(max(POLL_WATCHED_SECONDS, waited / 10), POLL_WATCHED_SECONDS_MAX)
+
+
+def _timed_out(word: str, thing_id: str, state: str, longest: float) -> Stopped:
+    return Stopped(
+        f"{thing_id} is still {state} after {longest:g} s; it goes on without us: "
+        f"windlass {word} watch {thing_id}",
+        Exit.TIMED_OUT,
+    )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass.cli.exits import BadUsage, Stopped
-from windlass.cli.typed import json_object, read_text
+from windlass.cli.values import json_object, read_text
 
 _SCHEDULES: Final = ("beat_schedule", "CELERY_BEAT_SCHEDULE", "CELERYBEAT_SCHEDULE")
 _ZONES: Final = ("timezone", "CELERY_TIMEZONE")

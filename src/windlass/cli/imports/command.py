@@ -24,7 +24,7 @@ from windlass.cli.imports.job import JobMaker
 from windlass.cli.imports.report import Parity, counts, show_report
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.output import show_json_line, show_line, show_value
-from windlass.cli.typed import read_text
+from windlass.cli.values import read_text
 from windlass.model.schedule.zone import read_zone
 
 _LOCALTIME: Final = Path("/etc/localtime")

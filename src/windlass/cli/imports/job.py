@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from windlass.cli.exits import BadUsage
 from windlass.cli.imports.crontab import DELAY, MAIL, ZONE, Entry
-from windlass.cli.typed import json_object
+from windlass.cli.values import json_object
 
 _WORDS: Final = ("command", "stdin", "user", "environment")
 _ADDRESS: Final = ("http://", "https://")

@@ -1,1 +1,16 @@
-"""show."""
+"""What people see of the API's answers: tables, records, trees, progress bars; JSON for programs.
+
+Owns: the words, columns and colours at a terminal.
+Promises: text that came from elsewhere cannot move the cursor, recolour or retitle the terminal
+(`output`); an id is never cut, and in a pipe nothing is (`table`). Results go to standard output,
+everything else to standard error.
+Never: calls the server, except `execution_live`, which draws an execution until it has ended.
+
+    output.py     lines, JSON and escaping: the only place that writes
+    table.py      rows and records: `Column`, `columns`, `show_table`, `show_record`
+    moment.py     instants and durations in words
+    progress.py   a line or a bar that changes in place
+    one a noun    job event delivery execution (execution_tree: its steps) operation schedule
+                  workflow: columns, a sentence, and `show_…` for what is no table
+    unknown_settings.py   WINDLASS_… variables that mean nothing
+"""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from windlass.cli.http.client import Answer, Client, segment
-from windlass.cli.http.wait import EXECUTION_ENDED, ask, left_of, though_away
+from windlass.cli.http.wait import EXECUTION, poll, seconds_left
 from windlass.cli.limits import POLL_LIVE_SECONDS
 from windlass.cli.show.execution_tree import Line, Tree, lines
 from windlass.cli.show.output import show_line
@@ -51,10 +50,11 @@ def watch_live(client: Client, first: Answer, longest: float | None) -> Answer:
     with drawing() as draw:
         while True:
             draw(lines(read_tree(client, execution["id"]), wall()))
-            if execution["state"] in EXECUTION_ENDED:
+            if EXECUTION.is_ended(execution["state"]):
                 return answer
-            poll = min(left_of(execution, begun, longest), POLL_LIVE_SECONDS)
-            answer = though_away(partial(ask, client, execution["id"], poll), lambda _: None)
+            left = seconds_left(EXECUTION, execution, begun, longest)
+            seconds = min(left, POLL_LIVE_SECONDS)
+            answer = poll(EXECUTION, client, execution["id"], seconds, lambda _: None)
             execution = answer.value
 
 

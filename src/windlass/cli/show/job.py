@@ -1,7 +1,4 @@
-"""What people see of a job: a row, a page, a sentence.
-
-What people see of `job why`: the gates that hold a job back, and what comes next.
-"""
+"""What people see of a job: a row, a page, a sentence, and why it waits (its gates)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress for a person at a terminal, drawn on standard error with rich."""
+"""Progress (spinner, line, bar) for a person at a terminal, drawn on standard error with rich."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def spinner() -> Iterator[Teller]:
 
 
 @contextmanager
-def telling() -> Iterator[Teller]:
+def progress_line() -> Iterator[Teller]:
     """A line that changes in place for a person; a line for each change otherwise."""
     if is_watched():
         with spinner() as tell:
@@ -65,7 +65,7 @@ def telling() -> Iterator[Teller]:
 
 
 @contextmanager
-def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar that is moved by the number of things done. None: nobody knows how many there are."""
     if not is_watched():
         yield lambda _: None

@@ -11,7 +11,7 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, All, Limit, Reading
 from windlass.cli.show.execution import APPROVAL
 from windlass.cli.show.output import show_line
-from windlass.cli.typed import json_value
+from windlass.cli.values import json_value
 from windlass.limits import PAGE_DEFAULT
 
 ApprovalId = Annotated[str, Parameter(metavar="APPROVAL", help="Id of the approval, apr_…")]

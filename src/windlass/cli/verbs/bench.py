@@ -20,7 +20,7 @@ app = App(name="bench", help="Measure this installation beside the bare limits o
 
 _SECONDS: Final = Number(gte=1, lte=60)
 # Where the benchmarks are: in an installed wheel, or beside the source of a checkout.
-_HOMES: Final = (Path(__file__).parents[1] / "bundled", Path(__file__).parents[3])
+_HOMES: Final = (Path(__file__).parents[2] / "bundled", Path(__file__).parents[4])
 Quick = Annotated[bool, Parameter(help="Smaller counts, one round; nothing is kept.")]
 Only = Annotated[
     tuple[str, ...], Parameter(metavar="NAME", help="Measure this one alone; may be repeated.")

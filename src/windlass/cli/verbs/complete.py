@@ -12,7 +12,7 @@ from windlass.cli.http.listing import show_one
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.moment import when
 from windlass.cli.show.output import show_line
-from windlass.cli.typed import duration, json_value
+from windlass.cli.values import duration, json_value
 
 
 def complete(

@@ -31,7 +31,7 @@ app = App(name="dead", help="Look through dead letters; replay or discard them."
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class DeadListOptions:
     """Which dead letters to list. None: any."""
 
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None
@@ -54,7 +54,7 @@ class Listed:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(Listed):
+class DeadSelectionOptions(DeadListOptions):
     """Which to act on."""
 
     until: Annotated[
@@ -62,8 +62,8 @@ class Chosen(Listed):
     ] = None
 
 
-ANY = Listed()
-NOT_CHOSEN = Chosen()
+ANY = DeadListOptions()
+NOT_CHOSEN = DeadSelectionOptions()
 Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs.")]
 Everything = Annotated[bool, Parameter(name="--all", help="Every dead letter there is.")]
 
@@ -71,7 +71,7 @@ Everything = Annotated[bool, Parameter(name="--all", help="Every dead letter the
 @app.command
 def ls(
     *,
-    which: Listed = ANY,
+    which: DeadListOptions = ANY,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
@@ -91,7 +91,10 @@ def groups(*, reading: Reading = READ) -> None:
 
 @app.command
 def replay(
-    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+    *jobs: Ids,
+    which: DeadSelectionOptions = NOT_CHOSEN,
+    everything: Everything = False,
+    server: Server = SERVED,
 ) -> int:
     """Queue dead letters again: those named, those that match, or --all.
 
@@ -102,7 +105,10 @@ def replay(
 
 @app.command
 def discard(
-    *jobs: Ids, which: Chosen = NOT_CHOSEN, everything: Everything = False, server: Server = SERVED
+    *jobs: Ids,
+    which: DeadSelectionOptions = NOT_CHOSEN,
+    everything: Everything = False,
+    server: Server = SERVED,
 ) -> int:
     """Forget dead letters for good: those named, those that match, or --all.
 
@@ -111,7 +117,7 @@ def discard(
     return _act("discard", "discarded", _body(jobs, which, everything), server)
 
 
-def _body(jobs: tuple[str, ...], which: Chosen, everything: bool) -> dict[str, Any]:
+def _body(jobs: tuple[str, ...], which: DeadSelectionOptions, everything: bool) -> dict[str, Any]:
     """What was chosen, in exactly one way: nothing is swept up by a forgotten argument."""
     ways = [bool(jobs), which != NOT_CHOSEN, everything]
     if sum(ways) != 1:

@@ -13,7 +13,7 @@ from windlass.cli.exits import BadUsage
 
 if TYPE_CHECKING:
     from windlass.config import Settings
-    from windlass.engine.doctor.doctor import Report
+    from windlass.engine.doctor.doctor import DoctorReport
 
 app = App(name="doctor", help="Check the whole database against its guarantees.")
 
@@ -70,7 +70,7 @@ async def _examine(settings: Settings, repair: bool, output: str) -> int:
     return 0 if report.is_well else 1
 
 
-def _print(report: Report, repair: bool, database: str) -> None:
+def _print(report: DoctorReport, repair: bool, database: str) -> None:
     for finding in report.findings:
         print(f"{finding.check}  {finding.subject}: {finding.detail}")
         if finding.repair is not None:
@@ -84,7 +84,7 @@ def _print(report: Report, repair: bool, database: str) -> None:
         print("run again with --repair to mend what can be mended")
 
 
-def _print_json(report: Report, database: str) -> None:
+def _print_json(report: DoctorReport, database: str) -> None:
     import msgspec
 
     print(msgspec.json.encode({"database": database, **msgspec.to_builtins(report)}).decode())

@@ -22,7 +22,7 @@ app = App(name="event", help="Follow what happens, live.")
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class EventOptions:
     """Which events. None: any."""
 
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only of this queue.")] = None
@@ -47,7 +47,7 @@ class Wanted:
         }
 
 
-ANY = Wanted()
+ANY = EventOptions()
 
 
 @app.command
@@ -59,7 +59,7 @@ def ls(
             metavar="INSTANT", help="From 2030-01-31T12:00:00Z on; else the last 15 minutes."
         ),
     ] = None,
-    wanted: Wanted = ANY,
+    wanted: EventOptions = ANY,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
@@ -78,7 +78,7 @@ def tail(
         str | None, Parameter(metavar="EVENT", help="Begin behind this event, evt_…, not now.")
     ] = None,
     count: Annotated[int | None, Parameter(metavar="N", help="End after so many.")] = None,
-    wanted: Wanted = ANY,
+    wanted: EventOptions = ANY,
     reading: Reading = READ,
 ) -> None:
     """Print events as they happen, until Ctrl-C.

@@ -7,17 +7,17 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from windlass.cli.exits import Exit
-from windlass.cli.http.client import segment
+from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
-from windlass.cli.http.wait import wait_and_show_execution, wait_for_execution
+from windlass.cli.http.wait import EXECUTION, show_end, wait_and_show, wait_for_end
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.event import EVENT_OF_ANY
 from windlass.cli.show.execution import JOB, PAGE, ROW, sentence, show_why
 from windlass.cli.show.execution_live import show_tree, watch_live
 from windlass.cli.show.output import show_line
 from windlass.cli.show.progress import is_watched
-from windlass.cli.typed import json_value, seconds
+from windlass.cli.values import json_value, seconds
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.workflow.execution import ExecutionState
 
@@ -72,8 +72,7 @@ def watch(execution: ExecutionId, /, *, timeout: Longest = None, reading: Readin
     longest = None if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
         now = client.get(_path(execution))
-        wait = watch_live if is_watched() else wait_for_execution
-        return wait_and_show_execution(client, now, reading.output, longest, wait)
+        return show_end(EXECUTION, _ended(client, now, longest), reading.output)
 
 
 @app.command
@@ -89,8 +88,7 @@ def graph(
     """Show the steps of an execution: how far each is, fan-outs, children."""
     with reading.client() as client:
         if follow:
-            wait = watch_live if is_watched() else wait_for_execution
-            wait(client, client.get(_path(execution)), None)
+            _ended(client, client.get(_path(execution)), None)
             if is_watched() and reading.output == "table":
                 return  # it stands there already
         answer = client.get(f"{_path(execution)}/graph")
@@ -207,12 +205,19 @@ def rerun(
     with reading.client() as client:
         answer = client.post(f"{_path(execution)}/rerun", body)
         if wait is not False:
-            return wait_and_show_execution(client, answer, reading.output, longest)
+            return wait_and_show(EXECUTION, client, answer, reading.output, longest)
     if reading.output == "table":
         show_line(sentence(answer.value))
     else:
         show_one(reading, answer, ())
     return Exit.OK
+
+
+def _ended(client: Client, first: Answer, longest: float | None) -> Answer:
+    """The execution once it has ended; a person sees its tree until then."""
+    if is_watched():
+        return watch_live(client, first, longest)
+    return wait_for_end(EXECUTION, client, first, longest)
 
 
 def _each(

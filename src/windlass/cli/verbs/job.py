@@ -9,12 +9,12 @@ from cyclopts import App, Parameter
 from windlass.cli.http.client import segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one, show_whole
-from windlass.cli.http.wait import wait_and_show
+from windlass.cli.http.wait import JOB, wait_and_show
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.delivery import show_deliveries
 from windlass.cli.show.event import EVENT
 from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence, show_why
-from windlass.cli.typed import seconds
+from windlass.cli.values import seconds
 from windlass.cli.verbs.complete import complete
 from windlass.cli.verbs.submit import submit
 from windlass.limits import PAGE_DEFAULT
@@ -86,7 +86,7 @@ def watch(
     longest = None if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
         now = client.get(f"/v1/jobs/{segment(job)}")
-        return wait_and_show(client, now, reading.output, longest)
+        return wait_and_show(JOB, client, now, reading.output, longest)
 
 
 @app.command

@@ -1,9 +1,7 @@
-"""Jobs in a file: a JSON list, `{"jobs": […]}`, or one JSON object a line.
+"""`windlass job submit --file`: many jobs from a file, in batches that are taken whole or not.
 
-Lines are read as they are needed, so a file of a million jobs takes little memory; a document is
-read whole.
-
-Many jobs from a file, in chunks that the server takes whole or not at all.
+The file is a JSON list, `{"jobs": […]}`, or one JSON object a line (JSON Lines). Lines are read as
+they are needed, so a file of a million jobs takes little memory; a document is read whole.
 
 Promises: jobs are submitted in the file's order; a chunk whose answer was lost is not submitted
 twice; with --idempotency-key the whole command can be run again and submits only what is missing.
@@ -25,12 +23,91 @@ from windlass.cli.http.client import Client
 from windlass.cli.limits import BATCH_CALL_SECONDS, CHUNK_BYTES_MAX, FILE_BYTES_MAX
 from windlass.cli.options import Reading
 from windlass.cli.show.output import compact, say, show_json, show_json_line, show_line
-from windlass.cli.show.progress import counting
+from windlass.cli.show.progress import progress_bar
 from windlass.errors import MalformedBody
 from windlass.limits import BATCH_JOBS_MAX
 from windlass.model.json import strict as strict_json
 
 Job = dict[str, Any]
+
+
+def submit_file(reading: Reading, path: str, key: str | None) -> int:
+    """Submit every job of the file; `key` makes it harmless to do so again."""
+    ids: list[str] = []
+    key = key or str(uuid4())
+    with reading.client() as client, opened(path) as file:
+        total, jobs = read_jobs(file)
+        with progress_bar("submitting", total) as advance:
+            for place, chunk in enumerate(chunks(jobs)):
+                new = _submit(client, chunk, ids, f"{key}:{place}")
+                ids += new
+                advance(len(new))
+                _show_ids(new, reading.output)
+    if not ids:
+        raise BadUsage(f"--file: {path} holds no jobs")
+    if reading.output == "json":
+        show_json(compact({"ids": ids}))
+    elif reading.output == "table":
+        some = "1 job" if len(ids) == 1 else f"{len(ids):,} jobs"
+        show_line(f"{some} submitted, {ids[0]} to {ids[-1]}")
+    return Exit.OK
+
+
+def chunks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Runs of jobs within the server's limits on count and bytes."""
+    chunk: list[Job] = []
+    size = 0
+    for job in jobs:
+        job_bytes = len(json.dumps(job))
+        if chunk and (len(chunk) == BATCH_JOBS_MAX or size + job_bytes > CHUNK_BYTES_MAX):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(job)
+        size += job_bytes
+    if chunk:
+        yield chunk
+
+
+def placed(job: Job, ids: list[str]) -> Job:
+    """`job` with the places of its parents as the server counts them: within this chunk."""
+    parents = job.get("depends_on")
+    if not isinstance(parents, list):
+        return job
+    return {**job, "depends_on": [_placed_parent(parent, ids) for parent in parents]}
+
+
+def _placed_parent(parent: object, ids: list[str]) -> object:
+    if not (isinstance(parent, str) and parent.startswith("#") and parent[1:].isdecimal()):
+        return parent
+    place = int(parent[1:])
+    return ids[place] if place < len(ids) else f"#{place - len(ids)}"
+
+
+def _submit(client: Client, chunk: list[Job], ids: list[str], key: str) -> list[str]:
+    body = {"jobs": [placed(job, ids) for job in chunk]}
+    try:
+        answer = client.post("/v1/jobs/batch", body, key, BATCH_CALL_SECONDS)
+    except Stopped as stop:
+        first, last = len(ids), len(ids) + len(chunk) - 1
+        say(f"{first:,} jobs were submitted, and none of #{first} to #{last}, where it stopped")
+        if stop.code != Exit.USAGE:
+            again = key.rpartition(":")[0]
+            say(f"  to go on later, run the same command with --idempotency-key {again}")
+        raise
+    new: list[str] = answer.value["ids"]
+    return new
+
+
+def _show_ids(ids: list[str], output: str) -> None:
+    """Ids at once, chunk by chunk: whoever reads them can begin."""
+    for job_id in ids:
+        if output == "id":
+            show_line(job_id)
+        elif output == "jsonl":
+            show_json_line({"id": job_id})
+
+
+# -- the file ------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -110,78 +187,3 @@ def _job(value: object, where: str) -> Job:
     if not isinstance(value, dict):
         raise BadUsage(f'--file: {where} is not a job; one looks like {{"kind": "noop"}}')
     return value
-
-
-def submit_file(reading: Reading, path: str, key: str | None) -> int:
-    ids: list[str] = []
-    key = key or str(uuid4())
-    with reading.client() as client, opened(path) as file:
-        total, jobs = read_jobs(file)
-        with counting("submitting", total) as advance:
-            for place, chunk in enumerate(chunks(jobs)):
-                made = _submit(client, chunk, ids, f"{key}:{place}")
-                ids += made
-                advance(len(made))
-                _show_made(made, reading.output)
-    if not ids:
-        raise BadUsage(f"--file: {path} holds no jobs")
-    if reading.output == "json":
-        show_json(compact({"ids": ids}))
-    elif reading.output == "table":
-        some = "1 job" if len(ids) == 1 else f"{len(ids):,} jobs"
-        show_line(f"{some} submitted, {ids[0]} to {ids[-1]}")
-    return Exit.OK
-
-
-def chunks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    """Runs of jobs within the server's limits on count and bytes."""
-    chunk: list[Job] = []
-    size = 0
-    for job in jobs:
-        job_bytes = len(json.dumps(job))
-        if chunk and (len(chunk) == BATCH_JOBS_MAX or size + job_bytes > CHUNK_BYTES_MAX):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(job)
-        size += job_bytes
-    if chunk:
-        yield chunk
-
-
-def placed(job: Job, ids: list[str]) -> Job:
-    """`job` with the places of its parents as the server counts them: within this chunk."""
-    parents = job.get("depends_on")
-    if not isinstance(parents, list):
-        return job
-    return {**job, "depends_on": [_placed_parent(parent, ids) for parent in parents]}
-
-
-def _placed_parent(parent: object, ids: list[str]) -> object:
-    if not (isinstance(parent, str) and parent.startswith("#") and parent[1:].isdecimal()):
-        return parent
-    place = int(parent[1:])
-    return ids[place] if place < len(ids) else f"#{place - len(ids)}"
-
-
-def _submit(client: Client, chunk: list[Job], ids: list[str], key: str) -> list[str]:
-    body = {"jobs": [placed(job, ids) for job in chunk]}
-    try:
-        answer = client.post("/v1/jobs/batch", body, key, BATCH_CALL_SECONDS)
-    except Stopped as stop:
-        first, last = len(ids), len(ids) + len(chunk) - 1
-        say(f"{first:,} jobs were submitted, and none of #{first} to #{last}, where it stopped")
-        if stop.code != Exit.USAGE:
-            again = key.rpartition(":")[0]
-            say(f"  to go on later, run the same command with --idempotency-key {again}")
-        raise
-    made: list[str] = answer.value["ids"]
-    return made
-
-
-def _show_made(ids: list[str], output: str) -> None:
-    """Ids at once, chunk by chunk: whoever reads them can begin."""
-    for job_id in ids:
-        if output == "id":
-            show_line(job_id)
-        elif output == "jsonl":
-            show_json_line({"id": job_id})

@@ -17,7 +17,7 @@ from windlass.cli.limits import CALL_SECONDS, POLL_GRACE_SECONDS
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_line
 from windlass.cli.show.table import Column, columns
-from windlass.cli.typed import duration, seconds
+from windlass.cli.values import duration, seconds
 from windlass.clock import monotonic
 from windlass.limits import PAGE_DEFAULT, WAIT_SECONDS_MAX
 

@@ -10,11 +10,11 @@ from cyclopts import Parameter
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.http.listing import show_one
-from windlass.cli.http.wait import until_ended
+from windlass.cli.http.wait import wait_for_operation
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.operation import exit_of, show_operation
 from windlass.cli.show.table import columns
-from windlass.cli.typed import duration, seconds
+from windlass.cli.values import duration, seconds
 
 Nodes = Annotated[str, Parameter(metavar="NODE", help="Id of a node, node_…")]
 Wait = Annotated[
@@ -103,7 +103,7 @@ def _follow(client: Client, answer: Answer, wait: str | None, reading: Reading) 
     if wait is not None:
         # Without a time the parser's word for "just so" comes (see launch.py): until it ends.
         longest = math.inf if wait == "yes" else seconds("--wait", wait)
-        answer = until_ended(client, answer, longest)
+        answer = wait_for_operation(client, answer, longest)
     show_operation(reading, answer)
     return exit_of(answer.value)
 

@@ -15,7 +15,7 @@ from windlass.cli.http.listing import show_one, show_whole
 from windlass.cli.limits import CALL_SECONDS
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.table import Column, columns, show_table
-from windlass.cli.typed import json_object, seconds
+from windlass.cli.values import json_object, seconds
 
 
 def _state(node: Mapping[str, Any]) -> str:

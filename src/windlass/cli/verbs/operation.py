@@ -11,10 +11,10 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.http.client import segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list
-from windlass.cli.http.wait import until_ended
+from windlass.cli.http.wait import wait_for_operation
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.operation import ROW, exit_of, sentence, show_operation
-from windlass.cli.typed import seconds
+from windlass.cli.values import seconds
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.cluster.operation import ENDED, PHASES, Phase
 
@@ -78,7 +78,7 @@ def watch(
     longest = math.inf if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
         now = client.get(f"/v1/operations/{segment(operation)}")
-        ended = until_ended(client, now, longest)
+        ended = wait_for_operation(client, now, longest)
     show_operation(reading, ended)
     return exit_of(ended.value)
 

@@ -1,4 +1,4 @@
-"""`windlass queue …`: lines of jobs, their limits and their pause."""
+"""`windlass queue …`: queues, their limits and their pause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.http.problem import Refused
 from windlass.cli.options import READ, SERVED, Reading, Server
 from windlass.cli.show.table import Column, columns
-from windlass.cli.typed import limit_or_none
+from windlass.cli.values import limit_or_none
 from windlass.model.job.states import STATES
 
 QueueName = Annotated[str, Parameter(metavar="QUEUE", help="Name of the queue.")]

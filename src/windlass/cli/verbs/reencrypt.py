@@ -10,7 +10,7 @@ from pathlib import Path
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.show.output import say
 from windlass.compose.data import database_of
-from windlass.compose.embedded import NAME
+from windlass.compose.embedded import KEY_FILE
 from windlass.compose.foreground import DATA
 from windlass.config import Settings, load_settings
 from windlass.config.secret_key import FILE
@@ -36,7 +36,7 @@ def _key(settings: Settings) -> str | None:
     """The key of the settings; or that of the data folder, if it is the folder's database."""
     if settings.secret_key is not None or settings.database_url is not None:
         return settings.secret_key
-    path = (settings.data or DATA) / NAME
+    path = (settings.data or DATA) / KEY_FILE
     return FILE + str(path) if path.exists() else None
 
 

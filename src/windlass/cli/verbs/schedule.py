@@ -16,7 +16,7 @@ from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_json, show_json_line, show_line
 from windlass.cli.show.schedule import FIRING, PAGE, ROW, show_times
 from windlass.cli.verbs.schedule_many import pause, resume
-from windlass.cli.verbs.schedule_typed import NO_RULE, NO_WORK, RuleTyped, WorkTyped
+from windlass.cli.verbs.schedule_options import NO_RULE, NO_WORK, RuleOptions, WorkOptions
 from windlass.limits import PAGE_DEFAULT, PREVIEW_DEFAULT
 
 Name = Annotated[str, Parameter(metavar="NAME", help="Name of the schedule, or its id.")]
@@ -76,8 +76,8 @@ def create(
     name: Name,
     /,
     *,
-    rule: RuleTyped = NO_RULE,
-    work: WorkTyped = NO_WORK,
+    rule: RuleOptions = NO_RULE,
+    work: WorkOptions = NO_WORK,
     idempotency_key: Annotated[
         str | None, Parameter(metavar="TEXT", help="Again with this key gives the same schedule.")
     ] = None,
@@ -97,8 +97,8 @@ def edit(
     name: Name,
     /,
     *,
-    rule: RuleTyped = NO_RULE,
-    work: WorkTyped = NO_WORK,
+    rule: RuleOptions = NO_RULE,
+    work: WorkOptions = NO_WORK,
     clear: Annotated[
         tuple[str, ...],
         Parameter(metavar="FIELD", help="Take a field away: jitter, calendar, ends_at, …"),
@@ -199,7 +199,7 @@ def next_(
 @app.command
 def preview(
     *,
-    rule: RuleTyped = NO_RULE,
+    rule: RuleOptions = NO_RULE,
     count: Count = PREVIEW_DEFAULT,
     after: After = None,
     reading: Reading = READ,

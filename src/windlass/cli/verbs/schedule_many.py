@@ -18,7 +18,7 @@ Names = Annotated[str, Parameter(metavar="NAME", help="Names of schedules, or th
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Which:
+class ScheduleSelectionOptions:
     """Schedules by what they have in common; all together must hold."""
 
     prefix: Annotated[str | None, Parameter(metavar="TEXT", help="Whose name begins so.")] = None
@@ -45,12 +45,12 @@ class Which:
         return {name: value for name, value in given.items() if value is not None}
 
 
-NONE = Which()
+NONE = ScheduleSelectionOptions()
 
 
 def pause(
     *names: Names,
-    which: Which = NONE,
+    which: ScheduleSelectionOptions = NONE,
     note: Annotated[str | None, Parameter(metavar="TEXT", help="Why, for others to read.")] = None,
     server: Server = SERVED,
 ) -> int:
@@ -59,7 +59,7 @@ def pause(
     return _each_or_many("pause", "paused", names, which, said, server)
 
 
-def resume(*names: Names, which: Which = NONE, server: Server = SERVED) -> int:
+def resume(*names: Names, which: ScheduleSelectionOptions = NONE, server: Server = SERVED) -> int:
     """Resume schedules; what fell due meanwhile is skipped, and the ledger says so."""
     return _each_or_many("resume", "resumed", names, which, {}, server)
 
@@ -68,7 +68,7 @@ def _each_or_many(
     verb: str,
     done: str,
     names: tuple[str, ...],
-    which: Which,
+    which: ScheduleSelectionOptions,
     said: dict[str, Any],
     server: Server,
 ) -> int:

@@ -18,8 +18,8 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, Reading, Server
 from windlass.cli.show.output import say
 from windlass.cli.show.table import Column, columns
-from windlass.cli.typed import duration, read_text
-from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
+from windlass.cli.values import duration, read_text
+from windlass.limits import REDACTED_CHARS_MIN, SECRET_BYTES_MAX
 
 SecretName = Annotated[str, Parameter(metavar="SECRET", help="Name of the secret.")]
 From = Annotated[
@@ -179,9 +179,9 @@ def _path(secret: str) -> str:
 def _value(source: str | None) -> str:
     is_asked = source is None and sys.stdin.isatty()
     value = getpass("value: ") if is_asked else _read(source or "-")
-    if (chars := len(value.strip(" \t"))) < CONCEALED_CHARS_MIN:
+    if (chars := len(value.strip(" \t"))) < REDACTED_CHARS_MIN:
         raise BadUsage(
-            f"the value has {chars} characters; at least {CONCEALED_CHARS_MIN}, or it could not be "
+            f"the value has {chars} characters; at least {REDACTED_CHARS_MIN}, or it could not be "
             "found and concealed in what a receiver answers"
         )
     return value

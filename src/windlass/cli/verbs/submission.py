@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from windlass.cli.typed import duration, json_object
+from windlass.cli.values import duration, json_object
 from windlass.model.job.states import Priority
 
 WHEN = Group("When", sort_key=10)

@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer
 from windlass.cli.http.listing import show_one
-from windlass.cli.http.wait import wait_and_show
+from windlass.cli.http.wait import JOB, wait_and_show
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.job import sentence
 from windlass.cli.show.output import show_line
-from windlass.cli.typed import seconds
+from windlass.cli.values import seconds
 from windlass.cli.verbs.job_file import submit_file
 from windlass.cli.verbs.submission import AS_TYPED, Submission
 
@@ -55,7 +55,7 @@ def submit(
     with reading.client() as client:
         answer = client.post("/v1/jobs", job.body(kind), idempotency_key)
         if wait is not False:
-            return wait_and_show(client, answer, reading.output, longest)
+            return wait_and_show(JOB, client, answer, reading.output, longest)
     if reading.output == "table":
         show_line(sentence(answer.value) + _if_old(answer))
     else:

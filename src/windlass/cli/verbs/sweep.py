@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
-    from windlass.engine.cluster.sweep import Report
+    from windlass.engine.cluster.sweep import SweepReport
 
 app = App(name="sweep", help="Remove from Redis what dead nodes left there.")
 # The contract gives this command codes of its own: cron and systemd branch on them.
@@ -85,7 +85,7 @@ def _complain(trouble: Exception) -> int:
     return UNREACHABLE if isinstance(trouble, Unavailable) else ERRORS
 
 
-def _show(report: Report, is_json: bool) -> None:
+def _show(report: SweepReport, is_json: bool) -> None:
     from windlass.cli.show.output import compact, show_json, show_line
 
     if is_json:

@@ -1,4 +1,4 @@
-"""`windlass target …`: whom webhooks call; limits, breakers, and whether anything goes there."""
+"""`windlass target …`: whom webhooks call; rate limits, circuit breakers, enable and disable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windlass.cli.http.problem import Refused
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import say, show_json, show_json_line, show_line
 from windlass.cli.show.table import Column, columns, instant
-from windlass.cli.typed import duration, limit_or_none
+from windlass.cli.values import duration, limit_or_none
 from windlass.limits import PAGE_DEFAULT
 
 Host = Annotated[

@@ -10,7 +10,7 @@ from windlass.cli.exits import BadUsage
 from windlass.cli.http.client import Answer, Client
 from windlass.cli.limits import POINTERS_SHOWN_MAX
 from windlass.cli.show.output import say
-from windlass.cli.typed import read_text
+from windlass.cli.values import read_text
 from windlass.errors import InvalidInput
 from windlass.limits import BODY_BYTES_MAX
 from windlass.model.json import strict as strict_json

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from windlass.cli.exits import Exit
 from windlass.cli.http.client import segment
 from windlass.cli.http.listing import show_one
-from windlass.cli.http.wait import wait_and_show_execution
+from windlass.cli.http.wait import EXECUTION, wait_and_show
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.output import show_line
-from windlass.cli.typed import json_object, seconds
+from windlass.cli.values import json_object, seconds
 from windlass.model.job.states import Priority
 
 
@@ -67,7 +67,7 @@ def run(
     with reading.client() as client:
         answer = client.post(path, body, idempotency_key)
         if wait is not False:
-            return wait_and_show_execution(client, answer, reading.output, longest)
+            return wait_and_show(EXECUTION, client, answer, reading.output, longest)
     if reading.output == "table":
         execution = answer.value
         show_line(f"{execution['id']} {execution['state']}, {name} {execution['version']}")

@@ -1,11 +1,11 @@
-"""A cache that is read through: memory, then Redis, then PostgreSQL.
+"""A read-through cache with single-flight loading: memory, then Redis, then PostgreSQL.
 
-    get -> in memory? -> on its way? join -> look on the shelf -> load_many -> keep, and shelve
+    get -> in memory? -> on its way? join -> look in Redis -> load_many -> keep here, put in Redis
 
 Promises: however many ask at once for a key, one loads it; what goes wrong reaches all of them and
 is not kept, nor is "there is none". A value whose reading began before an invalidation is given to
 those who asked before it and to nobody else: its flight is no longer the one that may keep it, and
-the shelf holds a mark that its loader has not seen. Redis slow, flushed or gone costs time only.
+Redis holds a mark that its loader has not seen. Redis slow, flushed or gone costs time only.
 Made by engine.cache.registry, which also hears what other nodes invalidate.
 """
 
@@ -24,7 +24,7 @@ import structlog
 from windlass.clock import monotonic
 from windlass.engine.cache.lru import Lru
 from windlass.fastlane.lane import LaneDown
-from windlass.fastlane.shared_cache import Shelf, Sight
+from windlass.fastlane.shared_cache import CacheSnapshot, SharedCache
 from windlass.limits import CACHE_MARK_SECONDS
 from windlass.supervise import supervisor
 
@@ -62,7 +62,7 @@ class Cache(Generic[K, V]):
         load_many: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
         *,
         codec: Codec[K, V],
-        shelf: Shelf,
+        shared: SharedCache,
         kept: Lru[V],
         observe: Callable[[str, Result, int], None],
         announce: Callable[[list[str]], None],  # tells all nodes what not to believe
@@ -71,7 +71,7 @@ class Cache(Generic[K, V]):
         self.counts: Counter[Result] = Counter()
         self._load_many = load_many
         self._codec = codec
-        self._shelf = shelf
+        self._shared = shared
         self._kept = kept
         self._observe = observe
         self._announce = announce
@@ -158,14 +158,14 @@ class Cache(Generic[K, V]):
         """
         dropped = self.forget_all() if texts is None else self.forget(texts)
         with contextlib.suppress(LaneDown):
-            await (self._shelf.mark_all() if texts is None else self._shelf.mark(texts))
+            await (self._shared.mark_all() if texts is None else self._shared.mark(texts))
         return dropped
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._shelf.close()
+        await self._shared.close()
 
     # -- flights ---------------------------------------------------------------------------------
 
@@ -177,11 +177,11 @@ class Cache(Generic[K, V]):
     async def _fly(self, flights: dict[str, _Flight[K, V]]) -> None:
         begun = monotonic()
         loaded: dict[str, bytes] = {}
-        seen: dict[str, Sight] = {}
+        seen: dict[str, CacheSnapshot] = {}
         try:
             with contextlib.suppress(LaneDown):
-                seen = await self._shelf.look(list(flights))
-            self._land_from_shelf(flights, seen)
+                seen = await self._shared.look(list(flights))
+            self._land_from_redis(flights, seen)
             loaded = await self._load(flights)
         except BaseException as trouble:
             self._crash(flights, trouble)
@@ -196,10 +196,10 @@ class Cache(Generic[K, V]):
         # A mark that was left after our look must not have ended before our put.
         if loaded and seen and monotonic() - begun < CACHE_MARK_SECONDS / 2:
             with contextlib.suppress(LaneDown):
-                await self._shelf.put(loaded, seen)
+                await self._shared.put(loaded, seen)
 
-    def _land_from_shelf(
-        self, flights: dict[str, _Flight[K, V]], seen: Mapping[str, Sight]
+    def _land_from_redis(
+        self, flights: dict[str, _Flight[K, V]], seen: Mapping[str, CacheSnapshot]
     ) -> None:
         for text, sight in seen.items():
             if sight.payload is None:
@@ -212,7 +212,7 @@ class Cache(Generic[K, V]):
             self._land(text, flights[text], value, len(sight.payload), "redis")
 
     async def _load(self, flights: dict[str, _Flight[K, V]]) -> dict[str, bytes]:
-        """Land what the shelf did not have; returns what to put there."""
+        """Land what Redis did not have; returns what to put there."""
         wanted = {text: one for text, one in flights.items() if not one.landed.done()}
         if not wanted:
             return {}
@@ -251,7 +251,7 @@ class Cache(Generic[K, V]):
             self._observe(self.name, result, count)
 
 
-def shown(cache: Cache[Any, Any]) -> dict[str, Any]:
+def cache_stats(cache: Cache[Any, Any]) -> dict[str, Any]:
     """What the API tells of a cache, as this node has seen it."""
     counts = cache.counts
     asked = counts.total()

@@ -1,4 +1,4 @@
-"""Values used last, in memory: bounded by their number and by about how large they are."""
+"""An LRU cache in memory with a time to live: bounded by number and by about how many bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The caches of this node: made here, listed here, and invalidated here for all nodes.
+"""The caches of this node: made here, listed here, and invalidated here (cache invalidation).
 
 Two ways to invalidate. `Cache.drop` tells the others through Redis: a hint, usually there within
 milliseconds; what a lost one leaves behind is believed for CACHE_BELIEVED_SECONDS at most, and not
@@ -16,7 +16,7 @@ from windlass.engine.announce import Announcer
 from windlass.engine.cache.cache import Cache, Codec, Result
 from windlass.engine.cache.lru import Lru
 from windlass.fastlane.lane import FastLane
-from windlass.fastlane.shared_cache import Shelf
+from windlass.fastlane.shared_cache import SharedCache
 from windlass.limits import (
     CACHE_BELIEVED_SECONDS,
     CACHE_BYTES_MAX,
@@ -70,12 +70,12 @@ class Caches:
         kept: Lru[V] = Lru(
             entries_max=entries_max, bytes_max=bytes_max, believed_seconds=believed_seconds
         )
-        shelf = Shelf(self._lane, name, kept_seconds, self._scope)
+        shared = SharedCache(self._lane, name, kept_seconds, self._scope)
         made = Cache(
             name,
             load_many,
             codec=codec,
-            shelf=shelf,
+            shared=shared,
             kept=kept,
             observe=self._observe,
             announce=self._announcer.caches,

@@ -1,4 +1,4 @@
-"""Tell coordinators something and wait until they have done it.
+"""Signals between nodes: tell coordinators something and wait until they acknowledge.
 
 Promises: every living target is told, through Redis, and through PostgreSQL when Redis does not
 bring it about; the answer names each target once, as acknowledged or as missing. Who is dead or not

@@ -1,6 +1,7 @@
-"""A target's signals in PostgreSQL: what waits for it, and that it has done with them.
+"""Signals between nodes in PostgreSQL, from the target's side: pending, acknowledged, forgotten.
 
-Forget signals that nobody waits for any more; idempotent, for any node at any time.
+The way that is left when Redis does not bring a signal about. All of it may be repeated; forgetting
+those that nobody waits for any more is for any node at any time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from windlass.limits import SIGNALS_READ_MAX
 from windlass.model.cluster.node_signal import Answer, Signal
 from windlass.model.json.storable import harmless_json
 from windlass.store.database import Database
+
+BATCH: Final = 10_000
 
 
 async def pending_signals(database: Database, node_id: UUID) -> list[Signal]:
@@ -41,9 +44,6 @@ async def acknowledge_signals(
             [ids.parse("signal", signal_id) for signal_id in answers],
             [harmless_json(answer) for answer in answers.values()],
         )
-
-
-BATCH: Final = 10_000
 
 
 async def forget_signals(database: Database) -> int:

@@ -1,6 +1,6 @@
-"""The nodes of the cluster, as the database knows them.
+"""The nodes of the cluster and who leads it, as the database knows them.
 
-Who leads, as the database knows it.
+The term of a leader is its fencing token: `is_current` asks whether it still holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""An operation on its way: the statements of the node that carries it out, and of who outlives it.
+"""An operation on its way through its phases, as the node that carries it out writes it.
 
 Promises: every write names the operation, the node and the phase that the writer believes in; one
-that was ended by others is left alone, and the writer is told.
+that was ended by others is left alone, and the writer is told. What a node that is gone was in the
+middle of is rolled back by whoever outlives it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from windlass.model.cluster.operation import Operation, Phase, operation_from
 from windlass.store.database import Database
 
 FORGET_BATCH: Final = 1_000
-Answer = Literal["go_on", "abort", "ended"]
+StepAnswer = Literal["go_on", "abort", "ended"]
 
 
-async def next_of(database: Database, node_id: UUID) -> Operation | None:
+async def next_operation(database: Database, node_id: UUID) -> Operation | None:
     """What is asked of a node; None: nothing."""
     rows = await database.run("operation_next", node_id)
     return operation_from(rows[0]) if rows else None
@@ -27,7 +28,7 @@ async def next_of(database: Database, node_id: UUID) -> Operation | None:
 
 async def step(
     database: Database, operation: Operation, here: Phase, to: Phase, progress: Mapping[str, Any]
-) -> Answer:
+) -> StepAnswer:
     """Enter a phase, or stay in one and say how far it is. It may be repeated."""
     rows = await database.run(
         "operation_step", operation.id, operation.node_id, here, to, json.dumps(progress)

@@ -1,6 +1,7 @@
-"""Ask nodes for a change, watch it, call it back.
+"""Operations on nodes: ask for a resize, pause, resume or drain, watch it, abort it.
 
-Owns: the rows of `operation` up to their first phase; what follows is the node's (operation_steps).
+Owns: the rows of `operation` up to their first phase; what follows is the node's
+(engine.cluster.operation_steps).
 Promises: one change of a node at a time, decided by a unique index; a change of the whole cluster
 is asked of all living nodes or of none.
 Never: waits for a node.
@@ -80,7 +81,7 @@ class NotAbortable(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class OperationRequest:
     """What is asked of a node."""
 
     kind: Kind
@@ -103,7 +104,10 @@ class Estimate:
 
 
 async def ask(
-    database: Database, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+    database: Database,
+    node_id: UUID,
+    wanted: OperationRequest,
+    only_if: Precondition = UNCONDITIONAL,
 ) -> Operation:
     """Raises NotFound, PreconditionFailed, NodeGone, NodeBusy."""
     node = await read_node(database, node_id)
@@ -111,7 +115,7 @@ async def ask(
     return operation
 
 
-async def ask_all(database: Database, wanted: Wanted) -> tuple[UUID, list[Operation]]:
+async def ask_all(database: Database, wanted: OperationRequest) -> tuple[UUID, list[Operation]]:
     """The same of every active node, under an id for the whole.
 
     Raises NodeBusy, NodeGone, NoNode.
@@ -129,7 +133,7 @@ async def _active(database: Database) -> list[Record]:
 async def _ask(
     database: Database,
     nodes: Sequence[Record],
-    wanted: Wanted,
+    wanted: OperationRequest,
     *,
     parent_id: UUID | None,
     only_if: Precondition = UNCONDITIONAL,  # of a single node
@@ -172,7 +176,10 @@ async def _refusal(connection: Connection[Record], missed: Sequence[Record]) -> 
 
 
 async def estimate(
-    database: Database, node_id: UUID, wanted: Wanted, only_if: Precondition = UNCONDITIONAL
+    database: Database,
+    node_id: UUID,
+    wanted: OperationRequest,
+    only_if: Precondition = UNCONDITIONAL,
 ) -> Estimate:
     """What a resize of one node would wait for; nothing is asked. Raises as `ask` does."""
     node = await read_node(database, node_id)
@@ -183,11 +190,13 @@ async def estimate(
     return found
 
 
-async def estimate_all(database: Database, wanted: Wanted) -> list[Estimate]:
+async def estimate_all(database: Database, wanted: OperationRequest) -> list[Estimate]:
     return await _estimates(database, [row["id"] for row in await _active(database)], wanted)
 
 
-async def _estimates(database: Database, node_ids: list[UUID], wanted: Wanted) -> list[Estimate]:
+async def _estimates(
+    database: Database, node_ids: list[UUID], wanted: OperationRequest
+) -> list[Estimate]:
     assert wanted.to_workers is not None
     rows = await database.read("operation_estimate", node_ids)
     return [_estimate(row, wanted.to_workers, wanted.drain_seconds) for row in rows]

@@ -1,7 +1,7 @@
-"""Sweep up after dead coordinators: refuse what would harm the living, then report what was done.
+"""Garbage collection in Redis after dead coordinators: check the request, sweep, report.
 
-Used by the leader every few minutes, by POST /v1/system/sweep, and by `windlass sweep`, which needs
-nothing but Redis.
+A request that would harm the living is refused. Used by the leader every few minutes, by
+POST /v1/system/sweep, and by `windlass sweep`, which needs nothing but Redis.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SweepFailed(WindlassError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class SweepReport:
     checked: int  # stale + kept + skipped
     stale: int
     removed_keys: int  # or that would go
@@ -61,7 +61,7 @@ class Sweeper:
         *,
         stale_seconds: float,
         heartbeat_seconds: float,
-        observe: Callable[[Report], None] = lambda _report: None,
+        observe: Callable[[SweepReport], None] = lambda _report: None,
     ) -> None:
         self._url = url
         self._stale_seconds = stale_seconds
@@ -74,7 +74,7 @@ class Sweeper:
         *,
         is_dry_run: bool = False,
         is_scan: bool = False,
-    ) -> Report:
+    ) -> SweepReport:
         """Raises InvalidInput, Unavailable when Redis cannot be reached, and SweepFailed."""
         limit = self._stale_seconds if stale_seconds is None else stale_seconds
         self._check(limit)
@@ -115,10 +115,10 @@ class Sweeper:
                 await close_client(client)
 
 
-def _report(swept: Swept, seconds: float, is_dry_run: bool) -> Report:
+def _report(swept: Swept, seconds: float, is_dry_run: bool) -> SweepReport:
     ids = [one.decode(errors="backslashreplace") for one in swept.stale]
     stale, skipped = len(swept.stale), len(swept.skipped)
-    return Report(
+    return SweepReport(
         checked=swept.checked,
         stale=stale,
         removed_keys=swept.removed_keys,

@@ -1,9 +1,10 @@
-"""Look over the whole database: is everything as we promise, and what would mend it?
+"""The consistency check (`windlass doctor`): is everything as we promise, and what would mend it?
 
 Checks G10 (events fold to rows), that no job is without an owner, that parents and children are
 linked, that locks are held and waited for by living jobs, counters against truth, that the ledgers
 of schedules have no gaps, and that the days to come have their partitions. Repairs, when asked,
-only what cannot do harm: links, what a job waits for, and counters. May run beside working nodes.
+only what cannot do harm: links, what a job waits for, and counters, whose corrections are deltas.
+May run beside working nodes; nobody has to stand still.
 """
 
 from __future__ import annotations
@@ -13,21 +14,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from windlass.engine.doctor.counters import check_counters
+from windlass import ids
 from windlass.engine.doctor.finding import Finding
 from windlass.engine.doctor.folds import check_folds
 from windlass.engine.doctor.ledger import check_ledger
 from windlass.engine.doctor.links import check_links, check_owners
-from windlass.engine.doctor.locks import check_locks
-from windlass.engine.doctor.partitions import check_partitions
-from windlass.store.database import Database
+from windlass.engine.jobs.partitions import days_ahead
+from windlass.engine.locks.mend import mend_locks
+from windlass.limits import PARTITIONS_AHEAD_DAYS, PARTITIONS_LOW_DAYS
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 # All are counted; so many are kept to be shown.
 FINDINGS_MAX: Final = 1_000
 
 
 @dataclass(slots=True)
-class Report:
+class DoctorReport:
+    """What a check of the whole database found."""
+
     jobs: int = 0  # looked at
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)  # by check
@@ -50,11 +55,11 @@ async def doctor(
     repair: bool = False,
     retention_days: int | None = None,
     on_progress: Callable[[int], None] = lambda _jobs: None,
-) -> Report:
+) -> DoctorReport:
     """`retention_days` as the nodes have it; None: nothing was forgotten. `on_progress` hears how
     many jobs have been looked at.
     """
-    report = Report()
+    report = DoctorReport()
     async for jobs, wrong in check_folds(database):
         report.jobs += jobs
         report.add(wrong)
@@ -66,3 +71,84 @@ async def doctor(
     report.add(await check_ledger(database, retention_days))
     report.add(await check_partitions(database))
     return report
+
+
+# Every row is counted.
+COUNT_SECONDS: Final = 1800
+
+
+async def check_counters(database: Database, *, repair: bool) -> list[Finding]:
+    async with database.side(readonly=False) as connection:
+        await connection.execute(f"SET LOCAL statement_timeout = '{COUNT_SECONDS}s'")
+        wrong = await connection.fetch(statement("counter_check"), timeout=COUNT_SECONDS)
+        if repair:
+            await _correct(connection, wrong)
+    return [
+        Finding(
+            check="counter",
+            subject=row["queue"],
+            detail=f"{row['what']} is counted as {row['counted']} and is {row['should']}",
+            repair="add the difference",
+            is_repaired=repair,
+        )
+        for row in wrong
+    ]
+
+
+async def _correct(connection: Connection[Record], wrong: list[Record]) -> None:
+    await connection.executemany(
+        statement("counter_correct"),
+        [(row["queue"], row["what"], row["should"] - row["counted"]) for row in wrong],
+    )
+
+
+FOUND_MAX: Final = 10_000
+_DETAILS: Final = {
+    "held": "holds lock {lock!r} although it has ended",
+    "in_line": "stands in line for lock {lock!r} although it does not wait for it",
+    "in_no_line": "waits for its locks and stands in no line",
+}
+_REPAIRS: Final = {
+    "held": "release it and let the next in line go",
+    "in_line": "take it out of the line",
+    "in_no_line": "put it into line",
+}
+
+
+async def check_locks(database: Database, *, repair: bool) -> list[Finding]:
+    found = await database.read("lock_strays", FOUND_MAX)
+    findings = [_finding(row) for row in found]
+    if findings and repair:
+        await mend_locks(database)
+        left = {_key(row) for row in await database.read("lock_strays", FOUND_MAX)}
+        for finding, row in zip(findings, found, strict=True):
+            finding.is_repaired = _key(row) not in left
+    return findings
+
+
+def _key(row: Record) -> tuple[object, ...]:
+    return row["problem"], row["lock"], row["job_id"]
+
+
+def _finding(row: Record) -> Finding:
+    problem = row["problem"]
+    return Finding(
+        check=f"lock_{problem}",
+        subject=ids.show("job", row["job_id"]),
+        detail=_DETAILS[problem].format(lock=row["lock"]),
+        repair=_REPAIRS[problem],
+    )
+
+
+async def check_partitions(database: Database) -> list[Finding]:
+    days = await days_ahead(database)
+    if days >= PARTITIONS_LOW_DAYS:
+        return []
+    return [
+        Finding(
+            check="partitions",
+            subject="history",
+            detail=f"has partitions for {days} days to come and not for {PARTITIONS_AHEAD_DAYS}; a "
+            "transaction that has been open for long keeps nodes from making them",
+        )
+    ]

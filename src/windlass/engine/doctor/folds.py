@@ -1,4 +1,4 @@
-"""Does folding a job's events give its row (G10)? Over the whole database, a piece at a time."""
+"""Check events against rows: does folding a job's events give its row (G10)? A piece at a time."""
 
 from __future__ import annotations
 

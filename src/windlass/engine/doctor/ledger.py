@@ -1,4 +1,4 @@
-"""Has every instant at which a schedule was due its row in the ledger?
+"""Check the ledgers of schedules for gaps: has every instant that was due its row (G6)?
 
 Of each schedule the newest so many rows are compared with what its rule says, and before the last
 change of the rule with what that said then. A row may stand for instants before it. Of what is past

@@ -1,4 +1,4 @@
-"""Are parents and children rightly linked, and does every running job have somebody who runs it?"""
+"""Check dependencies and ownership: are parents and children linked, is every running job run?"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What processes beside the node get of its environment.
+"""The environment variables that subprocesses beside the node get: a plain few, and no secret.
 
 They read hostile text and need no secret: neither the key nor the database's address, nor what else
 an operator keeps there. So they get what Python and the C library want to know, and nothing else.
-Processes that run tasks (strategies.processes) and nodes that `windlass up` begins are another
-matter: those are the user's program, and have what the node has.
+Processes that run tasks (strategies.python.processes) and nodes that `windlass up` begins are
+another matter: those are the user's program, and have what the node has.
 """
 
 from __future__ import annotations

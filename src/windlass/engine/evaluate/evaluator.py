@@ -1,9 +1,9 @@
-"""Expressions and schemas that take a while, evaluated by a process beside the node.
+"""Evaluate heavy expressions and schemas out of process, so that they do not block the event loop.
 
 A thread would not do: it and the node's loop share one interpreter, and each caller who starts
 executions of a heavy workflow takes half of it from everybody else (ADR 0031 has the figures).
 
-    loop -> line -> one thread -> socket -> the process (evaluator_worker), which stands back
+    loop -> line -> one thread -> socket -> the process (evaluate.process), which stands back
 
 Owns: the process. It is begun when it is needed and ended when nobody asked for a while.
 Promises: every question has its answer. When the process dies, hangs or cannot be begun, the thread
@@ -53,7 +53,7 @@ class Evaluator:
         return None if process is None else process.pid
 
     async def ask(self, question: bytes) -> bytes:
-        """What model.evaluation.answer says to it."""
+        """What model.expression.evaluation.answer says to it."""
         future: Future[bytes] = Future()
         self._line.put((question, future))
         with self._starting:

@@ -1,4 +1,4 @@
-"""The process side of heavy expressions and schemas (see evaluator).
+"""The subprocess that evaluates heavy expressions and schemas (see evaluate.evaluator).
 
     in    a question     out    its answer     each with its length before it
 
@@ -22,7 +22,7 @@ from windlass.model.expression.evaluation import answer
 LENGTH: Final = struct.Struct(">I")
 
 
-def stand_back(niceness: int) -> None:
+def lower_priority(niceness: int) -> None:
     """Have less of a claim on the processor than the node. Linux may share it out by sessions first
     (sched(7), autogroup): then it is the session's niceness that counts, and our own means nothing.
     """
@@ -39,7 +39,7 @@ def stand_back(niceness: int) -> None:
 
 
 def main() -> None:
-    stand_back(EVALUATOR_NICENESS)
+    lower_priority(EVALUATOR_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (EVALUATOR_BYTES_MAX, EVALUATOR_BYTES_MAX))
     with socket.socket(fileno=os.dup(0)) as node, node.makefile("rb") as questions:
         while (question := _frame(questions)) is not None:

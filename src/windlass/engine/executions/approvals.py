@@ -1,9 +1,7 @@
-"""Decisions that people are asked for.
+"""Approvals: decisions that people are asked for (human in the loop), taken and listed.
 
 Promises: a decision is taken once. The step that waits for it ends in the same transaction; when it
 waits no more (it timed out, or was cancelled) nobody can decide for it.
-
-Read which decisions people are asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +22,9 @@ from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+# `void`: its step waits no more; it timed out, or was cancelled.
+STATES: Final = ("open", "approved", "rejected", "void")
 
 
 class AlreadyDecided(Conflict):
@@ -50,6 +51,14 @@ class Decision:
 class Decided:
     approval: Record
     finished: Finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalFilter:
+    """Which. None or empty: any."""
+
+    states: tuple[str, ...] = ()
+    execution_id: UUID | None = None
 
 
 async def decide(database: Database, approval_id: UUID, decision: Decision) -> Decided:
@@ -82,23 +91,6 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
     return await database.ask(work)
 
 
-async def open_approvals(connection: Connection[Record], steps: Sequence[Record]) -> None:
-    """Ask, for steps of step_asked_get_many; one that has asked already is left alone."""
-    if not steps:
-        return
-    given = [msgspec.json.decode(step["input"]) for step in steps]
-    await connection.fetch(
-        statement("approval_open_many"),
-        ids.uuid7_many(len(steps)),
-        [step["id"] for step in steps],
-        [step["execution_id"] for step in steps],
-        [step["step"] for step in steps],
-        [str(one.get("title") or step["step"]) for one, step in zip(given, steps, strict=True)],
-        [strict_json.write(one["form"]) if one.get("form") else None for one in given],
-        [step["callback_until"] for step in steps],
-    )
-
-
 async def _check_answer(row: Record, answer: Any, by: str | None) -> None:
     if row["form"] is None:
         return
@@ -123,16 +115,21 @@ def _outcome(decision: Decision) -> Outcome:
     return Succeeded(strict_json.write(shown).encode())
 
 
-# `void`: its step waits no more; it timed out, or was cancelled.
-STATES: Final = ("open", "approved", "rejected", "void")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalFilter:
-    """Which. None or empty: any."""
-
-    states: tuple[str, ...] = ()
-    execution_id: UUID | None = None
+async def open_approvals(connection: Connection[Record], steps: Sequence[Record]) -> None:
+    """Ask, for steps of step_asked_get_many; one that has asked already is left alone."""
+    if not steps:
+        return
+    given = [msgspec.json.decode(step["input"]) for step in steps]
+    await connection.fetch(
+        statement("approval_open_many"),
+        ids.uuid7_many(len(steps)),
+        [step["id"] for step in steps],
+        [step["execution_id"] for step in steps],
+        [step["step"] for step in steps],
+        [str(one.get("title") or step["step"]) for one, step in zip(given, steps, strict=True)],
+        [strict_json.write(one["form"]) if one.get("form") else None for one in given],
+        [step["callback_until"] for step in steps],
+    )
 
 
 async def list_approvals(

@@ -1,4 +1,5 @@
-"""One execution while its next steps are decided: what is known of its steps, what follows.
+"""The board of one execution while its next steps are decided: what is known of its steps (needs,
+joins, results), and what follows.
 
 Decides without waiting: what it would have to look up is put on a list, and decided in the next
 round, when it is known; what takes longer than the loop may be held up is put on another, and
@@ -16,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from windlass.engine.executions.decide_apart import turns_apart
+from windlass.engine.executions.decide_apart import decide_steps_apart
 from windlass.engine.executions.facts import Facts
 from windlass.limits import EXPRESSION_EXECUTION_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.expression import Run
-from windlass.model.workflow.plan import End, Vertex, verdict
-from windlass.model.workflow.step_decision import Turn, take_turn
+from windlass.model.workflow.plan import End, Vertex, readiness
+from windlass.model.workflow.step_decision import StepDecision, decide_step
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class Step:
 
     facts: Facts
     vertex: Vertex
-    turn: Turn
+    decision: StepDecision
 
 
 class Board:
@@ -44,7 +45,7 @@ class Board:
         self._looked: dict[str, bool] = {}  # asked for, with or without its result
         self.heavy: dict[str, Vertex] = {}  # ready, and more work than was allowed on the loop
         self._work_left = EXPRESSION_EXECUTION_WORK_MAX
-        self._open: deque[str] = deque()  # steps whose turn may have come
+        self._open: deque[str] = deque()  # steps that may be ready to be decided
         self._scope: dict[str, Any] | None = None
 
     def ended(self, step: str, end: End) -> None:
@@ -87,24 +88,24 @@ class Board:
             if not self._knows_enough(vertex):
                 waiting.append(vertex.id)
                 continue
-            said = verdict(vertex, self._ends)
+            said = readiness(vertex, self._ends)
             if said == "wait":
                 continue  # whoever ends next comes by again
             if said == "ready" and not self._knows(dict.fromkeys(vertex.named, True)):
                 waiting.append(vertex.id)
                 continue
             if said == "skip":
-                turn = Turn(state="skipped")
+                decision = StepDecision(state="skipped")
             else:
                 scope = self.scope(vertex)
                 run = Run(scope, self.quick_left)
-                turn = take_turn(vertex, scope, run)
+                decision = decide_step(vertex, scope, run)
                 self.quick_left = max(0, run.left)
-                if turn.is_spent:
+                if decision.is_spent:
                     self.heavy[vertex.id] = vertex
                     continue
-            decided.append(Step(self.facts, vertex, turn))
-            self._put(vertex, turn)
+            decided.append(Step(self.facts, vertex, decision))
+            self._put(vertex, decision)
         self._open.extend(dict.fromkeys(waiting))
         return decided
 
@@ -112,13 +113,13 @@ class Board:
         """What is heavy, and the work that it was."""
         vertices = list(self.heavy.values())
         scopes = [self.scope(vertex) for vertex in vertices]
-        found = await turns_apart(self.facts, vertices, scopes, self._work_left)
+        found = await decide_steps_apart(self.facts, vertices, scopes, self._work_left)
         self._work_left -= found.work
         self.heavy = {}
         decided: list[Step] = []
-        for vertex, turn in zip(vertices, found.turns, strict=True):
-            decided.append(Step(self.facts, vertex, turn))
-            self._put(vertex, turn)
+        for vertex, decision in zip(vertices, found.decisions, strict=True):
+            decided.append(Step(self.facts, vertex, decision))
+            self._put(vertex, decision)
         return decided, found.work
 
     def scope(self, vertex: Vertex) -> dict[str, Any]:
@@ -127,13 +128,17 @@ class Board:
             self._scope = self.facts.scope()
         if not vertex.named:
             return self._scope
-        return self._scope | {"steps": {name: seen(self._ends.get(name)) for name in vertex.named}}
+        return self._scope | {
+            "steps": {name: step_in_scope(self._ends.get(name)) for name in vertex.named}
+        }
 
-    def _put(self, vertex: Vertex, turn: Turn) -> None:
-        if turn.state in ("queued", "awaited"):
+    def _put(self, vertex: Vertex, decision: StepDecision) -> None:
+        if decision.state in ("queued", "awaited"):
             self._ends[vertex.id] = End(state="queued")
         else:
-            self.ended(vertex.id, End(state=turn.state, result=turn.result, error=turn.error))
+            self.ended(
+                vertex.id, End(state=decision.state, result=decision.result, error=decision.error)
+            )
 
     def _knows_enough(self, vertex: Vertex) -> bool:
         """For one need its own end is enough; a join must look, and nobody else may meanwhile."""
@@ -155,7 +160,7 @@ class Board:
         return is_all
 
 
-def seen(end: End | None) -> dict[str, Any]:
+def step_in_scope(end: End | None) -> dict[str, Any]:
     """A step as expressions see it. What is nested too deeply to be read is not there: whoever
     looks at it has no answer, and nobody else is concerned.
     """

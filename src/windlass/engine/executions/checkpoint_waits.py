@@ -1,21 +1,19 @@
-"""A durable function waits for a signal to its execution.
+"""Durable functions that wait for a signal to their execution: none misses it, none takes it twice.
 
 The signal is taken and becomes the checkpoint in one transaction, under the execution's lock: a
 signal is never lost with the node that took it, and never ends two waits. A wait whose time is up
 is closed behind the same lock, so a signal that comes later finds it closed, also when the function
 is played again.
 
-Durable functions that rest until a signal comes, and how none of them misses it.
-
 A function that waits holds no slot: its job is `queued`, due when its patience ends. The signal and
-the rest may cross each other in two ways, and the execution's lock decides both:
+the rest may cross each other in two ways (the lost wake-up), and the execution's lock decides both:
 
     function looks, finds nothing    ->  rests (job queued)  ->  signal comes
-        The signal's transaction sees a queued job and makes it due now: `wake_listening`.
+        The signal's transaction sees a queued job and makes it due now: `wake_for_signal`.
 
     function looks, finds nothing    ->  signal comes (job still running)  ->  rests
         The signal's transaction finds nobody to wake. So whoever puts a job to rest takes the same
-        lock first, and looks once more in the transaction that does it: `rest_listening`.
+        lock first, and looks once more in the transaction that does it: `rest_until_signal`.
 
 Either way it is one commit: no process can die, and no answer be lost, between a rest and the look
 that belongs to it.
@@ -36,8 +34,8 @@ from windlass.store.statements import statement
 
 
 async def listen(database: Database, fence: Fence, note: Note) -> Checkpoint | None:
-    """The wait as it stands now. None: another attempt has taken over. Raises Held while somebody
-    keeps its execution: ask again.
+    """The wait as it stands now. None: another attempt has taken over. Raises RowLocked while
+    somebody keeps its execution: ask again.
     """
 
     async def work(connection: Connection[Record]) -> Checkpoint | None:
@@ -86,7 +84,7 @@ async def _read(connection: Connection[Record], fence: Fence, at: Note | Checkpo
     return checkpoint_of(row)
 
 
-async def wake_listening(
+async def wake_for_signal(
     connection: Connection[Record], execution_id: UUID, name: str
 ) -> list[Record]:
     """Make due whoever rests until this signal; the caller has written it under the lock."""
@@ -94,11 +92,11 @@ async def wake_listening(
     return await _promote(connection, rows)
 
 
-async def rest_listening(
+async def rest_until_signal(
     database: Database, node_id: UUID, listening: Sequence[Settlement]
 ) -> list[Record]:
     """Put steps to rest until a signal comes; those for which one has come meanwhile are due. The
-    rows of job_requeue_many, and of job_promote_many where that was so. Raises Held.
+    rows of job_requeue_many, and of job_promote_many where that was so. Raises RowLocked.
     """
     executions = sorted({s.execution_id for s in listening if s.execution_id is not None})
 

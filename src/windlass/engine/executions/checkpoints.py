@@ -1,4 +1,4 @@
-"""Keep what durable functions have done, many functions at a time.
+"""Checkpoints of durable functions: what they have done is kept, many functions at a time.
 
 Owns: the rows of `checkpoint`.
 Promises: a place is written once; what is answered is committed; an attempt that is not the newest
@@ -31,7 +31,7 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CheckpointWrite:
     """What one of the functions wants kept."""
 
     fence: Fence
@@ -42,7 +42,9 @@ class Kept:
         return self.fence.job_id, self.note.branch, self.note.place
 
 
-async def keep_many(database: Database, batch: Sequence[Kept]) -> list[Checkpoint | Refused | None]:
+async def keep_many(
+    database: Database, batch: Sequence[CheckpointWrite]
+) -> list[Checkpoint | Refused | None]:
     """What stands at each place now. None: another attempt has taken over; Refused: the value
     cannot be stored. Raises Unavailable: ask again.
     """
@@ -55,7 +57,7 @@ async def keep_many(database: Database, batch: Sequence[Kept]) -> list[Checkpoin
     return [answer for one in batch for answer in await keep_many(database, [one])]
 
 
-async def _keep(database: Database, batch: Sequence[Kept]) -> list[Checkpoint | None]:
+async def _keep(database: Database, batch: Sequence[CheckpointWrite]) -> list[Checkpoint | None]:
     rows = await database.run(
         "checkpoint_keep_many",
         [one.fence.job_id for one in batch],
@@ -77,7 +79,9 @@ async def _keep(database: Database, batch: Sequence[Kept]) -> list[Checkpoint | 
     ]
 
 
-async def _standing(database: Database, asked: Sequence[Kept]) -> dict[_Place, Checkpoint]:
+async def _standing(
+    database: Database, asked: Sequence[CheckpointWrite]
+) -> dict[_Place, Checkpoint]:
     """What was there before, of an attempt before or of a commit whose answer was lost."""
     rows = await database.run(
         "checkpoint_get_many",

@@ -1,4 +1,4 @@
-"""Child executions: begun for the step that asks for them, and waited for by it.
+"""Child executions (sub-workflows): begun for the step that asks for them, and waited for by it.
 
 Promises: a step has one child, whoever begins it and however often: the step's id is unique among
 executions. The child's end ends the step (see `conclude`). No child begins below an execution that
@@ -17,7 +17,7 @@ from windlass.engine.effects import Finished
 from windlass.engine.executions.facts import Facts, facts_in
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.tree import AncestorEnded
-from windlass.engine.jobs.end import bury, invalid
+from windlass.engine.jobs.end import bury, invalid_input
 from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
 from windlass.model.job.outcome import Cancelled, Failed
@@ -44,7 +44,7 @@ async def begin_children(
 async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Finished:
     given: dict[str, Any] = msgspec.json.decode(row["input"])
     if problems := filled_problems("workflow", given):
-        return await bury(database, row["id"], invalid(problems))
+        return await bury(database, row["id"], invalid_input(problems))
     if parent.depth >= CHILD_DEPTH_MAX:
         said = f"{given['workflow']!r} would be the child of {CHILD_DEPTH_MAX} parents"
         return await bury(database, row["id"], Failed("too_deep", said, is_final=True))

@@ -1,15 +1,16 @@
-"""Conclude executions whose jobs have all ended and whose end is more than a state.
+"""Conclude executions whose jobs have all ended: output, state, and before those the compensation
+(saga) of what has failed.
 
     hold the keys and rows -> nothing unfinished? -> a compensation to go, or else:
     output and state -> the step that waits for it ends -> the next of its key begins
 
+For executions whose end is more than a state; the others are ended by `refresh`.
 Promises: an execution's end is written once, with its output, by whoever holds its row; a child's
 end and that of the step which waits for it are one commit.
 
-Compensation: when an execution has failed, what its steps did is taken back, last step first.
-
-One at a time: each compensation is a job like any other, and when it has ended, well or badly, the
-next one begins. One that ends badly is a dead letter to be looked at; the others still run.
+When an execution has failed, what its steps did is taken back, last step first and one at a time:
+each compensation is a job like any other, and when it has ended, well or badly, the next one
+begins. One that ends badly is a dead letter to be looked at; the others still run.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ import structlog
 
 from windlass import ids
 from windlass.engine.effects import Finished
-from windlass.engine.executions.board import seen
+from windlass.engine.executions.board import step_in_scope
 from windlass.engine.executions.concurrency import Key, begin_next
 from windlass.engine.executions.decide_apart import TooMuchAtOnce, output_apart, undo_apart
 from windlass.engine.executions.facts import Facts, facts_in
-from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_seen
+from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_in_scope
 from windlass.engine.jobs.end import end_awaited
 from windlass.engine.locks.grant import take_locks
 from windlass.errors import WindlassError
@@ -56,8 +57,8 @@ async def conclude(
     database: Database, execution_ids: Sequence[UUID], *, is_patient: bool = True
 ) -> Finished:
     """Those that are not at their end yet, or have been concluded, are left alone. `ended` holds
-    executions beside jobs: whoever waits for either hears of it. Who is not patient raises Held
-    rather than wait for a row that somebody keeps.
+    executions beside jobs: whoever waits for either hears of it. Who is not patient raises
+    RowLocked rather than wait for a row that somebody keeps.
     """
 
     async def work(connection: Connection[Record]) -> Finished:
@@ -72,7 +73,7 @@ async def conclude(
             # Whoever cancels it wants it to end, not to take back what it did.
             is_cancelled = row["cancel_requested_at"] is not None
             known, state = conclusion.facts, conclusion.state
-            if is_cancelled or not await begin_undo(connection, known, state, finished):
+            if is_cancelled or not await begin_compensation(connection, known, state, finished):
                 conclusions.append(conclusion)
         await _find_outputs(connection, conclusions)
         await _write(connection, conclusions, finished)
@@ -122,7 +123,7 @@ async def _fill(conclusion: Conclusion, ends: dict[str, End]) -> int:
     assert plan.output is not None
     scope: dict[str, Any] = conclusion.facts.scope()
     try:
-        scope["steps"] = {name: seen(ends.get(name)) for name in plan.output_steps}
+        scope["steps"] = {name: step_in_scope(ends.get(name)) for name in plan.output_steps}
         conclusion.output, work = await output_apart(conclusion.facts, scope)
         return work
     except Unanswerable as trouble:
@@ -164,7 +165,7 @@ async def _write(
 
 
 async def _begin_next(connection: Connection[Record], keys: Collection[Key]) -> Finished:
-    """One that cannot begin keeps nobody from ending: the net finds the room (`untended`)."""
+    """One that cannot begin keeps nobody from ending: upkeep finds the room."""
     try:
         async with connection.transaction():  # a savepoint
             return await begin_next(connection, keys)
@@ -207,7 +208,7 @@ def _outcome(conclusion: Conclusion) -> Outcome:
     return Failed(f"child_{conclusion.state}", said, detail={"execution_id": child}, is_final=True)
 
 
-async def begin_undo(
+async def begin_compensation(
     connection: Connection[Record], facts: Facts, state: str, finished: Finished
 ) -> bool:
     """Begin the next compensation of an execution that the caller holds. False: none is left."""
@@ -226,10 +227,12 @@ async def begin_undo(
             execution_id=facts.execution_id,
             step=row["step"] + UNDO,
             work=work,
-            turn=await undo_apart(facts, vertex, await _scope(connection, facts, vertex)),
+            decision=await undo_apart(
+                facts, vertex, await _compensation_scope(connection, facts, vertex)
+            ),
             is_foreseen=True,
         )
-        if job.turn.state == "dead":
+        if job.decision.state == "dead":
             await connection.fetch(statement("step_end_many"), *dead_columns([job]))
             continue
         inserted = await connection.fetch(
@@ -242,5 +245,7 @@ async def begin_undo(
     return False
 
 
-async def _scope(connection: Connection[Record], facts: Facts, vertex: Vertex) -> dict[str, Any]:
-    return facts.scope() | {"steps": await steps_seen(connection, facts, vertex.undo_named)}
+async def _compensation_scope(
+    connection: Connection[Record], facts: Facts, vertex: Vertex
+) -> dict[str, Any]:
+    return facts.scope() | {"steps": await steps_in_scope(connection, facts, vertex.undo_named)}

@@ -1,4 +1,4 @@
-"""Who of those with the same concurrency key may run now, and who waits for its turn.
+"""Concurrency keys: who of those with the same key may run now, and who waits for its turn.
 
     take_turns    hold the keys -> count -> each begins, waits, is skipped or refused, by its policy
     begin_next    hold the keys -> the oldest that wait begin, as many as there is room for
@@ -21,8 +21,8 @@ from windlass import ids
 from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.facts import facts_in
-from windlass.engine.executions.progress import play
-from windlass.engine.jobs.end import ask_cancel
+from windlass.engine.executions.progress import decide_boards
+from windlass.engine.jobs.end import request_execution_cancel
 from windlass.errors import Conflict
 from windlass.limits import TURNS_MAX
 from windlass.model.workflow.definition import Concurrency
@@ -59,8 +59,8 @@ class ConcurrencyLimit(Conflict):
 
 
 @dataclass(slots=True, kw_only=True)
-class Standing:
-    """What becomes of one that asks."""
+class Turn:
+    """What becomes of one that asks: it begins, waits or is skipped."""
 
     word: Literal["begin", "wait", "skip"] = "begin"
     behind: UUID | None = None  # one that runs with its key
@@ -68,7 +68,7 @@ class Standing:
 
 @dataclass(slots=True, kw_only=True)
 class Turns:
-    standings: list[Standing] = field(default_factory=list)  # in the order asked
+    turns: list[Turn] = field(default_factory=list)  # in the order asked
     finished: Finished = field(default_factory=Finished)  # of those who had to make room
 
 
@@ -80,7 +80,7 @@ async def hold_keys(connection: Connection[Record], keys: Collection[Key]) -> No
 
 async def take_turns(connection: Connection[Record], asked: Sequence[Asked]) -> Turns:
     """Decide for executions that are about to be inserted. Raises ConcurrencyLimit."""
-    decided = Turns(standings=[Standing() for _ in asked])
+    decided = Turns(turns=[Turn() for _ in asked])
     limited = [
         (place, (workflow, key), rule)
         for place, (workflow, key, rule) in enumerate(asked)
@@ -104,7 +104,7 @@ async def take_turns(connection: Connection[Record], asked: Sequence[Asked]) -> 
         running = counted[key]["oldest"]
         if rule.policy == "fail":
             raise ConcurrencyLimit(key, rule.limit, running)
-        decided.standings[place] = Standing(
+        decided.turns[place] = Turn(
             word="skip" if rule.policy == "skip" else "wait", behind=running
         )
     return decided
@@ -141,7 +141,7 @@ async def begin_next(connection: Connection[Record], keys: Collection[Key]) -> F
     for board in boards.values():
         board.begin()
     progressed = Progressed(marks=set(boards))
-    await play(connection, boards, progressed)
+    await decide_boards(connection, boards, progressed)
     return Finished(ready=progressed.ready, progressed=progressed)
 
 
@@ -158,7 +158,7 @@ async def _count(connection: Connection[Record], limits: Mapping[Key, int]) -> d
 async def _make_room(connection: Connection[Record], key: Key, kept: int) -> Finished:
     """Of those with this key the newest so many stay."""
     rows = await connection.fetch(statement("turn_superseded"), *key, kept)
-    return await ask_cancel(
+    return await request_execution_cancel(
         connection,
         [row["id"] for row in rows],
         cause="superseded",

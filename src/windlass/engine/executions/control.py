@@ -1,17 +1,12 @@
-"""Cancel executions, their children included.
+"""Cancel, pause and resume executions, their children included.
 
-Promises: once this has answered, the execution gets no further steps and never ends `succeeded`
-(G7); one that waits for its turn has ended. Asking twice is harmless. Its jobs are told a bounded
-number at a time, the first of them before this returns and the rest after it
-(`engine.executions.upkeep`); a step that waits for a child execution takes it along
-(`engine.jobs.end`).
-
-Pause executions and let them go on.
-
-Promises: while an execution is paused none of its steps starts, however it comes to be queued; what
-runs is let end. What it waits for from outside (a signal, a decision, a child) may still come.
-Jobs are parked and let go a bounded number at a time, the first of them before this returns and
-the rest after it (`engine.executions.upkeep`). Asking twice is harmless.
+Promises: asking twice is harmless. Jobs are told a bounded number at a time, the first of them
+before this returns and the rest after it (`engine.executions.upkeep`).
+- Cancel: once this has answered, the execution gets no further steps and never ends `succeeded`
+  (G7); one that waits for its turn has ended. A step that waits for a child execution takes it
+  along (`engine.jobs.end`).
+- Pause: while an execution is paused none of its steps starts, however it comes to be queued; what
+  runs is let end. What it waits for from outside (a signal, a decision, a child) may still come.
 """
 
 from __future__ import annotations
@@ -21,8 +16,8 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.effects import Finished
 from windlass.engine.executions.signals import ExecutionEnded, hold_open
-from windlass.engine.executions.upkeep import heed
-from windlass.engine.jobs.end import ask_cancel
+from windlass.engine.executions.upkeep import tell_jobs
+from windlass.engine.jobs.end import request_execution_cancel
 from windlass.errors import NotFound
 from windlass.limits import UNHEARD_SECONDS
 from windlass.store.database import Connection, Database, Record
@@ -40,14 +35,14 @@ async def cancel_execution(database: Database, execution_id: UUID) -> Finished:
             if rows[0]["state"] == "cancelled":
                 return Finished()
             raise ExecutionEnded(execution_id, rows[0]["state"])
-        return await ask_cancel(
+        return await request_execution_cancel(
             connection, [execution_id], cause="cancelled", message="it was cancelled"
         )
 
     finished = await database.ask(work)
     if unheard := finished.progressed.unheard:
         finished.progressed.unheard = set()
-        finished.add(await heed(database, unheard))
+        finished.add(await tell_jobs(database, unheard))
     return finished
 
 
@@ -71,6 +66,6 @@ async def _change(database: Database, execution_id: UUID, *, is_paused: bool) ->
 
     if not await database.ask(work):
         return Finished()
-    finished = await heed(database, [execution_id])
+    finished = await tell_jobs(database, [execution_id])
     finished.progressed.marks.add(execution_id)
     return finished

@@ -1,9 +1,10 @@
-"""Turns of steps, taken where they hold nobody up.
+"""Evaluate heavy expressions and schemas in another process, where they hold up no event loop.
 
 What a user wrote is evaluated on the node's loop only while it is quick: of one execution
 `EXPRESSION_QUICK_WORK_MAX`, some milliseconds, and of one value `SCHEMA_QUICK_WORK_MAX`. Whatever
-needs more is evaluated again, from its beginning, by a process beside the node (see evaluator);
-expressions have no effects, so nothing is done twice.
+needs more is evaluated again, from its beginning, by a process beside the node
+(`engine.evaluate.evaluator`); expressions have no effects, so nothing is done twice. Callers who
+wait for that are limited in number, in all and of each one (backpressure: EvaluationsFull).
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from windlass.model.expression import Run, Spent, Unanswerable
 from windlass.model.expression.evaluation import (
     Check,
     Decided,
+    DecideSteps,
     Filled,
     Form,
     Output,
     Places,
     Question,
-    Turns,
     Undoing,
     Written,
     places_within,
@@ -45,7 +46,7 @@ from windlass.model.json.schema import Allowance, Found, TooMuchToCheck, value_p
 from windlass.model.json.schema_check import has_patterns
 from windlass.model.workflow.check_input import filled_problems
 from windlass.model.workflow.plan import Vertex
-from windlass.model.workflow.step_decision import Turn, work_of
+from windlass.model.workflow.step_decision import StepDecision, work_of
 from windlass.store.database import Refused
 
 EVALUATOR: Final = Evaluator()
@@ -119,14 +120,14 @@ class Waiting:
 WAITING: Final = Waiting()
 
 
-async def turns_apart(
+async def decide_steps_apart(
     facts: Facts, vertices: list[Vertex], scopes: list[dict[str, Any]], work_max: int
 ) -> Decided:
-    """`take_turn` of each. Their scopes differ in `steps` alone."""
+    """`decide_step`, of each vertex. Their scopes differ in `steps` alone."""
     shared = {name: value for name, value in scopes[0].items() if name != "steps"}
     return _DECIDED.decode(
         await _ask(
-            Turns(
+            DecideSteps(
                 written=[_written(facts, vertex) for vertex in vertices],
                 scope=raw(shared),
                 seen=[raw(scope.get("steps")) for scope in scopes],
@@ -138,32 +139,32 @@ async def turns_apart(
 
 async def places_apart(
     facts: Facts, vertex: Vertex, scope: dict[str, Any], items: list[Any], first: int
-) -> list[Turn]:
+) -> list[StepDecision]:
     """Of as many items, which stand from `first` on, as one transaction has time for; at least of
     one.
     """
     assert vertex.each is not None
-    turns = places_within(EXPRESSION_QUICK_WORK_MAX, vertex.each, scope, items, first).turns
-    if len(turns) == len(items):
-        return turns
+    decisions = places_within(EXPRESSION_QUICK_WORK_MAX, vertex.each, scope, items, first).decisions
+    if len(decisions) == len(items):
+        return decisions
     asked = Places(
         written=_written(facts, vertex),
         scope=raw({name: scope[name] for name in scope if name not in ("item", "index")}),
-        items=items[len(turns) :],
-        first=first + len(turns),
+        items=items[len(decisions) :],
+        first=first + len(decisions),
         work_max=EXPRESSION_BATCH_WORK_MAX,
     )
-    return turns + _DECIDED.decode(await _ask(asked)).turns
+    return decisions + _DECIDED.decode(await _ask(asked)).decisions
 
 
-async def undo_apart(facts: Facts, vertex: Vertex, scope: dict[str, Any]) -> Turn:
+async def undo_apart(facts: Facts, vertex: Vertex, scope: dict[str, Any]) -> StepDecision:
     """The job of a compensation."""
     assert vertex.undo is not None
-    turn = work_of(vertex.undo, scope, Run(scope, EXPRESSION_QUICK_WORK_MAX))
-    if not turn.is_spent:
-        return turn
+    decision = work_of(vertex.undo, scope, Run(scope, EXPRESSION_QUICK_WORK_MAX))
+    if not decision.is_spent:
+        return decision
     asked = Undoing(written=_written(facts, vertex), scope=raw(scope))
-    return _DECIDED.decode(await _ask(asked)).turns[0]
+    return _DECIDED.decode(await _ask(asked)).decisions[0]
 
 
 async def output_apart(facts: Facts, scope: dict[str, Any]) -> tuple[str, int]:

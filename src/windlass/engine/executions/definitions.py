@@ -1,4 +1,4 @@
-"""Published versions by name and number: they never change, so a node reads each once."""
+"""A cache of workflow definitions: published versions never change, so a node reads each once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Steps that the node which ended the one before begins at once, without a claim of their own.
+"""Begin the next step at once on the node that ended the one before, without a claim of its own.
 
-The next step is inserted as running, claimed by this node, in the transaction that ends its parent;
-it begins when that has been committed. Where the node has no place for it, or something of a higher
-priority waits, it is queued like any other.
+It is inserted as running, claimed by this node, in the transaction that ends its parent, and begins
+when that has been committed. Where the node has no place for it, or something of a higher priority
+waits, it is queued like any other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StepStarts:
         for row in rows:
             if row["started_at"] is not None and row["id"] in by_id:
                 job = by_id[row["id"]]
-                if job.turn.state == "queued":
+                if job.decision.state == "queued":
                     attempts.append(_attempt(job, row, place))
 
     def roll_back(self) -> None:
@@ -87,7 +87,7 @@ def _attempt(job: StepJob, row: Record, place: Reservation) -> Attempt:
         retry=work.retry,
         correlation_id=row["correlation_id"],
         trace_id=row["trace_id"],
-        input=job.turn.input,
-        target=job.turn.target,
+        input=job.decision.input,
+        target=job.decision.target,
         execution_id=job.execution_id,
     )

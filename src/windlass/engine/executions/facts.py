@@ -1,12 +1,13 @@
-"""What never changes about executions, read before the transaction that goes on with them.
+"""Facts of executions, which never change (definition, compiled plan, input): cached, and read
+before the transaction that goes on with them.
 
-In memory, then in Redis for half an hour after the last look, then in PostgreSQL. A transaction
-never waits for Redis: what is not known when it begins it reads from PostgreSQL itself.
+    memory -> Redis, half an hour after the last look -> PostgreSQL
 
-What is known of executions and never changes: their definition, their input.
+`ExecutionFacts.prepare` looks in all three, before a transaction; within one `facts_in` is asked,
+which never waits for Redis: what memory does not have it reads from PostgreSQL itself.
 
-Kept in this process by what cannot be mistaken: an execution by its id, a plan by its definition's
-hash. So nothing here can be out of date, whichever database it came from.
+Promises: nothing here can be out of date, whichever database it came from. Memory keeps it by what
+cannot be mistaken: an execution by its id, a plan by its definition's hash.
 """
 
 from __future__ import annotations
@@ -41,61 +42,6 @@ from windlass.store.statements import statement
 CACHE: Final = "execution"
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of execution_facts_many."""
-
-    id: UUID
-    workflow: str
-    version: int
-    hash: bytes
-    created_at: datetime
-    depth: int
-    priority: int
-    input: str  # JSON
-
-
-class ExecutionFacts:
-    def __init__(self, database: Database, caches: Caches, definitions: Definitions) -> None:
-        self._database = database
-        self._definitions = definitions
-        codec: Codec[UUID, Kept] = Codec(
-            decode=msgspec.msgpack.Decoder(Kept).decode, text=lambda key: key.hex
-        )
-        self._cache: Cache[UUID, Kept] = caches.make(
-            CACHE, self._load_many, codec, believed_seconds=None
-        )
-
-    async def prepare(self, execution_ids: Iterable[UUID]) -> None:
-        """Know these, as far as they exist."""
-        asked = set(execution_ids)
-        missing = asked - known(asked).keys()
-        self._cache.hit(len(asked) - len(missing))
-        if not missing:
-            return
-        found = (await self._cache.get_many(missing)).values()
-        for kept in found:
-            await self._remember(kept)
-
-    async def _remember(self, kept: Kept) -> Facts | None:
-        plan = plan_known(kept.hash)
-        if plan is None:
-            try:
-                version = await self._definitions.read(kept.workflow, kept.version)
-            except NotFound:
-                return None
-            assert version.definition is not None
-            plan = await learn(kept.hash, version.definition)
-        return remember(msgspec.structs.asdict(kept), plan)
-
-    async def _load_many(self, keys: Sequence[UUID]) -> dict[UUID, Kept]:
-        rows = await self._database.run("execution_facts_many", list(keys))
-        return {row["id"]: Kept(**dict(row)) for row in rows}
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     execution_id: UUID
@@ -121,41 +67,23 @@ class Facts:
         }
 
 
-class _Kept(Generic[K, V]):
-    """The most recently used, within bounds of number and size."""
-
-    def __init__(self, count_max: int, bytes_max: int) -> None:
-        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._count_max, self._bytes_max = count_max, bytes_max
-        self._bytes = 0
-
-    def get(self, key: K) -> V | None:
-        found = self._values.get(key)
-        if found is None:
-            return None
-        self._values.move_to_end(key)
-        return found[0]
-
-    def put(self, key: K, value: V, size: int) -> None:
-        if key in self._values or size > self._bytes_max // 2:
-            return
-        self._values[key] = (value, size)
-        self._bytes += size
-        while len(self._values) > self._count_max or self._bytes > self._bytes_max:
-            self._bytes -= self._values.popitem(last=False)[1][1]
-
-
-# A value in a list or an object, beside its text: its head, its place, its share of a table.
-_VALUE_BYTES: Final = 64
-
-# One: two would only wait for each other's lock.
-_THREAD: Final = ThreadPoolExecutor(1, "plans")
-_facts: Final[_Kept[UUID, Facts]] = _Kept(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
-_plans: Final[_Kept[bytes, Plan]] = _Kept(PLANS_KEPT_MAX, FACTS_BYTES_MAX)
-
-
-def plan_known(digest: bytes) -> Plan | None:
-    return _plans.get(digest)
+async def facts_in(
+    connection: Connection[Record], execution_ids: Collection[UUID]
+) -> dict[UUID, Facts]:
+    """Facts of executions; of one that is gone there are none."""
+    facts = known(execution_ids)
+    missing = [execution_id for execution_id in execution_ids if execution_id not in facts]
+    if not missing:
+        return facts
+    rows = await connection.fetch(statement("execution_facts_many"), missing)
+    plans = {row["hash"]: plan for row in rows if (plan := _plans.get(row["hash"])) is not None}
+    wanted = {(row["workflow"], row["version"]) for row in rows if row["hash"] not in plans}
+    if wanted:
+        names, versions = zip(*sorted(wanted), strict=True)
+        found = await connection.fetch(statement("definition_get_many"), names, versions)
+        for row in found:
+            plans[row["hash"]] = await learn(row["hash"], row["definition"])
+    return facts | {row["id"]: remember(row, plans[row["hash"]]) for row in rows}
 
 
 def known(execution_ids: Iterable[UUID]) -> dict[UUID, Facts]:
@@ -181,11 +109,19 @@ def remember(row: Record | Mapping[str, Any], plan: Plan) -> Facts:
     return facts
 
 
+# A value in a list or an object, beside its text: its head, its place, its share of a table.
+_VALUE_BYTES: Final = 64
+
+
 def _decoded_bytes(text: str) -> int:
     """About how much memory the value of a JSON text takes, rather more than less: 20,000 short
     numbers are 100 kB of text and seven times as much in objects.
     """
     return len(text) + _VALUE_BYTES * (1 + sum(map(text.count, ",:[{")))
+
+
+def plan_known(digest: bytes) -> Plan | None:
+    return _plans.get(digest)
 
 
 async def learn(digest: bytes, definition: str) -> Plan:
@@ -207,20 +143,85 @@ def _plan_in(definition: str) -> Plan:
     return plan_of(trust_definition(msgspec.json.decode(definition)))
 
 
-async def facts_in(
-    connection: Connection[Record], execution_ids: Collection[UUID]
-) -> dict[UUID, Facts]:
-    """Facts of executions; of one that is gone there are none."""
-    facts = known(execution_ids)
-    missing = [execution_id for execution_id in execution_ids if execution_id not in facts]
-    if not missing:
-        return facts
-    rows = await connection.fetch(statement("execution_facts_many"), missing)
-    plans = {row["hash"]: plan for row in rows if (plan := _plans.get(row["hash"])) is not None}
-    wanted = {(row["workflow"], row["version"]) for row in rows if row["hash"] not in plans}
-    if wanted:
-        names, versions = zip(*sorted(wanted), strict=True)
-        found = await connection.fetch(statement("definition_get_many"), names, versions)
-        for row in found:
-            plans[row["hash"]] = await learn(row["hash"], row["definition"])
-    return facts | {row["id"]: remember(row, plans[row["hash"]]) for row in rows}
+class FactsRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of execution_facts_many."""
+
+    id: UUID
+    workflow: str
+    version: int
+    hash: bytes
+    created_at: datetime
+    depth: int
+    priority: int
+    input: str  # JSON
+
+
+class ExecutionFacts:
+    def __init__(self, database: Database, caches: Caches, definitions: Definitions) -> None:
+        self._database = database
+        self._definitions = definitions
+        codec: Codec[UUID, FactsRow] = Codec(
+            decode=msgspec.msgpack.Decoder(FactsRow).decode, text=lambda key: key.hex
+        )
+        self._cache: Cache[UUID, FactsRow] = caches.make(
+            CACHE, self._load_many, codec, believed_seconds=None
+        )
+
+    async def prepare(self, execution_ids: Iterable[UUID]) -> None:
+        """Know these, as far as they exist."""
+        asked = set(execution_ids)
+        missing = asked - known(asked).keys()
+        self._cache.hit(len(asked) - len(missing))
+        if not missing:
+            return
+        found = (await self._cache.get_many(missing)).values()
+        for kept in found:
+            await self._remember(kept)
+
+    async def _remember(self, kept: FactsRow) -> Facts | None:
+        plan = plan_known(kept.hash)
+        if plan is None:
+            try:
+                version = await self._definitions.read(kept.workflow, kept.version)
+            except NotFound:
+                return None
+            assert version.definition is not None
+            plan = await learn(kept.hash, version.definition)
+        return remember(msgspec.structs.asdict(kept), plan)
+
+    async def _load_many(self, keys: Sequence[UUID]) -> dict[UUID, FactsRow]:
+        rows = await self._database.run("execution_facts_many", list(keys))
+        return {row["id"]: FactsRow(**dict(row)) for row in rows}
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Lru(Generic[K, V]):
+    """The most recently used, within bounds of number and size."""
+
+    def __init__(self, count_max: int, bytes_max: int) -> None:
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._count_max, self._bytes_max = count_max, bytes_max
+        self._bytes = 0
+
+    def get(self, key: K) -> V | None:
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        if key in self._values or size > self._bytes_max // 2:
+            return
+        self._values[key] = (value, size)
+        self._bytes += size
+        while len(self._values) > self._count_max or self._bytes > self._bytes_max:
+            self._bytes -= self._values.popitem(last=False)[1][1]
+
+
+_THREAD: Final = ThreadPoolExecutor(1, "plans")  # two would wait for each other's lock
+_facts: Final[_Lru[UUID, Facts]] = _Lru(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
+_plans: Final[_Lru[bytes, Plan]] = _Lru(PLANS_KEPT_MAX, FACTS_BYTES_MAX)

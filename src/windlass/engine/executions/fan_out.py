@@ -1,4 +1,5 @@
-"""Fan-outs: put their places in, a bounded number at a time, and end them when all have ended.
+"""Fan-outs (`map` steps): put their places in, a bounded number at a time; end them when all have
+ended.
 
     tally (no lock) -> stop, expand or close under the row's lock, by a newer tally
 
@@ -12,10 +13,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from uuid import UUID
 
-from windlass.engine.apart import Apart, Troubled
 from windlass.engine.effects import Finished
 from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.fan_out_places import insert_places
+from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.jobs.end import advance, bury_unstorable, end_awaited
 from windlass.engine.locks.grant import take_locks
 from windlass.limits import FAN_CHUNK, FAN_RESULT_BYTES_MAX, FINISH_BATCH_MAX
@@ -26,11 +27,11 @@ from windlass.store.statements import statement
 FanKey = tuple[UUID, str]  # execution, step
 
 
-async def tend_fans(
+async def drive_fan_outs(
     database: Database,
     keys: Collection[FanKey],
     tell: Callable[[Finished], None],
-    troubled: Troubled,
+    backoff: ItemBackoff,
     put_off: Callable[[FanKey], None] = lambda _: None,  # hears of those that somebody holds
 ) -> None:
     """One round. `progressed.fans` of what is told are those that need another."""
@@ -38,7 +39,7 @@ async def tend_fans(
 
     async def find_held(rows: list[Record]) -> set[UUID]:
         # Of all that are looked after in this round, so that each of its deeds knows.
-        busy.update(await held_steps(database, [row["job_id"] for row in every]))
+        busy.update(await find_locked_steps(database, [row["job_id"] for row in every]))
         return {row["job_id"] for row in rows} & busy
 
     def is_held(row: Record) -> None:
@@ -50,11 +51,11 @@ async def tend_fans(
         rows: list[Record],
         deed: Callable[[Database, list[Record]], Awaitable[Finished]],
     ) -> None:
-        round_ = Apart(
+        round_ = IsolatedRound(
             what=what,
             deed=partial(deed, database),
             tell=tell,
-            troubled=troubled,
+            backoff=backoff,
             key=lambda row: row["job_id"],
             bury=lambda row, trouble: bury_unstorable(database, row["job_id"], trouble),
             held=find_held,
@@ -74,7 +75,7 @@ async def tend_fans(
     await each("close fan-outs", [row for row in rows if _is_over(row)], _close)
 
 
-async def held_steps(database: Database, job_ids: Collection[UUID]) -> set[UUID]:
+async def find_locked_steps(database: Database, job_ids: Collection[UUID]) -> set[UUID]:
     """Those that cannot be looked after just now: somebody holds a row that this needs."""
     rows = await database.settle("step_row_held_many", list(job_ids))
     return {row["id"] for row in rows}

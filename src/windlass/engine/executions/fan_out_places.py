@@ -12,13 +12,13 @@ from windlass import ids
 from windlass.engine.effects import Finished
 from windlass.engine.executions.decide_apart import places_apart
 from windlass.engine.executions.facts import Facts
-from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_seen
+from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_in_scope
 from windlass.limits import FAN_ITEMS_KEPT_MAX
 from windlass.model.workflow.plan import Work
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
-COPIED: Final = (
+COPY_COLUMNS: Final = (
     "id",
     "execution_id",
     "step",
@@ -55,26 +55,28 @@ async def insert_places(
     work = vertex.each
     assert work is not None
     items = await _items_of(connection, fan["job_id"])
-    scope = facts.scope() | {"steps": await steps_seen(connection, facts, vertex.named)}
+    scope = facts.scope() | {"steps": await steps_in_scope(connection, facts, vertex.named)}
     first = fan["expanded"]
     jobs: list[StepJob] = []
     dead: list[StepJob] = []
-    turns = await places_apart(facts, vertex, scope, items[first : first + count], first)
+    decisions = await places_apart(facts, vertex, scope, items[first : first + count], first)
     finished = Finished()
-    if len(turns) < count:
+    if len(decisions) < count:
         finished.progressed.fans.add((facts.execution_id, vertex.id))
-        count = len(turns)
-    for place, (job_id, turn) in enumerate(zip(ids.uuid7_many(count), turns, strict=True), first):
+        count = len(decisions)
+    for place, (job_id, decision) in enumerate(
+        zip(ids.uuid7_many(count), decisions, strict=True), first
+    ):
         job = StepJob(
             job_id=job_id,
             execution_id=facts.execution_id,
             step=vertex.id,
             item=place,
             work=work,
-            turn=turn,
+            decision=decision,
             is_foreseen=True,
         )
-        (dead if turn.state == "dead" else jobs).append(job)
+        (dead if decision.state == "dead" else jobs).append(job)
     if dead:
         await _insert_dead(connection, dead, finished)
     if jobs and _is_plain(work):
@@ -96,7 +98,7 @@ async def insert_places(
 
 
 def _is_plain(work: Work) -> bool:
-    """Nothing but its turn in the line stands in its way."""
+    """Nothing but its decision in the line stands in its way."""
     return work.locks is None and work.kind != "workflow"
 
 
@@ -111,7 +113,7 @@ async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Recor
     parked_at = now if held["is_paused"] else None
 
     def row(job: StepJob) -> tuple[Any, ...]:
-        work, text = job.work, job.turn.input
+        work, text = job.work, job.decision.input
         return (
             job.job_id,
             job.execution_id,
@@ -127,7 +129,7 @@ async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Recor
             work.retry,
             text,
             len(text) if text.isascii() else len(text.encode()),
-            job.turn.target,
+            job.decision.target,
             True,
             held["correlation_id"],
             held["trace_id"],
@@ -137,7 +139,7 @@ async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Recor
         )
 
     await connection.copy_records_to_table(
-        "job", schema_name="windlass", columns=COPIED, records=map(row, jobs)
+        "job", schema_name="windlass", columns=COPY_COLUMNS, records=map(row, jobs)
     )
 
 

@@ -1,4 +1,5 @@
-"""The steps of an execution with what became of each, and what leads from one to another.
+"""The graph of an execution: its steps with what became of each, and what leads from one to the
+next.
 
 The definition says which steps there are; those that have a job show its state, the others wait. A
 compensation is a step of its own behind the one that it takes back.

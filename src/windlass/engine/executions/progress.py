@@ -1,4 +1,4 @@
-"""Go on with executions whose steps have ended.
+"""Progress of workflows: go on with executions whose steps have ended.
 
     ended steps -> boards (what follows, decided purely) -> rows of the next steps, one statement
 
@@ -33,7 +33,9 @@ async def progress(
     *,
     is_divisible: bool = False,
 ) -> Progressed:
-    """`ended` are rows with execution_id, step, item, state, result and error. See `play`."""
+    """`ended` are rows with execution_id, step, item, state, result and error; for `is_divisible`
+    see `decide_boards`.
+    """
     progressed = Progressed()
     steps = [row for row in ended if row["item"] is None and not row["step"].endswith(UNDO)]
     places = [row for row in ended if row["item"] is not None]
@@ -48,11 +50,11 @@ async def progress(
             if board is not None:
                 end = End(state=row["state"], result=row["result"], error=row["error"])
                 board.ended(row["step"], end)
-        await play(connection, boards, progressed, starts, is_divisible=is_divisible)
+        await decide_boards(connection, boards, progressed, starts, is_divisible=is_divisible)
     return progressed
 
 
-async def play(
+async def decide_boards(
     connection: Connection[Record],
     boards: dict[UUID, Board],
     progressed: Progressed,

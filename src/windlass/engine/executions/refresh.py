@@ -1,4 +1,5 @@
-"""Bring executions up to date with their jobs, a batch at a time.
+"""Refresh executions: bring their state up to date with their jobs, a batch at a time; and who does
+so, for which shard, and how much of it.
 
 Owns: the one statement that writes an execution's state as the aggregate of its jobs (G8).
 Promises: what it writes was true in one snapshot, and nothing older is ever written after it: the
@@ -6,9 +7,8 @@ fence is `refresh_seq`, which whoever writes a state raises. An execution whose 
 tried again; one that loses again and again is told, and nobody may take it for refreshed. Nobody
 waits for an execution whose row somebody holds: it is told as well.
 
-What a node has done about executions that were out of date, since it started.
-
-Who looks after which shard of the executions, and how much is to be done there.
+The loops that call this are in `runtime.refresh`; `Tally` is what they have done since the node
+started.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from windlass.limits import (
     REFRESH_WAITING_MAX,
 )
 from windlass.model.workflow.refresh import SHARDS, owner_of
-from windlass.store.database import Database, Held
+from windlass.store.database import Database, RowLocked
 
 # By their numbers: a tenth of the time of comparing ids.
 ORDER: Final = attrgetter("int")
+RATE_SECONDS: Final = 60  # over which Tally.per_second is taken
 
 # What is to be done for executions whose end is more than a state.
 Conclude = Callable[[Database, Sequence[UUID]], Awaitable[Finished]]
@@ -64,8 +65,8 @@ async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshe
             break
         try:
             rows = await database.settle("execution_refresh_many", sorted(done.lost, key=ORDER))
-        except Held:
-            found = await held_executions(database, done.lost)
+        except RowLocked:
+            found = await find_locked_executions(database, done.lost)
             done.held |= found
             done.lost -= found
             continue
@@ -87,14 +88,10 @@ async def refresh(database: Database, execution_ids: Iterable[UUID]) -> Refreshe
     return done
 
 
-async def held_executions(database: Database, execution_ids: Iterable[UUID]) -> set[UUID]:
+async def find_locked_executions(database: Database, execution_ids: Iterable[UUID]) -> set[UUID]:
     """Those that cannot be written just now, because somebody holds a row that this needs."""
     rows = await database.settle("execution_row_held_many", list(execution_ids))
     return {row["id"] for row in rows}
-
-
-async def nothing_to_conclude(_database: Database, _execution_ids: Sequence[UUID]) -> Finished:
-    return Finished()
 
 
 async def stale_executions(
@@ -118,7 +115,32 @@ async def missed_executions(database: Database, span_seconds: float) -> list[UUI
     return [row["id"] for row in rows]
 
 
-RATE_SECONDS: Final = 60
+async def oldest_refresh_seconds(database: Database) -> float | None:
+    """How long ago the unfinished execution was refreshed of which that was longest ago."""
+    [row] = await database.run("execution_oldest", SHARDS)
+    seconds: float | None = row["seconds"]
+    return seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    shard: int
+    node_id: UUID | None  # None: no node lives
+    marks: int | None  # executions that wait to be refreshed; None: Redis does not say
+    inflight: int | None  # that are being refreshed
+
+
+async def read_shards(database: Database, marks: Marks) -> list[Shard]:
+    nodes = [row["id"] for row in await database.run("node_members")]
+    sizes: list[tuple[int | None, int | None]]
+    try:
+        sizes = [*await marks.sizes()]
+    except LaneDown:
+        sizes = [(None, None)] * SHARDS
+    return [
+        Shard(shard=shard, node_id=owner_of(shard, nodes), marks=waiting, inflight=under_way)
+        for shard, (waiting, under_way) in enumerate(sizes)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,31 +197,3 @@ class Tally:
     def _forget_before(self, second: int) -> None:
         while self._seconds and self._seconds[0][0] <= second:
             self._seconds.popleft()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    shard: int
-    node_id: UUID | None  # None: no node lives
-    marks: int | None  # executions that wait to be refreshed; None: Redis does not say
-    inflight: int | None  # that are being refreshed
-
-
-async def read_shards(database: Database, marks: Marks) -> list[Shard]:
-    nodes = [row["id"] for row in await database.run("node_members")]
-    sizes: list[tuple[int | None, int | None]]
-    try:
-        sizes = [*await marks.sizes()]
-    except LaneDown:
-        sizes = [(None, None)] * SHARDS
-    return [
-        Shard(shard=shard, node_id=owner_of(shard, nodes), marks=waiting, inflight=under_way)
-        for shard, (waiting, under_way) in enumerate(sizes)
-    ]
-
-
-async def oldest_refresh_seconds(database: Database) -> float | None:
-    """How long ago the unfinished execution was refreshed of which that was longest ago."""
-    [row] = await database.run("execution_oldest", SHARDS)
-    seconds: float | None = row["seconds"]
-    return seconds

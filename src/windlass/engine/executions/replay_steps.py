@@ -24,7 +24,7 @@ from windlass.engine.executions.rerun import Ends, forget_steps, read_ends, reop
 from windlass.errors import Conflict
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
 from windlass.model.workflow.plan import UNDO
-from windlass.model.workflow.redo import after, undone
+from windlass.model.workflow.redo import compensated, descendants
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -46,9 +46,9 @@ class NotReplayable(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """The ends that somebody saw and means: a job that was brought back since, and has ended again,
-    is none of them. None: any.
+class SeenEnd:
+    """The ends that a caller saw and means (an optimistic lock): a job that was brought back since,
+    and has ended again, is none of them. None: any.
     """
 
     state: str | None = None
@@ -60,11 +60,11 @@ class Seen:
         )
 
 
-ANY_END: Final = Seen()
+ANY_END: Final = SeenEnd()
 
 
-async def make_way(
-    connection: Connection[Record], job_ids: Sequence[UUID], seen: Seen = ANY_END
+async def reopen_executions(
+    connection: Connection[Record], job_ids: Sequence[UUID], seen: SeenEnd = ANY_END
 ) -> dict[UUID, Conflict]:
     """Let the executions go on of which these are steps that ended so; returns why some must stay
     as they are.
@@ -129,7 +129,7 @@ def _refusal(row: Record, held: Record, ends: Ends) -> str | None:
         return "its input could not be made"
     if held["finished_at"] is None and (held["cancel_requested_at"] or held["doom"]):
         return "its execution is ending"
-    if undone(ends.ends) and not row["step"].endswith(UNDO):
+    if compensated(ends.ends) and not row["step"].endswith(UNDO):
         return "what its execution did was taken back"
     return None
 
@@ -168,7 +168,7 @@ async def _take_back(
     """Forget what followed from these steps, unless some of it runs."""
     roots = {row["step"]: row for row in rows if row["step"] in facts.plan.vertices}
     roots = {step: row for step, row in roots.items() if row["item"] is None}
-    later = after(facts.plan, roots)
+    later = descendants(facts.plan, roots)
     open_ones = [step for step in later if step in ends.known and ends.known[step].is_open]
     places = await connection.fetch(
         statement("step_open_places"), facts.execution_id, sorted(later)

@@ -6,9 +6,8 @@ Promises: what did not follow from these steps stays as it is, with its results;
 as if for the first time, by the same version of the definition. A step that was compensated is done
 again in any case: what it did was taken back. What was forgotten is on record as an event.
 
-Take steps of an execution back to where they were before they ran, in the caller's transaction.
-
-The caller holds the execution's row, and has said `windlass.verb = 'replay'`.
+`read_ends`, `forget_steps` and `reopen` are shared with `replay_steps`. Their caller holds the
+execution's row, and has said `windlass.verb = 'replay'`.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import check_room
 from windlass.engine.executions.facts import Facts, facts_in
-from windlass.engine.executions.progress import play
+from windlass.engine.executions.progress import decide_boards
 from windlass.engine.locks.grant import take_locks
 from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import FORGET_STEPS_MAX, NAMED_STEPS_MAX
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.plan import UNDO, End, Plan
-from windlass.model.workflow.redo import StepEnd, after, undone, unsuccessful
+from windlass.model.workflow.redo import StepEnd, compensated, descendants, unsuccessful
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -74,7 +73,7 @@ async def rerun(database: Database, execution_id: UUID, from_step: str | None = 
         facts = (await facts_in(connection, [execution_id]))[execution_id]
         ends = await read_ends(connection, facts)
         first = _first(facts, ends, from_step)
-        again = first | after(facts.plan, first)
+        again = first | descendants(facts.plan, first)
         await check_room(connection, row)
         await connection.fetch(statement("verb_set"), "replay")
         gone = await forget_steps(connection, facts, again)
@@ -103,13 +102,13 @@ async def _hold_ended(connection: Connection[Record], execution_id: UUID) -> Rec
 def _first(facts: Facts, ends: Ends, from_step: str | None) -> frozenset[str]:
     """The steps that are done again for their own sake."""
     if from_step is None:
-        found = unsuccessful(facts.plan, ends.ends) | undone(ends.ends)
+        found = unsuccessful(facts.plan, ends.ends) | compensated(ends.ends)
         if not found:
             raise NothingToRerun(facts.execution_id)
         return found
     if from_step not in facts.plan.vertices:
         raise InvalidInput.at("/from_step", _unknown(facts.plan, from_step))
-    return frozenset({from_step}) | undone(ends.ends)
+    return frozenset({from_step}) | compensated(ends.ends)
 
 
 def _unknown(plan: Plan, step: str) -> str:
@@ -125,7 +124,7 @@ async def _decide(
     kept = {step: end for step, end in ends.known.items() if step not in again}
     board.again(kept, [step for step in facts.plan.vertices if step in again])
     progressed = Progressed(marks={facts.execution_id})
-    await play(connection, {facts.execution_id: board}, progressed)
+    await decide_boards(connection, {facts.execution_id: board}, progressed)
     # Even if it ends at once, all that is left being skipped.
     progressed.marks.add(facts.execution_id)
     finished = Finished(ready=progressed.ready, progressed=progressed)

@@ -17,10 +17,10 @@ import msgspec
 from windlass import ids
 from windlass.engine.effects import Finished
 from windlass.engine.executions.approvals import open_approvals
-from windlass.engine.executions.checkpoint_waits import wake_listening
+from windlass.engine.executions.checkpoint_waits import wake_for_signal
 from windlass.engine.executions.decide_apart import filled_apart
 from windlass.engine.idempotency import recall
-from windlass.engine.jobs.end import end_awaited, invalid
+from windlass.engine.jobs.end import end_awaited, invalid_input
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import Conflict, NotFound, WindlassError
 from windlass.limits import SIGNALS_KEPT_MAX
@@ -93,7 +93,7 @@ async def send_signal(
             finished = await _give(connection, execution_id, name, job_id)
             if finished is not None:
                 return Sent(signal_id=signal_id, taken_by=job_id, finished=finished)
-        woken = await wake_listening(connection, execution_id, name)
+        woken = await wake_for_signal(connection, execution_id, name)
         return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
 
     return await database.ask(work)
@@ -123,7 +123,7 @@ async def hold_open(connection: Connection[Record], execution_id: UUID) -> Recor
     return rows[0]
 
 
-async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
+async def answer_waiting_steps(database: Database, job_ids: Collection[UUID]) -> Finished:
     """Give steps that have begun to wait what was kept for them; ask people what they decide.
 
     What the steps ask is checked first, as that may take a while; it does not change any more.
@@ -156,7 +156,7 @@ async def ask(database: Database, job_ids: Collection[UUID]) -> Finished:
 async def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
     """Those whose expressions gave what nobody can wait for."""
     found = {row["id"]: await filled_apart(row["kind"], row["input"]) for row in rows}
-    return {job_id: invalid(problems) for job_id, problems in found.items() if problems}
+    return {job_id: invalid_input(problems) for job_id, problems in found.items() if problems}
 
 
 async def _give(

@@ -1,4 +1,4 @@
-"""Start executions, many at a time.
+"""Start executions of workflows, many at a time: prepare (definition, input, key), then begin.
 
 Promises: an answer means committed: the execution and the jobs of its first steps, or that it waits
 for its turn (G1). A new execution runs the newest version that PostgreSQL knows: that a definition
@@ -17,13 +17,13 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.board import Board
-from windlass.engine.executions.concurrency import Standing, take_turns
+from windlass.engine.executions.concurrency import Turn, take_turns
 from windlass.engine.executions.decide_apart import HeavyStarts, checked_apart
 from windlass.engine.executions.facts import learn, plan_known, remember
-from windlass.engine.executions.progress import play
-from windlass.engine.executions.tree import ask_ancestors, count_birth
+from windlass.engine.executions.progress import decide_boards
+from windlass.engine.executions.tree import check_ancestors, count_descendant
 from windlass.engine.idempotency import recall
-from windlass.engine.jobs.end import end_awaited, not_begun
+from windlass.engine.jobs.end import child_cancelled_early, end_awaited
 from windlass.engine.jobs.request import Idempotency
 from windlass.engine.locks.grant import take_locks
 from windlass.errors import InvalidInput, NotFound, WindlassError
@@ -69,7 +69,7 @@ class Start:
 
 
 class Weight(Enum):
-    """Whether what users wrote may take longer than the loop can be held up (see turn_apart)."""
+    """Whether what users wrote may take longer than the loop can be held up (see decide_apart)."""
 
     ANY = "any"
     LIGHT = "light"  # who takes longer is refused, and has a line of its own
@@ -111,7 +111,7 @@ async def start_many(
 ) -> Started:
     """Start them all or none. Raises NotFound, InvalidInput, what its policy refuses, and of a
     child TreeFull and AncestorEnded. One that `is_patient` waits for rows that others hold; who is
-    not raises Held.
+    not raises RowLocked.
     """
     drafts = []
     for found in await prepare(database.run, starts):
@@ -231,7 +231,9 @@ async def begin(
     is_divisible: bool = False,
     weight: Weight = Weight.ANY,
 ) -> Started:
-    """For `is_divisible` see progress.play. Raises HeavyStarts of those that must be light."""
+    """In the caller's transaction. For `is_divisible` see progress.decide_boards. Raises
+    HeavyStarts of those that must be light.
+    """
     decided = await take_turns(
         connection,
         [(draft.start.workflow, draft.key, draft.concurrency) for draft in drafts],
@@ -240,17 +242,17 @@ async def begin(
     wanted = await _wanted(connection, drafts)
     chosen = [
         (draft, turn)
-        for draft, turn in zip(drafts, decided.standings, strict=True)
+        for draft, turn in zip(drafts, decided.turns, strict=True)
         if draft.execution_id in wanted
     ]
     for draft, _ in chosen:
         if draft.start.parent_id is not None:
-            draft.root_id = await ask_ancestors(connection, draft.start.parent_id)
+            draft.root_id = await check_ancestors(connection, draft.start.parent_id)
     inserted = await connection.fetch(statement("execution_insert_many"), *_columns(chosen))
     made = {row["id"]: row["created_at"] for row in inserted}
     for draft, _ in chosen:
         if draft.root_id is not None and draft.execution_id in made:
-            await count_birth(connection, draft.root_id, draft.start.tree_max)
+            await count_descendant(connection, draft.root_id, draft.start.tree_max)
     boards: dict[UUID, Board] = {}
     quick = 0 if weight is Weight.HEAVY else EXPRESSION_QUICK_WORK_MAX
     for draft, turn in chosen:
@@ -265,7 +267,9 @@ async def begin(
     # Even one that ends as it begins, all its steps being skipped, gets refreshed.
     progressed = Progressed(marks=set(boards))
     is_light = weight is Weight.LIGHT
-    await play(connection, boards, progressed, is_divisible=is_divisible, is_light=is_light)
+    await decide_boards(
+        connection, boards, progressed, is_divisible=is_divisible, is_light=is_light
+    )
     finished.add(Finished(ready=progressed.ready, progressed=progressed))
     finished.ready += await take_locks(connection, finished.progressed)
     return Started(execution_ids=list(made), finished=finished)
@@ -284,7 +288,7 @@ async def _wanted(connection: Connection[Record], drafts: Sequence[Prepared]) ->
 async def _skipped(connection: Connection[Record], draft: Prepared) -> Finished:
     finished = Finished(ended={draft.execution_id: "cancelled"})
     if draft.start.parent_job_id is not None:
-        outcome = not_begun(draft.execution_id, "skipped")
+        outcome = child_cancelled_early(draft.execution_id, "skipped")
         finished.add(await end_awaited(connection, {draft.start.parent_job_id: outcome}))
     return finished
 
@@ -302,7 +306,7 @@ def _facts(draft: Prepared, created_at: Any) -> Any:
     return remember(row, draft.plan)
 
 
-def _columns(chosen: Sequence[tuple[Prepared, Standing]]) -> list[list[Any]]:
+def _columns(chosen: Sequence[tuple[Prepared, Turn]]) -> list[list[Any]]:
     drafts = [draft for draft, _ in chosen]
     starts = [draft.start for draft in drafts]
     definitions = [draft.plan.definition for draft in drafts]
@@ -334,7 +338,7 @@ def _priority(draft: Prepared) -> int:
     return draft.plan.definition.priority if own is None else own
 
 
-def _why_skipped(turn: Standing) -> str | None:
+def _why_skipped(turn: Turn) -> str | None:
     if turn.word != "skip":
         return None
     running = None if turn.behind is None else ids.show("execution", turn.behind)

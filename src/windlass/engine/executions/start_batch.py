@@ -1,4 +1,4 @@
-"""The door of executions: concurrent starts on a node share commits.
+"""Start executions by batches (group commit): concurrent starts on a node share commits.
 
 Promises: what engine.executions.start promises, to each alone. A commit whose fate is unknown is
 resolved by looking, and nothing is begun twice for it. One that is refused never fails its
@@ -25,7 +25,7 @@ from windlass.engine.executions.read import read_many
 from windlass.engine.executions.start import Prepared, Start, Weight, begin, prepare
 from windlass.engine.gather import Gather
 from windlass.engine.idempotency import recall_many
-from windlass.engine.jobs.request import look_again
+from windlass.engine.jobs.request import resolve_unknown_commit
 from windlass.errors import NotFound, Unavailable, WindlassError
 from windlass.limits import (
     ENQUEUE_HELD_REST_SECONDS,
@@ -40,8 +40,8 @@ from windlass.limits import (
 from windlass.store.database import (
     Connection,
     Database,
-    Held,
     Record,
+    RowLocked,
     TooSlow,
     Unknown,
     wait_at_most,
@@ -49,35 +49,35 @@ from windlass.store.database import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class StartedExecution:
     row: Record  # of the execution
     is_replayed: bool  # the same Idempotency-Key was answered before
 
 
 # By the place of each start among those that came together.
 Drafts: TypeAlias = Mapping[int, Prepared]
-Answers: TypeAlias = dict[int, Begun | Exception]
+Answers: TypeAlias = dict[int, StartedExecution | Exception]
 
 
-class Starts:
+class ExecutionStarter:
     def __init__(self, database: Database, on_started: Callable[[Finished], None]) -> None:
         self._database = database
         self._on_started = on_started  # after the commit
-        self._gather: Gather[Start, Begun] = Gather(
+        self._gather: Gather[Start, StartedExecution] = Gather(
             partial(self._perform, Weight.LIGHT), batch_max=START_BATCH_MAX, in_flight_max=2
         )
         # Those who need a row that somebody holds come again here, where they keep nobody waiting.
-        self._held: Gather[Start, Begun] = Gather(
+        self._held: Gather[Start, StartedExecution] = Gather(
             partial(self._perform, Weight.LIGHT), batch_max=1, in_flight_max=1
         )
         # One transaction each; while one is evaluated, the other is written.
-        self._heavy: Gather[Start, Begun] = Gather(
+        self._heavy: Gather[Start, StartedExecution] = Gather(
             partial(self._perform, Weight.HEAVY), batch_max=1, in_flight_max=2
         )
 
-    async def start(self, start: Start) -> Begun:
+    async def start(self, start: Start) -> StartedExecution:
         """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, what its policy
-        refuses, and Held when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
+        refuses, and RowLocked when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
         """
         try:
             return await _patiently(start, self._gather, self._held)
@@ -86,7 +86,9 @@ class Starts:
         with WAITING.place(start.owner):
             return await _patiently(start, self._heavy, self._heavy)
 
-    async def _perform(self, weight: Weight, starts: list[Start]) -> list[Begun | Exception]:
+    async def _perform(
+        self, weight: Weight, starts: list[Start]
+    ) -> list[StartedExecution | Exception]:
         prepared = await prepare(self._database.run, starts, is_batch=False, weight=weight)
         answers: Answers = {}
         drafts: dict[int, Prepared] = {}
@@ -103,18 +105,18 @@ class Starts:
             answers |= await self._begin(few, weight)
         return [answers[place] for place in range(len(starts))]
 
-    async def _make_queues(self, drafts: Drafts) -> dict[int, Held]:
+    async def _make_queues(self, drafts: Drafts) -> dict[int, RowLocked]:
         """Those whose queues another transaction is just making, and has not committed."""
         queues = sorted({queue for draft in drafts.values() for queue in draft.plan.queues})
-        held: dict[int, Held] = {}
+        held: dict[int, RowLocked] = {}
         try:
             await self._database.run("queue_ensure_many", queues, ENQUEUE_LOCK_MS)
-        except Held:
+        except RowLocked:
             for place, draft in drafts.items():
                 try:
                     names = sorted(draft.plan.queues)
                     await self._database.run("queue_ensure_many", names, ENQUEUE_PART_LOCK_MS)
-                except Held as trouble:
+                except RowLocked as trouble:
                     held[place] = trouble
         return held
 
@@ -137,7 +139,7 @@ class Starts:
         except WindlassError as trouble:
             if len(drafts) == 1:
                 return dict.fromkeys(drafts, trouble)
-            if isinstance(trouble, Held):  # by halves: each part may have to wait again
+            if isinstance(trouble, RowLocked):  # by halves: each part may have to wait again
                 answers = {}
                 for half in _halves(drafts):
                     answers |= await self._begin(half, weight, ENQUEUE_PART_LOCK_SECONDS)
@@ -174,7 +176,7 @@ class Starts:
         self._on_started(finished)
         begun = [one for one in found if isinstance(one, UUID)]
         try:
-            rows = await look_again(lambda: read_many(self._database, begun))
+            rows = await resolve_unknown_commit(lambda: read_many(self._database, begun))
         except Unavailable as trouble:
             return dict.fromkeys(drafts, trouble)
         return {
@@ -188,11 +190,11 @@ class Starts:
         """
         asked = [draft.execution_id for draft in drafts.values()]
         try:
-            rows = await look_again(lambda: read_many(self._database, asked))
+            rows = await resolve_unknown_commit(lambda: read_many(self._database, asked))
         except Unavailable:
             return dict.fromkeys(drafts, trouble)
         return {
-            place: Begun(row=rows[draft.execution_id], is_replayed=False)
+            place: StartedExecution(row=rows[draft.execution_id], is_replayed=False)
             if draft.execution_id in rows
             else trouble
             for place, draft in drafts.items()
@@ -217,14 +219,14 @@ async def _begun(
 
 
 async def _patiently(
-    start: Start, lane: Gather[Start, Begun], again: Gather[Start, Begun]
-) -> Begun:
+    start: Start, lane: Gather[Start, StartedExecution], again: Gather[Start, StartedExecution]
+) -> StartedExecution:
     """By this lane; while somebody holds what it needs, by the other, for a while."""
     until, rest = monotonic() + ENQUEUE_HELD_SECONDS, ENQUEUE_HELD_REST_SECONDS
     while True:
         try:
             return await lane.put(start)
-        except Held:
+        except RowLocked:
             if monotonic() >= until:
                 raise
         lane = again
@@ -254,9 +256,9 @@ def _one_of_each_key(drafts: Drafts) -> Iterator[Drafts]:
 
 def _answer(
     known: UUID | WindlassError, rows: Mapping[UUID, Record], *, is_replayed: bool
-) -> Begun | Exception:
+) -> StartedExecution | Exception:
     if isinstance(known, WindlassError):
         return known
     if known not in rows:  # it was answered before, and has gone with the retention
         return NotFound("execution", ids.show("execution", known))
-    return Begun(row=rows[known], is_replayed=is_replayed)
+    return StartedExecution(row=rows[known], is_replayed=is_replayed)

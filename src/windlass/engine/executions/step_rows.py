@@ -1,6 +1,7 @@
-"""Decided steps as the columns of the statements that write them.
+"""Decided steps as the columns of the statements that insert and end them; and ended ones, read
+back as the scope that expressions see.
 
-Steps of an execution as expressions see them, read from the database.
+Never: decides (see `board`), or begins a transaction.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.executions.board import Step, seen
+from windlass.engine.executions.board import Step, step_in_scope
 from windlass.engine.executions.facts import Facts
 from windlass.engine.jobs.enqueue import Reservation
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.plan import End, Work, failures_max
-from windlass.model.workflow.step_decision import Turn
+from windlass.model.workflow.step_decision import StepDecision
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -30,7 +31,7 @@ class StepJob:
     step: str
     item: int | None = None
     work: Work
-    turn: Turn
+    decision: StepDecision
     is_foreseen: bool = False
     priority: int = 1  # what it gets; its work may leave that to the execution
 
@@ -43,10 +44,10 @@ class StepRows:
 
     def add(self, step: Step) -> None:
         job_id = ids.uuid7()
-        if step.turn.state not in ("queued", "awaited"):
+        if step.decision.state not in ("queued", "awaited"):
             self.ended.append((job_id, step))
             return
-        if step.turn.places is not None:
+        if step.decision.places is not None:
             self.fans.append((job_id, step))
         self.jobs.append(
             StepJob(
@@ -54,7 +55,7 @@ class StepRows:
                 execution_id=step.facts.execution_id,
                 step=step.vertex.id,
                 work=step.vertex.work,
-                turn=step.turn,
+                decision=step.decision,
                 is_foreseen=step.vertex.is_foreseen,
                 priority=_priority(step),
             )
@@ -68,10 +69,10 @@ class StepRows:
             [step.vertex.id for step in steps],
             [step.vertex.work.kind for step in steps],
             [step.vertex.work.queue for step in steps],
-            [step.turn.state for step in steps],
-            [step.turn.result for step in steps],
-            [step.turn.error for step in steps],
-            [step.turn.cause for step in steps],
+            [step.decision.state for step in steps],
+            [step.decision.result for step in steps],
+            [step.decision.error for step in steps],
+            [step.decision.cause for step in steps],
             [step.vertex.is_foreseen for step in steps],
             [],
         ]
@@ -82,10 +83,15 @@ class StepRows:
             [step.facts.execution_id for step in steps],
             [step.vertex.id for step in steps],
             [job_id for job_id, _ in self.fans],
-            [step.turn.places for step in steps],
+            [step.decision.places for step in steps],
             [step.vertex.max_parallel for step in steps],
-            [failures_max(step.vertex, step.turn.places or 0) for step in steps],
+            [failures_max(step.vertex, step.decision.places or 0) for step in steps],
         ]
+
+
+def _priority(step: Step) -> int:
+    own = step.vertex.work.priority
+    return step.facts.priority if own is None else own
 
 
 def job_columns(
@@ -103,8 +109,8 @@ def job_columns(
         _some([_timeout_ms(job) for job in jobs]),
         [job.work.max_attempts for job in jobs],
         _some([job.work.retry for job in jobs]),
-        [job.turn.input for job in jobs],
-        _some([job.turn.target for job in jobs]),
+        [job.decision.input for job in jobs],
+        _some([job.decision.target for job in jobs]),
         [job.is_foreseen for job in jobs] if any(job.is_foreseen for job in jobs) else [],
         _some([_locks(job) for job in jobs]),
         _some([_patience(job) for job in jobs]),
@@ -115,52 +121,50 @@ def job_columns(
     ]
 
 
-def dead_columns(dead: list[StepJob]) -> list[list[Any]]:
-    """The columns that step_end_many takes, of jobs that failed before they could be made."""
-    turns: list[Turn] = [job.turn for job in dead]
-    return [
-        [job.job_id for job in dead],
-        [job.execution_id for job in dead],
-        [job.step for job in dead],
-        [job.work.kind for job in dead],
-        [job.work.queue for job in dead],
-        [turn.state for turn in turns],
-        [turn.result for turn in turns],
-        [turn.error for turn in turns],
-        [turn.cause for turn in turns],
-        [True] * len(dead),
-        [job.item for job in dead],
-    ]
-
-
-def _priority(step: Step) -> int:
-    own = step.vertex.work.priority
-    return step.facts.priority if own is None else own
-
-
 def _some(column: list[Any]) -> list[Any]:
     return column if any(value is not None for value in column) else []
 
 
 def _timeout_ms(job: StepJob) -> int | None:
     seconds = job.work.timeout_seconds
-    return None if seconds is None or job.turn.state == "awaited" else max(1, int(seconds * 1000))
+    return (
+        None if seconds is None or job.decision.state == "awaited" else max(1, int(seconds * 1000))
+    )
 
 
 def _patience(job: StepJob) -> float | None:
     """How long a step waits for what ends it. None: a node performs it."""
-    if job.turn.state != "awaited":
+    if job.decision.state != "awaited":
         return None
     return float("inf") if job.work.timeout_seconds is None else job.work.timeout_seconds
 
 
 def _locks(job: StepJob) -> str | None:
-    return None if not job.turn.locks else strict_json.write(job.turn.locks)
+    return None if not job.decision.locks else strict_json.write(job.decision.locks)
 
 
-async def steps_seen(
+def dead_columns(dead: list[StepJob]) -> list[list[Any]]:
+    """The columns that step_end_many takes, of jobs that failed before they could be made."""
+    decisions: list[StepDecision] = [job.decision for job in dead]
+    return [
+        [job.job_id for job in dead],
+        [job.execution_id for job in dead],
+        [job.step for job in dead],
+        [job.work.kind for job in dead],
+        [job.work.queue for job in dead],
+        [decision.state for decision in decisions],
+        [decision.result for decision in decisions],
+        [decision.error for decision in decisions],
+        [decision.cause for decision in decisions],
+        [True] * len(dead),
+        [job.item for job in dead],
+    ]
+
+
+async def steps_in_scope(
     connection: Connection[Record], facts: Facts, names: Collection[str]
 ) -> dict[str, Any]:
+    """These steps as expressions see them; one without a job is open."""
     if not names:
         return {}
     ordered = sorted(names)
@@ -176,4 +180,4 @@ async def steps_seen(
         row["step"]: End(state=row["state"], result=row["result"], error=row["error"])
         for row in rows
     }
-    return {name: seen(ends.get(name)) for name in ordered}
+    return {name: step_in_scope(ends.get(name)) for name in ordered}

@@ -2,9 +2,9 @@
 
     a step wants its child -> do all above still go on? -> inserted, counted -> too many: undone
 
-Promises: once a cancel of any execution was answered, no birth that begins afterwards below it is
-committed, so the cancel catches up however fast the tree was growing: what was being born at that
-moment is reached from step to step (engine.jobs.end), and can have no children. A root has at
+Promises: once a cancel of any execution was answered, no child that is begun afterwards below it
+is committed, so the cancel catches up however fast the tree was growing: what was being begun at
+that moment is reached from step to step (engine.jobs.end), and can have no children. A root has at
 most so many descendants as the setting says, and as many more as commit at the same moment.
 """
 
@@ -24,7 +24,7 @@ SLOTS: Final = 16  # the table's check says the same
 
 
 class TreeFull(Conflict):
-    """As many executions were born below one as may be."""
+    """As many executions were begun below one as may be."""
 
     code = "tree_full"
 
@@ -50,7 +50,7 @@ class AncestorEnded(Conflict):
         super().__init__(f"{self.execution_id} {why}, and nothing is begun below it")
 
 
-async def ask_ancestors(connection: Connection[Record], parent_id: UUID) -> UUID:
+async def check_ancestors(connection: Connection[Record], parent_id: UUID) -> UUID:
     """The root of a child that this execution is about to have. Raises AncestorEnded."""
     rows = await connection.fetch(statement("execution_ancestry"), parent_id, 2 * CHILD_DEPTH_MAX)
     for row in rows:
@@ -62,7 +62,7 @@ async def ask_ancestors(connection: Connection[Record], parent_id: UUID) -> UUID
     return root_id
 
 
-async def count_birth(connection: Connection[Record], root_id: UUID, tree_max: int) -> None:
+async def count_descendant(connection: Connection[Record], root_id: UUID, tree_max: int) -> None:
     """One more below this root. Raises TreeFull; the caller's transaction is to be rolled back."""
     slot = int(chance() * SLOTS)
     (row,) = await connection.fetch(statement("execution_tree_add"), root_id, slot)

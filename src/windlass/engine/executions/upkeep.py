@@ -1,28 +1,28 @@
-"""Look after steps that nobody performs: fan-outs, child executions, those who wait for a signal;
-and let jobs heed what was asked of their executions.
+"""Upkeep of executions: the background work that no node claims as a job, and its recovery after a
+crash.
 
-Done after the commit that made them or ended parts of them. Each deed is idempotent, and its own
-ends may call for more; what a crash left undone is found by `engine.executions.upkeep`.
-Promises: nobody waits for one that cannot be looked after, or whose row somebody holds
-(engine.apart); a step whose mistake is permanent ends `dead` with the reason.
-
-Find what time or a crash has left undone about executions, and look after it.
+    run_upkeep      steps that nobody performs: child executions are begun, fan-outs go on, steps
+                    that wait for a signal or a decision are served; and jobs are told (below)
+    tell_jobs       what was asked of an execution reaches its jobs: to end, to pause, to go on
+    find_neglected  what time or a crash has left undone, for the next round
 
 What follows a commit is done by the process that made it (`engine.follow`). When that dies in
 between, a fan-out has no places, a child was never begun, a question never asked, and jobs have not
-heard that their execution was cancelled. And nobody but the clock says that an execution is out of
-time. All of it idempotent, and one transaction when there is nothing to do; the leader looks every
-few seconds.
+heard that their execution was cancelled; and nobody but the clock says that an execution is out of
+time. So the leader looks every few seconds: one transaction when there is nothing to do.
 
-Let the jobs of executions heed what was asked of these: to end, to pause, to go on.
+How jobs are told:
 
     cancel, timeout, pause, resume -> `unheard_until` in the execution's row, committed
     -> rounds of so many jobs -> nobody is left, nobody is on the way -> `unheard_until` gone
 
-What was asked is on record before any job hears of it, so a crash in between loses nothing: whoever
-looks next (`engine.executions.upkeep`) goes on. A step that is being inserted at that very moment
-may not know yet; hence the executions are looked at again until no such transaction can be under
-way. Idempotent; any node may do it at any time.
+What was asked is on record before any job hears of it, so a crash in between loses nothing. A step
+that is being inserted at that very moment may not know yet; hence the executions are looked at
+again until no such transaction can be under way.
+
+Promises: every deed is idempotent, and any node may do it at any time; its own ends may call for
+more. Nobody waits for one that cannot be looked after, or whose row somebody holds
+(`engine.isolated_round`); a step whose mistake is permanent ends `dead` with the reason.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.apart import Apart, Troubled
 from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.children import begin_children
 from windlass.engine.executions.concurrency import Key, begin_next
-from windlass.engine.executions.fan_out import held_steps, tend_fans
-from windlass.engine.executions.refresh import held_executions
-from windlass.engine.executions.signals import ask
+from windlass.engine.executions.fan_out import drive_fan_outs, find_locked_steps
+from windlass.engine.executions.refresh import find_locked_executions
+from windlass.engine.executions.signals import answer_waiting_steps
+from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.end import bury_unstorable
 from windlass.engine.locks.grant import take_locks
@@ -57,18 +57,17 @@ from windlass.store.database import BadValue, Connection, Database, Record
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
-
 T = TypeVar("T", bound=Hashable)
 
 
-def needs_tending(progressed: Progressed) -> bool:
+def needs_upkeep(progressed: Progressed) -> bool:
     return bool(progressed.fans or progressed.unbegun or progressed.asked or progressed.unheard)
 
 
-async def tend(
+async def run_upkeep(
     database: Database,
     progressed: Progressed,
-    troubled: Troubled | None = None,
+    backoff: ItemBackoff | None = None,
     tree_max: int = EXECUTION_TREE_MAX,
     held: Progressed | None = None,
 ) -> Finished:
@@ -77,7 +76,7 @@ async def tend(
     """
     finished = Finished()
     later = Progressed() if held is None else held
-    troubled = troubled or Troubled()
+    backoff = backoff or ItemBackoff()
 
     async def each(
         what: str,
@@ -87,11 +86,11 @@ async def tend(
         put_off: Callable[[T], None],
         bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None,
     ) -> None:
-        round_ = Apart(
+        round_ = IsolatedRound(
             what=what,
             deed=partial(deed, database),
             tell=finished.add,
-            troubled=troubled,
+            backoff=backoff,
             bury=bury,
             held=partial(find_held, database),
             put_off=put_off,
@@ -103,34 +102,33 @@ async def tend(
 
     try:
         begin = partial(begin_children, tree_max=tree_max)
-        unbegun, asked = progressed.unbegun, progressed.asked
-        await each("begin children", unbegun, begin, held_steps, later.unbegun.add, give_up)
-        await each("ask", asked, ask, held_steps, later.asked.add, give_up)
-        await each("heed", progressed.unheard, heed, held_executions, later.unheard.add)
+        unbegun, asked, unheard = progressed.unbegun, progressed.asked, progressed.unheard
+        answer, locked = answer_waiting_steps, find_locked_steps
+        await each("begin children", unbegun, begin, locked, later.unbegun.add, give_up)
+        await each("ask", asked, answer, locked, later.asked.add, give_up)
+        # The word is a label of the counter, and stays.
+        await each("heed", unheard, tell_jobs, find_locked_executions, later.unheard.add)
         if progressed.fans:
-            await tend_fans(database, progressed.fans, finished.add, troubled, later.fans.add)
+            await drive_fan_outs(database, progressed.fans, finished.add, backoff, later.fans.add)
     except Unavailable as trouble:
         # Not kept for later: the net finds it when PostgreSQL is back.
         log.warning("tending_put_off", reason=str(trouble))
     return finished
 
 
-log = structlog.get_logger()
-
-
-async def find_untended(database: Database, troubled: Troubled | None = None) -> Finished:
+async def find_neglected(database: Database, backoff: ItemBackoff | None = None) -> Finished:
     """What is to be looked after is in `progressed`; who rests after a failure is left out."""
-    troubled = troubled or Troubled()
+    backoff = backoff or ItemBackoff()
 
     async def look(connection: Connection[Record]) -> tuple[Finished, list[Key]]:
-        return await _look(connection, troubled.resting_ids)
+        return await _find(connection, backoff.resting_ids)
 
     finished, keys = await database.together(look)
-    turns = Apart(
+    turns = IsolatedRound(
         what="begin turns",
-        deed=partial(_begin, database),
+        deed=partial(_begin_turns, database),
         tell=finished.add,
-        troubled=troubled,
+        backoff=backoff,
     )
     try:
         await turns.each(keys)
@@ -139,7 +137,7 @@ async def find_untended(database: Database, troubled: Troubled | None = None) ->
     return finished
 
 
-async def _look(connection: Connection[Record], resting: list[UUID]) -> tuple[Finished, list[Key]]:
+async def _find(connection: Connection[Record], resting: list[UUID]) -> tuple[Finished, list[Key]]:
     finished = Finished()
     found = finished.progressed
     columns = UNTENDED_SECONDS, UNTENDED_BATCH, resting
@@ -160,7 +158,7 @@ async def _look(connection: Connection[Record], resting: list[UUID]) -> tuple[Fi
     return finished, [(row["workflow"], row["key"]) for row in due]
 
 
-async def _begin(database: Database, keys: Sequence[Key]) -> Finished:
+async def _begin_turns(database: Database, keys: Sequence[Key]) -> Finished:
     async def work(connection: Connection[Record]) -> Finished:
         finished = await begin_next(connection, keys)
         finished.ready += await take_locks(connection, finished.progressed)
@@ -169,24 +167,26 @@ async def _begin(database: Database, keys: Sequence[Key]) -> Finished:
     return await database.settle_together(work)
 
 
-async def heed(database: Database, execution_ids: Collection[UUID]) -> Finished:
-    """One round. `progressed.unheard` of the answer are those that need another."""
+async def tell_jobs(database: Database, execution_ids: Collection[UUID]) -> Finished:
+    """One round for executions that were cancelled, timed out, paused or resumed. Those that need
+    another are in `progressed.unheard` of the answer.
+    """
     wishes: dict[str, list[UUID]] = {"end": [], "pause": [], "go": []}
     for row in await database.run("execution_wish_many", list(execution_ids)):
         wishes[row["wish"]].append(row["id"])
     finished = Finished()
     if wishes["end"]:
-        finished.add(await _end(database, wishes["end"]))
+        finished.add(await _cancel_jobs(database, wishes["end"]))
     if wishes["pause"]:
-        finished.add(await _pause(database, wishes["pause"]))
+        finished.add(await _park_jobs(database, wishes["pause"]))
     if wishes["go"]:
-        finished.add(await _go(database, wishes["go"]))
+        finished.add(await _unpark_jobs(database, wishes["go"]))
     heard = set(execution_ids) - finished.progressed.unheard
     await database.settle("execution_heard_many", sorted(heard))
     return finished
 
 
-async def _end(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _cancel_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
     rows = await database.run("step_unheard_get_many", execution_ids, FINISH_BATCH_MAX)
     if not rows:
         return Finished()
@@ -197,12 +197,12 @@ async def _end(database: Database, execution_ids: list[UUID]) -> Finished:
     return _again_if(len(rows), execution_ids, finished)
 
 
-async def _pause(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _park_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
     (row,) = await database.settle("step_park_many", execution_ids, FINISH_BATCH_MAX)
     return _again_if(row["parked"], execution_ids, Finished())
 
 
-async def _go(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _unpark_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
     rows = await database.settle("step_unpark_many", execution_ids, FINISH_BATCH_MAX)
     return _again_if(len(rows), execution_ids, Finished(ready=rows))
 

@@ -1,6 +1,7 @@
-"""Admitting what the plain statement cannot: keys, idempotency, parents and limits.
+"""Admission control and deduplication: unique keys, idempotency keys, parents, queue limits, locks.
 
-One statement for each concern and all requests that need it, in one transaction:
+For what the plain insert cannot do (see engine.jobs.enqueue): one statement for each concern and
+all requests that need it, in one transaction:
 
     lock limited queues -> recall -> parents -> room -> take idempotency -> take keys
         -> parents inside -> insert -> link -> take locks
@@ -8,9 +9,10 @@ One statement for each concern and all requests that need it, in one transaction
 Nothing after the room refuses a request except by finding that another was first, so what is
 counted is what is inserted. Every statement locks in one order for everybody.
 
-A queue that another transaction holds is not waited for: the requests for it are answered Held,
-and their neighbours go on. Keys and parents that others hold are waited for as long as the caller's
-lock_timeout says; then the transaction ends with Held, and the caller finds out whose it was.
+A queue that another transaction holds is not waited for: the requests for it are answered
+RowLocked, and their neighbours go on. Keys and parents that others hold are waited for as long as
+the caller's lock_timeout says; then the transaction ends with RowLocked, and the caller finds out
+whose it was (engine.jobs.enqueue).
 """
 
 from __future__ import annotations
@@ -19,17 +21,24 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
-from windlass.engine.jobs.parents import check_parents, link, wait_inside
-from windlass.engine.jobs.request import Accepted, Idempotency, Request, arrange, copy_in, locks_of
+from windlass.engine.jobs.parents import check_batch_parents, check_parents, link
+from windlass.engine.jobs.request import (
+    Accepted,
+    Idempotency,
+    Request,
+    copy_in,
+    insert_columns,
+    locks_of,
+)
 from windlass.engine.locks.grant import release
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
-from windlass.store.database import Connection, Held, Record
+from windlass.store.database import Connection, Record, RowLocked
 from windlass.store.statements import statement
 
 
 @dataclass(slots=True, kw_only=True)
-class Limits:
+class QueueDefaults:
     """The owner's defaults for queues that have none of their own. None: no limit."""
 
     max_jobs: int | None = None
@@ -43,7 +52,7 @@ class Limits:
 async def admit(
     connection: Connection[Record],
     requests: list[Request],
-    limits: Limits,
+    limits: QueueDefaults,
     *,
     is_waiting: bool = False,  # for queues that others hold
 ) -> None:
@@ -110,7 +119,7 @@ def _next_of(
 
 
 async def _admit(
-    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
+    connection: Connection[Record], requests: list[Request], limits: QueueDefaults, is_waiting: bool
 ) -> None:
     limited = await _lock_limited(connection, requests, limits, is_waiting)
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
@@ -127,9 +136,9 @@ async def _admit(
     accepted = _open(requests)
     if not accepted:
         return
-    await wait_inside(connection, accepted, waits)
+    await check_batch_parents(connection, accepted, waits)
     unmet = {child: len(parents) for child, parents in waits.items()}
-    columns = arrange(accepted, unmet)
+    columns = insert_columns(accepted, unmet)
     own = True, None, None, locks_of(accepted)
     await connection.fetch(statement("job_insert_many"), *columns, *own)
     await link(connection, accepted, waits)
@@ -151,7 +160,7 @@ async def _admit_alike(
 
 
 async def _lock_limited(
-    connection: Connection[Record], requests: list[Request], limits: Limits, is_waiting: bool
+    connection: Connection[Record], requests: list[Request], limits: QueueDefaults, is_waiting: bool
 ) -> dict[str, Record]:
     """The queues that have a limit, by name, locked until the commit."""
     queues = sorted({draft.queue for request in requests for draft in request.drafts})
@@ -161,7 +170,7 @@ async def _lock_limited(
     for request in requests if held else ():
         for draft in request.drafts:
             if draft.queue in held:
-                request.answer = Held(f"another transaction holds queue {draft.queue!r}")
+                request.answer = RowLocked(f"another transaction holds queue {draft.queue!r}")
                 request.held_by = ("queue", draft.queue)
     return {record["name"]: record for record in records if record["is_locked"]}
 

@@ -1,20 +1,17 @@
-"""Cancel jobs wherever they are.
+"""Cancel jobs wherever they are, and tell the nodes that run them to stop.
 
-Promises: a job that is waiting, be it for its receiver, ends `cancelled` at once; a running one is
-asked to stop and can no longer end `succeeded` (G7). Jobs that have ended stay as they are.
+    cancel -+- waiting, be it for its receiver -> `cancelled` at once
+            '- running -> asked, which is committed -> Stopper -+- of this node: told at once
+                                                               '- of others, by node: signal
+                                                                  `cancel`, and it stops them
 
-Tell the nodes that run cancelled jobs to stop them.
-
-    asked -+- of this node -> told at once
-           '- of others, by node -> signal `cancel` -> it asks PostgreSQL, and stops them
-
-Promises: exactly the nodes that run one are told, through Redis or PostgreSQL
+Promises: a job that was asked to cancel can no longer end `succeeded` (G7). Jobs that have ended
+stay as they are. Exactly the nodes that run one are told, through Redis or PostgreSQL
 (engine.cluster.node_signals); each by one signal at a time, and what is asked meanwhile gathers for
-the next. Where nothing runs nothing is done. Nobody waits for it. That a job was asked to stop is
-committed before anybody is told, and what its node says to it changes no answer: a caller who
-waited would learn nothing, and a frozen node would hold it up. Who is told and does not hear finds
-out from PostgreSQL: at its next look (runtime.duties), or its lease lapses and the rescue ends the
-job as cancelled.
+the next. Nobody waits for it: that a job was asked to stop is committed before anybody is told, and
+what its node says to it changes no answer. A caller who waited would learn nothing, and a frozen
+node would hold it up. Who is told and does not hear finds out from PostgreSQL: at its next look
+(runtime.duties), or its lease lapses and the rescue ends the job as cancelled.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.effects import Progressed
-from windlass.engine.jobs.complete import drop_awaited
+from windlass.engine.jobs.complete import cancel_awaited
 from windlass.engine.jobs.end import advance
 from windlass.errors import Unavailable
 from windlass.limits import (
@@ -42,13 +39,17 @@ from windlass.limits import (
     SIGNAL_JOBS_MAX,
     SIGNAL_WAIT_SECONDS,
 )
-from windlass.store.database import Connection, Database, Held, Record
+from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 from windlass.supervise import supervisor
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class Cancelled:
+    """What a cancel did."""
+
     ended: dict[UUID, str] = field(default_factory=dict)  # job -> state; children included
     asked: dict[UUID, UUID] = field(default_factory=dict)  # running job -> the node that runs it
     ready: list[Record] = field(default_factory=list)
@@ -63,17 +64,17 @@ class Cancelled:
 
 async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
     """In one transaction, unless somebody holds one of them: then the others do not wait for it.
-    Raises Held if it is still held after HELD_PATIENCE_SECONDS; the others are cancelled then.
+    Raises RowLocked if it is still held after HELD_PATIENCE_SECONDS; the others are cancelled then.
     """
     done = Cancelled()
     give_up_at = monotonic() + HELD_PATIENCE_SECONDS
     groups, rest = [list(job_ids)], HELD_REST_SECONDS
-    held: Held | None = None
+    held: RowLocked | None = None
     while groups:
         group = groups.pop()
         try:
             part = await database.settle_asked(partial(cancel_in, job_ids=group))
-        except Held as trouble:
+        except RowLocked as trouble:
             if len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]
             elif monotonic() < give_up_at:
@@ -104,7 +105,7 @@ async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> 
     asked = await connection.fetch(statement("job_request_cancel_many"), list(job_ids))
     advanced = await advance(connection, ended)
     # With a receiver there is nobody to ask: no node runs it.
-    dropped = await drop_awaited(connection, [row["id"] for row in asked])
+    dropped = await cancel_awaited(connection, [row["id"] for row in asked])
     advanced.progressed.add(dropped.progressed)
     return Cancelled(
         ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]} | dropped.ended,
@@ -114,15 +115,14 @@ async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> 
     )
 
 
-async def cancelling(database: Database, node_id: UUID) -> list[UUID]:
-    """What this node must stop."""
+async def find_cancel_requested(database: Database, node_id: UUID) -> list[UUID]:
+    """Which of its running jobs this node must stop."""
     return [row["id"] for row in await database.run("job_cancelling", node_id)]
 
 
-log = structlog.get_logger()
-
-
 class Stopper:
+    """Tells nodes to stop jobs that were asked to cancel."""
+
     def __init__(
         self, signaller: Signaller, announcer: Announcer, this_node: Callable[[], UUID]
     ) -> None:

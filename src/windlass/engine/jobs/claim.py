@@ -1,7 +1,7 @@
-"""Claim due jobs, many at a time.
+"""Claim (dequeue) due jobs, many at a time; hand back claims; park what its target has no room for.
 
-Owns: the only statements that move a job to `running`. A claim raises the attempt number and sets a
-fresh random claim id: together the fence.
+Owns: the statements that move a queued job to `running`, and back. A claim raises the attempt
+number and sets a fresh random claim id: together the fence, or fencing token.
 
 A *line* is one queue at one priority. A node remembers where each line's next job may be:
 
@@ -138,7 +138,7 @@ async def claim(
     places: int,
     claim_id: UUID | None = None,
 ) -> list[Attempt]:
-    """Up to `places` attempts, none of them begun. Raises Unavailable; see `held_under`.
+    """Up to `places` attempts, none of them begun. Raises Unavailable; see `find_claimed_under`.
 
     `claim_id` is random and fresh; None: made here.
     """
@@ -254,12 +254,16 @@ async def park(database: Database, attempts: list[Attempt], reasons: list[str]) 
     )
 
 
-async def held(database: Database, node_id: UUID, older_than_seconds: float) -> list[Record]:
+async def find_claimed(
+    database: Database, node_id: UUID, older_than_seconds: float
+) -> list[Record]:
     """What the database thinks this node runs: a claim whose answer got lost shows up here."""
     return await database.run("job_held_by", node_id, older_than_seconds)
 
 
-async def held_under(database: Database, node_id: UUID, claim_ids: list[UUID]) -> list[Record]:
+async def find_claimed_under(
+    database: Database, node_id: UUID, claim_ids: list[UUID]
+) -> list[Record]:
     """What claims took whose answers never came."""
     return await database.run("job_held_under", node_id, claim_ids)
 

@@ -1,8 +1,10 @@
-"""Complete jobs that their receivers took over.
+"""Asynchronous completion: jobs that their receivers took over, ended by a callback with a token.
 
 A delivery carries a random token; a receiver that answers "later" shows it when it knows how the
 work ended, or to get more time. Of the token only the hash is kept, in the row of the one attempt
-it was made for.
+it was made for. A receiver that does not come in time is given up on (`expire_callbacks`, which any
+node may do at any time): to the job that is an attempt that timed out. It is tried again or dead,
+as its policy says, and the token of that attempt is good for nothing any more.
 
 Promises: a token ends its attempt at most once, by the same fence as every other end (G2), and none
 but the bearer of the token does so. Whoever is told that it went well finds just what it said: of
@@ -11,11 +13,6 @@ twice gets the same answer, as long as the job has ended by it; after a failure 
 the token is nobody's any more, and the second is refused (NotAwaiting). One that comes before its
 delivery is on record waits for that, or is told to come again (NotSettledYet); it is never refused
 for good.
-
-Give up on receivers that took a job over and did not complete it in time.
-
-Idempotent; any node may do it at any time. To the job it is an attempt that timed out: it is tried
-again or dead, as its policy says, and the token of that attempt is good for nothing any more.
 """
 
 from __future__ import annotations
@@ -31,10 +28,10 @@ from uuid import UUID
 from windlass import ids
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.apart import Troubled
 from windlass.engine.effects import Finished
 from windlass.engine.gather import Gather
-from windlass.engine.jobs.end import attempt_of, round_of, settle_in
+from windlass.engine.isolated_round import ItemBackoff
+from windlass.engine.jobs.end import attempt_of, run_round, settle_in
 from windlass.engine.jobs.finish import finish
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.limits import (
@@ -60,8 +57,8 @@ class _End:
 
 
 class Completer:
-    """Looks and ends of many callers at once are gathered: each takes one connection of the node,
-    however many receivers call back.
+    """The door for receivers that call back. Looks and ends of many at once are gathered: each
+    takes one connection of the node, however many call.
     """
 
     def __init__(
@@ -201,7 +198,7 @@ async def extend(
     return await completer.extend(job_id, token, seconds)
 
 
-async def drop_awaited(connection: Connection[Record], job_ids: Sequence[UUID]) -> Finished:
+async def cancel_awaited(connection: Connection[Record], job_ids: Sequence[UUID]) -> Finished:
     """Cancel those that wait for their receivers, in the transaction that asked them to stop."""
     if not job_ids:
         return Finished()
@@ -210,6 +207,23 @@ async def drop_awaited(connection: Connection[Record], job_ids: Sequence[UUID]) 
     return await settle_in(
         connection, [(row["node_id"], settle(attempt_of(row), Cancelled(), 0)) for row in awaited]
     )
+
+
+async def expire_callbacks(database: Database, backoff: ItemBackoff | None = None) -> Finished:
+    """One round of giving up on receivers that are late. `engine.jobs.rescue.recover` does it along
+    with its own.
+    """
+    return await run_round(database, "give up", "job_callback_overdue", _give_up, backoff)
+
+
+async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    return await settle_in(connection, [(row["node_id"], _time_out(row)) for row in rows])
+
+
+def _time_out(row: Record) -> Settlement:
+    waited = (row["callback_until"] - row["started_at"]).total_seconds()
+    outcome = TimedOut(round(waited, 3), "the receiver's completion")
+    return settle(attempt_of(row), outcome, chance())
 
 
 def _check(row: Record, token: str) -> None:
@@ -245,18 +259,3 @@ def _is_said_again(row: Record, outcome: Succeeded | Failed) -> bool:
 
 def _not_awaiting(row: Record) -> NotAwaiting:
     return NotAwaiting(ids.show("job", row["id"]), row["state"])
-
-
-async def expire_callbacks(database: Database, troubled: Troubled | None = None) -> Finished:
-    """One round; `engine.jobs.rescue.recover` does it along with its own."""
-    return await round_of(database, "give up", "job_callback_overdue", _give_up, troubled)
-
-
-async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
-    return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
-
-
-def _settle(row: Record) -> Settlement:
-    waited = (row["callback_until"] - row["started_at"]).total_seconds()
-    outcome = TimedOut(round(waited, 3), "the receiver's completion")
-    return settle(attempt_of(row), outcome, chance())

@@ -1,30 +1,29 @@
-"""The statements that move jobs out of `running`, inside a transaction of the caller's.
+"""End jobs: the fenced way out of `running`, and what it means to those that depend on them.
 
-Tell children that their parents have ended, and their children in turn; go on with executions.
+    settle_in -+- tried again: `queued`, by the fence
+               '- over -> end_in: its terminal state, by the fence
+                            |
+                            v
+                         advance -+- progress: the execution it is a step of goes on
+                                  +- abandon: what a step that failed had waited for is cancelled
+                                  +- _tell_children: they are due, or fall and tell theirs in turn
+                                  '- _release_locks: who is next in line has its locks
 
-Promises: a job never becomes `queued` before every parent has ended as it requires (G5). Runs in
-the transaction that ended the parents, so there is no instant at which a child could be forgotten.
-A transaction tells CHILDREN_TOLD_MAX at most: parents that have more stand in `parent_end` from the
-same commit on, until the rest was told in others (engine.jobs.notify_children).
+All of it happens in the transaction that ends the job, which is the caller's: there is no instant
+at which a child, a step or a lock could be forgotten. Attempts that no node performs end here too,
+by their rows: steps that wait for a fan-out, a child execution, a signal or a decision
+(`end_awaited`), and jobs whose time is up (`run_round`).
 
-What a step waited for is not needed any more once the step has ended without it.
-
-It timed out, or was cancelled: its child execution is cancelled too, and places of its fan-out that
-have not begun never do. In the transaction that ended the step; what is asked here is heeded after
-the commit (`engine.executions.upkeep`, `engine.executions.fan_out`).
-
-Ask executions to end `cancelled`, in the caller's transaction.
-
-That they were asked is on record with the commit: their jobs hear of it afterwards, a bounded
-number at a time (`engine.executions.upkeep`), whoever dies meanwhile. One that waits for its turn
-has no jobs and ends at once; so does the step that waits for it.
-
-End steps that wait for what no node performs: a fan-out, a child, a signal, a decision.
-
-By the same fence as every other end: the row's own attempt and claim, so that a step ends once,
-whoever is first (G2).
-
-Settle attempts from their rows, without having run them; rounds over jobs whose time is up.
+Owns: what follows from an end inside its transaction; the columns of `job_end_many` and
+`job_requeue_many`.
+Promises: a job ends once, by the attempt and claim of its row, whoever is first (G2). It never
+becomes `queued` before every parent has ended as it requires (G5). A transaction tells
+CHILDREN_TOLD_MAX children at most: parents that have more stand in `parent_end` from the same
+commit on, until the rest was told in others (engine.jobs.notify_children). Executions that nobody
+waits for any more are only asked to end: that is on record with the commit, and their jobs hear of
+it afterwards, a bounded number at a time (engine.executions.upkeep), whoever dies meanwhile.
+Never: calls the network, decides a retry (model.job.settle), or says anything before the commit
+(see engine.follow).
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from typing import Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.apart import Apart, Troubled
 from windlass.engine.effects import Finished, Progressed
 from windlass.engine.executions.early_start import StepStarts
 from windlass.engine.executions.progress import progress
+from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.locks.grant import release
 from windlass.limits import CHILDREN_TOLD_MAX, UNHEARD_SECONDS
 from windlass.model.job.attempt import Attempt
@@ -50,6 +49,41 @@ from windlass.model.json.storable import harmless_json
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
+# Jobs that a round looks at.
+ROUND_MAX: Final = 1_000
+PROBLEMS_SHOWN_MAX: Final = 10
+# How a child ends whose parent failed, by its rule.
+_STOPPED: Final = {"skip": "skipped", "fail": "dead"}
+
+
+@dataclass(slots=True)
+class Advanced:
+    """What `advance` did, for wake-ups and waiting callers."""
+
+    ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
+    ended: list[Record] = field(default_factory=list)  # id, state, queue
+    progressed: Progressed = field(default_factory=Progressed)  # of executions
+    told: int = 0  # children, whatever became of them
+
+
+async def settle_in(
+    connection: Connection[Record], settled: Sequence[tuple[UUID, Settlement]]
+) -> Finished:
+    """Try again or end, as each settlement says; with it the node that ran the attempt."""
+    finished = Finished()
+    for node_id in {node for node, _ in settled}:
+        mine = [s for node, s in settled if node == node_id and s.state == "queued"]
+        if mine:
+            finished.requeued += await connection.fetch(
+                statement("job_requeue_many"), *requeue_columns(mine, node_id)
+            )
+    done = {row["id"] for row in finished.requeued}
+    # No tries left, quarantined, or asked to cancel in the meantime.
+    ends = [s for _, s in settled if s.job_id not in done]
+    if ends:
+        finished.add(await end_in(connection, ends))
+    return finished
+
 
 async def end_in(
     connection: Connection[Record],
@@ -58,9 +92,7 @@ async def end_in(
     *,
     is_divisible: bool = False,
 ) -> Finished:
-    """End jobs and advance their children in the caller's transaction. For `is_divisible` see
-    progress.play.
-    """
+    """End jobs, and do all that follows from it. For `is_divisible` see progress.decide_boards."""
     rows = await connection.fetch(statement("job_end_many"), *end_columns(ends), True)
     advanced = await advance(connection, rows, starts, is_divisible=is_divisible)
     finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
@@ -97,20 +129,6 @@ def end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
     ]
 
 
-# How a child ends whose parent failed, by its rule.
-_STOPPED: Final = {"skip": "skipped", "fail": "dead"}
-
-
-@dataclass(slots=True)
-class Advanced:
-    """What came of it, for wake-ups and waiting callers."""
-
-    ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
-    ended: list[Record] = field(default_factory=list)  # id, state, queue
-    progressed: Progressed = field(default_factory=Progressed)  # of executions
-    told: int = 0  # children, whatever became of them
-
-
 async def advance(
     connection: Connection[Record],
     ended: Sequence[Record],
@@ -118,8 +136,8 @@ async def advance(
     *,
     is_divisible: bool = False,
 ) -> Advanced:
-    """`ended` are rows of job_end_many or job_drop_many, ended in this transaction. For
-    `is_divisible` see progress.play.
+    """What follows from the ends of `ended`: rows of job_end_many or job_drop_many, ended in this
+    transaction. For `is_divisible` see progress.decide_boards.
     """
     advanced = Advanced()
     steps = [row for row in ended if row["execution_id"] is not None]
@@ -132,9 +150,9 @@ async def advance(
     parents = {row["id"]: row["state"] for row in ended if row["has_children"]}
     leaving = [row for row in ended if row["locks"]]
     if parents:
-        dropped = await _tell(connection, parents, advanced, waits=True)
+        dropped = await _tell_children(connection, parents, advanced, waits=True)
         leaving += [row for row in dropped if row["locks"]]
-    await _release(connection, leaving, advanced)
+    await _release_locks(connection, leaving, advanced)
     return advanced
 
 
@@ -143,25 +161,17 @@ async def advance_rest(connection: Connection[Record], parents: dict[UUID, str])
     somebody holds are left for later.
     """
     advanced = Advanced()
-    dropped = await _tell(connection, parents, advanced, waits=False)
-    await _release(connection, [row for row in dropped if row["locks"]], advanced)
+    dropped = await _tell_children(connection, parents, advanced, waits=False)
+    await _release_locks(connection, [row for row in dropped if row["locks"]], advanced)
     return advanced
 
 
-async def _release(
-    connection: Connection[Record], leaving: Sequence[Record], advanced: Advanced
-) -> None:
-    locked = advanced.progressed.locked
-    passed = await release(connection, leaving, locked)
-    locked.clear()
-    advanced.ready += passed.ready
-    advanced.progressed.locks.add(passed)
-
-
-async def _tell(
+async def _tell_children(
     connection: Connection[Record], parents: dict[UUID, str], advanced: Advanced, *, waits: bool
 ) -> list[Record]:
-    """Returns who ended on the way."""
+    """Level by level, until nobody is left or CHILDREN_TOLD_MAX were told. Returns who ended on the
+    way. `waits`: for children that somebody holds.
+    """
     left, ended = CHILDREN_TOLD_MAX, list[Record]()
     unnotified: dict[UUID, str] = {}
     while parents:
@@ -178,7 +188,7 @@ async def _tell(
         advanced.told += len(told)
         advanced.ready += [row for row in told if row["verdict"] == "ready"]
         advanced.progressed.locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
-        dropped = await _drop(connection, told, max(left, 0))
+        dropped = await _drop_children(connection, told, max(left, 0))
         left -= len(dropped)
         ended += dropped
         # Each round is at least a level down; there are no circles: parents precede children.
@@ -192,7 +202,9 @@ async def _tell(
     return ended
 
 
-async def _drop(connection: Connection[Record], told: Sequence[Record], more: int) -> list[Record]:
+async def _drop_children(
+    connection: Connection[Record], told: Sequence[Record], more: int
+) -> list[Record]:
     """End those whose rule is not to run, and up to so many of those who fall with them."""
     stopped = {row["child_id"]: row["verdict"] for row in told if row["verdict"] in _STOPPED}
     if not stopped:
@@ -213,9 +225,21 @@ async def _drop(connection: Connection[Record], told: Sequence[Record], more: in
     )
 
 
+async def _release_locks(
+    connection: Connection[Record], leaving: Sequence[Record], advanced: Advanced
+) -> None:
+    locked = advanced.progressed.locked
+    passed = await release(connection, leaving, locked)
+    locked.clear()
+    advanced.ready += passed.ready
+    advanced.progressed.locks.add(passed)
+
+
 async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Finished:
-    """`ended` are steps, of whatever kind, that did not succeed: rows with id, execution_id, step
-    and item.
+    """Cancel what steps waited for that have ended without it: they timed out, or were cancelled.
+    Their child executions are asked to end, and places of their fan-outs that have not begun never
+    do (engine.executions.fan_out). `ended` are steps, of whatever kind, that did not succeed: rows
+    with id, execution_id, step and item.
     """
     if not ended:
         return Finished()
@@ -228,7 +252,7 @@ async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Fi
     children = await connection.fetch(
         statement("execution_children_of"), [row["id"] for row in ended]
     )
-    finished = await ask_cancel(
+    finished = await request_execution_cancel(
         connection,
         [row["id"] for row in children],
         cause="parent_ended",
@@ -238,11 +262,12 @@ async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Fi
     return finished
 
 
-async def ask_cancel(
+async def request_execution_cancel(
     connection: Connection[Record], execution_ids: Sequence[UUID], *, cause: str, message: str
 ) -> Finished:
-    """`progressed.unheard` are those whose jobs are to be told; the others have ended, or were
-    asked before.
+    """Ask executions to end `cancelled`. One that waits for its turn has no jobs and ends at once;
+    so does the step that waits for it. `progressed.unheard` are those whose jobs are to be told;
+    the others have ended, or were asked before.
     """
     if not execution_ids:
         return Finished()
@@ -253,7 +278,7 @@ async def ask_cancel(
     finished.progressed.unheard |= {row["id"] for row in rows if not row["is_ended"]}
     finished.progressed.marks |= finished.progressed.unheard
     waiting = {
-        row["parent_job_id"]: not_begun(row["id"], cause)
+        row["parent_job_id"]: child_cancelled_early(row["id"], cause)
         for row in rows
         if row["is_ended"] and row["parent_job_id"] is not None
     }
@@ -262,18 +287,17 @@ async def ask_cancel(
     return finished
 
 
-def not_begun(execution_id: UUID, cause: str) -> Failed:
-    """What the step sees that waits for an execution which never began."""
+def child_cancelled_early(execution_id: UUID, cause: str) -> Failed:
+    """How the step ends that waited for an execution which never began."""
     child = ids.show("execution", execution_id)
     said = f"its execution {child} was {cause} before it began"
     return Failed("child_cancelled", said, detail={"execution_id": child}, is_final=True)
 
 
-PROBLEMS_SHOWN_MAX: Final = 10
-
-
 async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Outcome]) -> Finished:
-    """End those that wait; the others have ended, or were never there. `ended` says which."""
+    """End steps that wait for what no node performs. Of `outcomes` only those that do wait: the
+    others have ended, or were never there. `ended` says which.
+    """
     if not outcomes:
         return Finished()
     rows = await connection.fetch(statement("job_callback_get_many"), list(outcomes))
@@ -286,7 +310,7 @@ async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Ou
 
 
 async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
-    """End a step that waits for what it will never get: what it asks for cannot be."""
+    """End a step that waits for what it will never get, in a transaction of its own."""
 
     async def work(connection: Connection[Record]) -> Finished:
         return await end_awaited(connection, {job_id: outcome})
@@ -295,12 +319,12 @@ async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
 
 
 async def bury_unstorable(database: Database, job_id: UUID, trouble: Exception) -> Finished:
-    """The same, of one whose values PostgreSQL refuses."""
+    """The same, for one whose values PostgreSQL refuses."""
     return await bury(database, job_id, Failed("unstorable", str(trouble), is_final=True))
 
 
-def invalid(problems: Sequence[tuple[str, str]]) -> Failed:
-    """How a step ends whose expressions gave what its kind cannot do with."""
+def invalid_input(problems: Sequence[tuple[str, str]]) -> Failed:
+    """How a step ends whose expressions gave what its kind can do nothing with."""
     shown = problems[:PROBLEMS_SHOWN_MAX]
     said = "; ".join(f"{pointer or '/'} {detail}" for pointer, detail in shown)
     detail = {"errors": [{"pointer": f"/input{at}", "detail": why} for at, why in shown]}
@@ -309,11 +333,36 @@ def invalid(problems: Sequence[tuple[str, str]]) -> Failed:
     )
 
 
-ROUND_MAX: Final = 1_000
+async def run_round(
+    database: Database,
+    what: str,
+    find: str,
+    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Finished]],
+    backoff: ItemBackoff | None = None,
+) -> Finished:
+    """Settle jobs whose time is up, without having run them: do `deed` to all that the statement
+    `find` finds, ROUND_MAX at most; to each apart, if need be.
+
+    The statement takes `most` and ids (NULL: all), and leaves alone what somebody else holds. It is
+    asked once more in the transaction of the deed, for what may have changed since.
+    """
+    finished = Finished()
+    found = await database.settle(find, ROUND_MAX, None)
+
+    async def do(job_ids: Sequence[UUID]) -> Finished:
+        async def work(connection: Connection[Record]) -> Finished:
+            rows = await connection.fetch(statement(find), ROUND_MAX, list(job_ids))
+            return await deed(connection, rows) if rows else Finished()
+
+        return await database.settle_together(work)
+
+    apart = IsolatedRound(what=what, deed=do, tell=finished.add, backoff=backoff or ItemBackoff())
+    await apart.each([row["id"] for row in found])
+    return finished
 
 
 def attempt_of(row: Record) -> Attempt:
-    """As much of it as settling needs; `detail` where the row has it."""
+    """The attempt of a job's row, as far as settling needs it; `detail` where the row has it."""
     detail = row.get("detail")
     return Attempt(
         job_id=row["id"],
@@ -334,49 +383,3 @@ def attempt_of(row: Record) -> Attempt:
         input="",
         detail=None if detail is None else json.loads(detail),
     )
-
-
-async def round_of(
-    database: Database,
-    what: str,
-    find: str,
-    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Finished]],
-    troubled: Troubled | None = None,
-) -> Finished:
-    """Do it to all that the statement `find` finds, ROUND_MAX at most; to each apart, if need be.
-
-    It takes `most` and ids (NULL: all), and leaves alone what somebody else holds. It is asked once
-    more in the transaction of the deed, for what may have changed since.
-    """
-    finished = Finished()
-    found = await database.settle(find, ROUND_MAX, None)
-
-    async def do(job_ids: Sequence[UUID]) -> Finished:
-        async def work(connection: Connection[Record]) -> Finished:
-            rows = await connection.fetch(statement(find), ROUND_MAX, list(job_ids))
-            return await deed(connection, rows) if rows else Finished()
-
-        return await database.settle_together(work)
-
-    apart = Apart(what=what, deed=do, tell=finished.add, troubled=troubled or Troubled())
-    await apart.each([row["id"] for row in found])
-    return finished
-
-
-async def settle_in(
-    connection: Connection[Record], settled: Sequence[tuple[UUID, Settlement]]
-) -> Finished:
-    """Apply settlements in the caller's transaction, each with the node that ran the attempt."""
-    finished = Finished()
-    for node_id in {node for node, _ in settled}:
-        mine = [s for node, s in settled if node == node_id and s.state == "queued"]
-        if mine:
-            finished.requeued += await connection.fetch(
-                statement("job_requeue_many"), *requeue_columns(mine, node_id)
-            )
-    done = {row["id"] for row in finished.requeued}
-    # No tries left, quarantined, or asked to cancel in the meantime.
-    ends = [s for _, s in settled if s.job_id not in done]
-    if ends:
-        finished.add(await end_in(connection, ends))
-    return finished

@@ -1,13 +1,14 @@
-"""Accept jobs, many at a time.
+"""Enqueue: accept (submit) jobs, many at a time.
 
-Owns: the only statements that create jobs. A plain job into an unlimited queue takes one statement
-for the whole batch; keys, idempotency, parents and limits take one statement each for all the jobs
-that need them, in one transaction. The two gather apart, so that a plain job waits for no row.
+Owns: the statements that create jobs, other than steps of executions. A plain job into an unlimited
+queue takes one statement for the whole batch; keys, idempotency, parents and limits take one
+statement each for all the jobs that need them, in one transaction (engine.jobs.admission). The two
+gather apart, so that a plain job waits for no row.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
 the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
 when a second one has been run and ended: so there is none, and the caller is told. One refused job
 never fails its neighbours, and one whose queue, key or parent another transaction holds does not
-make them wait: it goes on apart (engine.jobs.detour).
+make them wait: it goes on apart (engine.jobs.contention).
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.effects import Passed
 from windlass.engine.gather import Gather
-from windlass.engine.jobs.admission import Limits, admit
-from windlass.engine.jobs.detour import Detour
+from windlass.engine.jobs.admission import QueueDefaults, admit
+from windlass.engine.jobs.contention import ContendedSubmissions
 from windlass.engine.jobs.request import (
     Accepted,
     Idempotency,
     Request,
-    arrange,
     copy_in,
-    look_again,
+    insert_columns,
+    resolve_unknown_commit,
 )
 from windlass.errors import Unavailable
 from windlass.limits import (
@@ -44,9 +45,9 @@ from windlass.model.job.draft import Draft
 from windlass.store.database import (
     Connection,
     Database,
-    Held,
     Record,
     Refused,
+    RowLocked,
     Unknown,
 )
 from windlass.store.statements import statement
@@ -91,12 +92,12 @@ class Enqueuer:
         self,
         database: Database,
         *,
-        limits: Limits | None = None,
+        limits: QueueDefaults | None = None,
         on_accepted: OnAccepted,
         on_passed: Callable[[Passed], None] = lambda _: None,
     ) -> None:
         self._database = database
-        self._limits = limits or Limits()
+        self._limits = limits or QueueDefaults()
         self._on_accepted = on_accepted
         self._on_passed = on_passed  # locks that the new jobs asked for
         self.starter: Starter | None = None  # None: this process runs nothing
@@ -107,7 +108,7 @@ class Enqueuer:
         self._special: Gather[Request, Accepted] = Gather(
             self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
-        self._detour = Detour(self._try_again)
+        self._detour = ContendedSubmissions(self._try_again)
 
     async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
         request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
@@ -118,7 +119,7 @@ class Enqueuer:
         if not self._detour.needs(request):
             try:
                 return await self._special.put(request)
-            except Held:
+            except RowLocked:
                 pass
         return await self._detour.put(request)
 
@@ -136,7 +137,7 @@ class Enqueuer:
             [answer] = await self._perform_plain([request])
         if answer is None and not self._detour.needs(request):
             [answer] = await self._perform_special([request])
-        if answer is None or isinstance(answer, Held):
+        if answer is None or isinstance(answer, RowLocked):
             answer = await self._detour.put(request)
         if isinstance(answer, Exception):
             raise answer
@@ -158,7 +159,7 @@ class Enqueuer:
         return [request.answer for request in requests]
 
     async def _perform_special(self, requests: list[Request]) -> list[Accepted | Exception]:
-        """Held: what it needs was not to be had."""
+        """RowLocked: what it needs was not to be had."""
         await self._park(requests)
         await self._insert_apart(requests, self._insert_special)
         self._tell(requests)
@@ -173,7 +174,7 @@ class Enqueuer:
         await self._park(requests)
         try:
             await self._admit(requests, ENQUEUE_HELD_LOCK_SECONDS, is_waiting=True)
-        except Held:
+        except RowLocked:
             await self._insert_apart(requests, self._insert_parts)
         except Refused:
             await self._insert_apart(requests, self._insert_special)
@@ -217,7 +218,7 @@ class Enqueuer:
         try:
             inserted = await self._database.run(
                 "job_insert_many",
-                *arrange(requests, starts=place.starts if place else None),
+                *insert_columns(requests, starts=place.starts if place else None),
                 False,
                 place.node_id if place else None,
                 place.claim_id if place else None,
@@ -257,7 +258,7 @@ class Enqueuer:
 
         try:
             await self._database.together(work, lock_seconds=ENQUEUE_LOCK_SECONDS)
-        except (_TakeTheLongWay, Held):
+        except (_TakeTheLongWay, RowLocked):
             return
         except Unknown:
             if not await self._resolve([request]):
@@ -268,12 +269,12 @@ class Enqueuer:
     async def _resolve(self, requests: list[Request]) -> list[Record]:
         """What became of an insert whose commit is unknown."""
         wanted = [job_id for request in requests for job_id in request.job_ids]
-        return await look_again(lambda: self._database.run("job_known_many", wanted))
+        return await resolve_unknown_commit(lambda: self._database.run("job_known_many", wanted))
 
     async def _insert_special(self, requests: list[Request]) -> None:
         try:
             await self._admit(requests, ENQUEUE_LOCK_SECONDS)
-        except Held:
+        except RowLocked:
             # A key or a parent of one of them is not to be had.
             await self._insert_parts(requests)
 
@@ -281,7 +282,7 @@ class Enqueuer:
         """By halves, until whoever needs what is held stands alone."""
         try:
             await self._admit(requests, ENQUEUE_PART_LOCK_SECONDS)
-        except Held as trouble:
+        except RowLocked as trouble:
             if len(requests) == 1:
                 [request] = requests
                 request.answer = trouble
@@ -302,7 +303,7 @@ class Enqueuer:
         try:
             try:
                 await self._database.run("queue_ensure_many", queues, round(lock_seconds * 1000))
-            except Held as trouble:  # another transaction is just making one of them
+            except RowLocked as trouble:  # another transaction is just making one of them
                 if len(queues) > 1:
                     raise
                 for request in requests:

@@ -1,15 +1,17 @@
-"""Finish attempts, many at a time.
+"""Finish attempts: apply settlements by their fencing token, many at a time.
 
-Owns: the way of a job out of `running`, or to its receiver; the statements are in
-`engine.jobs.end`.
+    batch -+- `queued`   tried again, or rests          job_requeue_many
+           +- `running`  left to its receiver           job_await_many
+           '- terminal   plain ones by one statement, those with children or an execution in a
+                         transaction with what follows  engine.jobs.end
+
+Owns: the way of a job out of `running`, or to its receiver. `finish` does it in transactions of its
+own, `finish_own` in the one in which the job's task wrote.
 Promises: a settlement is applied at most once, and only while its fence (attempt number and claim
-id) is the newest (G2); a job somebody asked to cancel never ends `succeeded` (G7).
-Never: calls the network, reads the clock, or decides a retry (see model.settle).
-
-Finish one attempt in the transaction in which its task wrote.
-
-Promises: the job's end and the task's effects are committed together, and only while the attempt's
-fence is the newest (G4); what a job wrote that somebody asked to cancel goes with its success (G7).
+id) is the newest (G2); a job that somebody asked to cancel never ends `succeeded` (G7). One bad row
+never fails its neighbours. Of a job that ends in its task's transaction, end and effects are
+committed together or not at all (G4).
+Never: calls the network, reads the clock, or decides a retry (see model.job.settle).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from windlass.engine.effects import Finished
-from windlass.engine.executions.checkpoint_waits import rest_listening
+from windlass.engine.executions.checkpoint_waits import rest_until_signal
 from windlass.engine.executions.early_start import StepStarter, StepStarts
 from windlass.engine.jobs.end import end_columns, end_in, requeue_columns
 from windlass.model.job.settle import Settlement
@@ -36,9 +38,9 @@ async def finish(
     batch: Sequence[Settlement],
     starter: StepStarter | None = None,
 ) -> Finished:
-    """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along, and Held
-    when somebody keeps a row that one of them needs: call again, as often as it takes. What has
-    taken effect already is recognised, not done twice.
+    """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along, and
+    RowLocked when somebody keeps a row that one of them needs: call again, as often as it takes.
+    What has taken effect already is recognised, not done twice.
     """
     # One order for everybody, so that two batches never wait for each other.
     batch = sorted(batch, key=lambda settlement: settlement.job_id)
@@ -67,27 +69,12 @@ async def finish(
     return finished
 
 
-class _Rehearsed(Exception):
-    """It would have worked."""
-
-
-async def rehearse(database: Database, settlement: Settlement) -> None:
-    """End its job and take that back. Raises what stands in the way, as `finish` would."""
-
-    async def work(connection: Connection[Record]) -> None:
-        await end_in(connection, [settlement])
-        raise _Rehearsed
-
-    with contextlib.suppress(_Rehearsed):
-        await database.settle_together(work)
-
-
 async def _apart(
     batch: Sequence[Settlement], apply: Callable[[Sequence[Settlement]], Awaitable[list[T]]]
 ) -> list[T]:
     """Apply to all at once; if that is refused (PostgreSQL does not take a value, or expressions of
-    steps are too much work for one transaction), to each alone, and to the bad ones
-    without their values: one bad row never fails its neighbours.
+    steps are too much work for one transaction), to each alone, and to the bad ones without their
+    values.
     """
     try:
         return await apply(batch)
@@ -107,7 +94,7 @@ async def _rest(database: Database, node_id: UUID, again: Sequence[Settlement]) 
     listening = [s for s in again if s.is_listening and s.execution_id is not None]
     rows: list[Record] = []
     if listening:
-        rows += await _apart(listening, lambda part: rest_listening(database, node_id, part))
+        rows += await _apart(listening, lambda part: rest_until_signal(database, node_id, part))
     others = [s for s in again if not s.is_listening or s.execution_id is None]
     if others:
         rows += await _apart(others, lambda part: _requeue(database, node_id, part))
@@ -148,7 +135,7 @@ async def _end_with_children(
     finished = await _with_starts(starts, database.settle_together(work))
     unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
     if unmatched:
-        before = {row["id"]: row["state"] for row in await settled(database, unmatched)}
+        before = {row["id"]: row["state"] for row in await find_settled(database, unmatched)}
         finished.ended |= {job: state for job, state in before.items() if is_terminal(state)}
         finished.recognised |= before.keys()
         finished.refused |= {row.job_id for row in unmatched if row.job_id not in before}
@@ -171,7 +158,7 @@ async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished])
     return finished
 
 
-async def settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
+async def find_settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
     """Which of these had taken effect before: their commit's answer was lost on its way."""
     return await database.settle(
         "job_settled_many",
@@ -202,12 +189,29 @@ def _without_values(settlement: Settlement) -> Settlement:
 
 
 async def finish_own(connection: Connection[Record], settlement: Settlement) -> Finished | None:
-    """End a job that succeeded, in the caller's transaction. None: the caller must roll back."""
+    """End a job that succeeded, in the transaction in which its task wrote. None: the caller must
+    roll back, for the fence has moved on, or somebody asked to cancel it.
+    """
     finished = await end_in(connection, [settlement])
     return finished if finished.ended.get(settlement.job_id) == settlement.state else None
 
 
 async def has_finished(database: Database, settlement: Settlement) -> Finished | None:
     """Did it take effect, although its commit's answer was lost? None: not up to now."""
-    rows = await settled(database, [settlement])
+    rows = await find_settled(database, [settlement])
     return Finished(ended={row["id"]: row["state"] for row in rows}) if rows else None
+
+
+async def rehearse(database: Database, settlement: Settlement) -> None:
+    """End its job and take that back. Raises what stands in the way, as `finish` would."""
+
+    async def work(connection: Connection[Record]) -> None:
+        await end_in(connection, [settlement])
+        raise _Rehearsed
+
+    with contextlib.suppress(_Rehearsed):
+        await database.settle_together(work)
+
+
+class _Rehearsed(Exception):
+    """It would have worked."""

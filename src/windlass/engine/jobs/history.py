@@ -1,10 +1,9 @@
-"""A job as it was at an instant: its events up to then, folded (G10).
+"""The event log of jobs and executions, a page at a time, and a job as it was at an instant.
 
-Read what happened: to some jobs, to an execution, or everywhere after a place.
-
-Promises: an event has the same id whenever and wherever it is read; pages are keyset by place
-(instant, job, rank, number). Events commit slightly out of order, so a reader that follows the
-present must look back a little: see engine/jobs/tail.py.
+Promises: folding a job's events up to an instant gives its row of that instant (G10, `job_at`). An
+event has the same id whenever and wherever it is read; pages are keyset by (instant, job,
+rank, number). Events commit slightly out of order, so a reader that follows the present must look
+back a little: see engine.jobs.tail.
 """
 
 from __future__ import annotations
@@ -18,11 +17,16 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.errors import NotFound
-from windlass.model.job.event import Event, Place, event_of_row, events_of
+from windlass.model.job.event import Event, SortKey, event_of_row, events_of
 from windlass.model.job.fold import fold
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
+# A batch of jobs is created at one instant by the database's clock, but its ids come from a node's.
+_SKEW: Final = timedelta(seconds=5)
+# The first window is narrow, for nothing in the past is sorted by time; empty ones grow fast.
+_WINDOW: Final = timedelta(seconds=10)
+_GROWTH: Final = 4
 # What the events tell; the rest of a row never changes.
 _TOLD = (
     "state",
@@ -59,13 +63,6 @@ async def job_at(database: Database, job_id: UUID, instant: datetime) -> dict[st
     return job
 
 
-# A batch of jobs is created at one instant by the database's clock, but its ids come from a node's.
-_SKEW: Final = timedelta(seconds=5)
-# The first window is narrow, for nothing in the past is sorted by time; empty ones grow fast.
-_WINDOW: Final = timedelta(seconds=10)
-_GROWTH: Final = 4
-
-
 async def read_events_of(
     database: Database, job_ids: Sequence[UUID]
 ) -> dict[UUID, tuple[Record, list[Event]]]:
@@ -90,9 +87,9 @@ async def events_of_rows(
 
 
 async def read_events_after(
-    database: Database, after: Place, until: datetime, limit: int
+    database: Database, after: SortKey, until: datetime, limit: int
 ) -> list[Event]:
-    """Up to `limit` events after the place and until the instant, oldest first.
+    """Up to `limit` events after the sort key and until the instant, oldest first.
 
     Goes through time in windows, so that a page from long ago does not sort all that came since.
     """
@@ -104,7 +101,7 @@ async def read_events_after(
         found += page
         if len(found) < limit:
             # Nothing more up to `end`: the next window begins behind everything at that instant.
-            after = Place(end, UUID(int=(1 << 128) - 1), 15, (1 << 44) - 1)
+            after = SortKey(end, UUID(int=(1 << 128) - 1), 15, (1 << 44) - 1)
             if end == until:
                 break
             step *= 1 if page else _GROWTH
@@ -112,17 +109,19 @@ async def read_events_after(
 
 
 async def read_events_of_execution(
-    database: Database, execution: Record, after: Place | None, limit: int
+    database: Database, execution: Record, after: SortKey | None, limit: int
 ) -> list[Event]:
-    """Up to `limit` of what happened to an execution and its jobs after the place."""
-    after = after or Place(execution["created_at"], UUID(int=0), 0, -1)
+    """Up to `limit` of what happened to an execution and its jobs after the sort key."""
+    after = after or SortKey(execution["created_at"], UUID(int=0), 0, -1)
     rows = await database.read(
         "event_of_execution", execution["id"], execution["created_at"], limit, *after
     )
     return [_event_of(row) for row in rows]
 
 
-async def read_window(database: Database, after: Place, until: datetime, limit: int) -> list[Event]:
+async def read_window(
+    database: Database, after: SortKey, until: datetime, limit: int
+) -> list[Event]:
     rows = await database.read(
         "event_window",
         after.at,

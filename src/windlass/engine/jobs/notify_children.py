@@ -1,8 +1,8 @@
-"""Tell the rest of the children of parents that had more than one transaction can tell.
+"""Notify dependents in chunks: the children of parents that had more than one transaction can tell.
 
 Idempotent; any node may do it at any time, several at once: whoever tells a parent's children holds
-its row of `parent_end`. Dies it in between, the row is still there, and so are the links of all who
-have not been told. Each chunk is a transaction of its own, so nobody waits for more than one.
+its row of `parent_end`. If it dies in between, the row is still there, and so are the links of all
+who have not been told. Each chunk is a transaction of its own, so nobody waits for more than one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from windlass.engine.apart import Apart, Troubled
 from windlass.engine.effects import Finished
+from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.jobs.end import advance_rest
 from windlass.limits import PARENT_ENDS_MAX
 from windlass.store.database import Connection, Database, Record
@@ -19,10 +19,10 @@ from windlass.store.statements import statement
 
 
 async def notify_children(
-    database: Database, troubled: Troubled, tell: Callable[[Finished], None]
+    database: Database, backoff: ItemBackoff, tell: Callable[[Finished], None]
 ) -> bool:
     """One chunk of some parents each. Was anybody told? Then there may be more to tell."""
-    rows = await database.settle("parent_end_find", PARENT_ENDS_MAX, troubled.resting_ids)
+    rows = await database.settle("parent_end_find", PARENT_ENDS_MAX, backoff.resting_ids)
     if not rows:
         return False
     has_told = False
@@ -33,7 +33,7 @@ async def notify_children(
         has_told = has_told or told > 0
         return finished
 
-    apart = Apart(what="notify children", deed=deed, tell=tell, troubled=troubled)
+    apart = IsolatedRound(what="notify children", deed=deed, tell=tell, backoff=backoff)
     await apart.each([row["parent_id"] for row in rows])
     return has_told
 

@@ -1,4 +1,4 @@
-"""Who waits for whom, when jobs are accepted.
+"""Dependencies between jobs (`depends_on`), checked and linked when jobs are accepted.
 
 Promises: a parent is locked from when it is looked at until the child is committed, so one that is
 ending right now is either seen as ended or tells the child (G5). No child waits for a job that does
@@ -13,7 +13,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.jobs.request import Request
 from windlass.errors import InvalidInput
-from windlass.model.job.cycles import in_a_circle
+from windlass.model.job.cycles import find_cycle
 from windlass.model.job.draft import Draft
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -23,6 +23,7 @@ Waits = dict[UUID, dict[UUID, None]]
 
 
 async def check_parents(connection: Connection[Record], requests: list[Request]) -> Waits:
+    """Parents that were named by their ids. Answers requests whose parents cannot be waited for."""
     asked = {p for request in requests for draft in request.drafts for p in draft.depends_on}
     unfinished, ended = await _find_parents(connection, asked)
     waits: Waits = defaultdict(dict)
@@ -52,7 +53,7 @@ async def _find_parents(
     return unfinished, {record["id"]: record["state"] for record in ended}
 
 
-async def wait_inside(
+async def check_batch_parents(
     connection: Connection[Record], requests: list[Request], waits: Waits
 ) -> None:
     """Parents that were named by their place in the batch, now that it is known which jobs those
@@ -76,7 +77,7 @@ async def wait_inside(
 def _refuse_circle(request: Request) -> None:
     """The door has looked at places; where two of them are one job, there may be a new circle."""
     places = {job_id: place for place, job_id, _ in request.new}
-    circle = in_a_circle(
+    circle = find_cycle(
         {
             place: {
                 places[parent]
@@ -103,6 +104,7 @@ def _parent_trouble(parent: UUID, state: str | None, draft: Draft) -> str | None
 
 
 async def link(connection: Connection[Record], requests: list[Request], waits: Waits) -> None:
+    """Note who waits for whom, now that the children are inserted."""
     new = {job_id for request in requests for _, job_id, _ in request.new}
     links = [(parent, child) for child in waits if child in new for parent in waits[child]]
     if links:

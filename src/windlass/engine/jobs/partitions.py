@@ -1,4 +1,4 @@
-"""Days of the history: partitions for those to come, and none for those past the retention.
+"""Partitions of the history by day: make those of the days to come, drop those past the retention.
 
 Nothing here may make finishing wait. A partition is made whole before it is attached, and waits for
 its lock no longer than DAY_LOCK_SECONDS: while somebody reads the history (a dump, a report) it is
@@ -43,7 +43,7 @@ from windlass.limits import (
     PARTITIONS_LOW_DAYS,
     THIN_BLOCKS,
 )
-from windlass.store.database import Connection, Database, Held, Record
+from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
@@ -58,20 +58,24 @@ Thinned = Literal["thinned", "held", "elsewhere"]
 
 
 @dataclass(slots=True)
-class Made:
+class PartitionsMade:
+    """What `make_days` did."""
+
     count: int = 0
     busy: list[str] = field(default_factory=list)  # tables that somebody reads
 
 
 @dataclass(slots=True)
-class Dropped:
+class PartitionsDropped:
+    """What `drop_days` did."""
+
     partitions: list[str] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)  # could not be dropped now
 
 
-async def make_days(database: Database) -> Made:
+async def make_days(database: Database) -> PartitionsMade:
     """Make the partitions of the coming days. Idempotent; any node may do it at any time."""
-    done = Made()
+    done = PartitionsMade()
     for row in await database.read("partition_missing", PARTITIONS_AHEAD_DAYS):
         if row["parent"] in done.busy:
             continue
@@ -94,11 +98,11 @@ async def are_low(database: Database) -> bool:
     return await days_ahead(database) < PARTITIONS_LOW_DAYS
 
 
-async def drop_days(database: Database, retention_days: int) -> Dropped:
+async def drop_days(database: Database, retention_days: int) -> PartitionsDropped:
     """Let go of the days past the retention, and of what lies in the default partitions and is as
     old. Idempotent; any node may do it at any time.
     """
-    done = Dropped()
+    done = PartitionsDropped()
     parents = await _awaited_parents(database, retention_days)
     skipped: set[date] = set()
     busy: Counter[str] = Counter()  # by table: days that somebody reads
@@ -154,7 +158,7 @@ async def _thin(
         try:
             if await database.together(work, lock_seconds=DAY_LOCK_SECONDS) != "held":
                 return "elsewhere"
-        except Held:
+        except RowLocked:
             thinned = "held"
     return thinned
 

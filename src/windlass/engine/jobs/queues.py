@@ -1,4 +1,4 @@
-"""Queues: their limits, whether they are paused, and what they hold."""
+"""Queues: their limits (backpressure, concurrency, rate limit), pause and resume, and counts."""
 
 from __future__ import annotations
 

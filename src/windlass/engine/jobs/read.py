@@ -1,10 +1,9 @@
-"""Read jobs: one, many by id, or a page of those that match.
+"""Read jobs and their attempts: one, many by id, or a page of those that match a filter.
 
 Promises: a page costs one statement over only the tables that can hold what was asked for; pages
-are keyset, newest first, so a list does not shift while somebody reads it.
-
-Read the attempts of a job: those with a row of their own, and the newest, which is in the job's
-row while it runs and after it has ended the job.
+are keyset, newest first, so a list does not shift while somebody reads it. A job's attempts are
+those with a row of their own, and the newest, which is in the job's row while it runs and after it
+has ended the job.
 """
 
 from __future__ import annotations
@@ -42,6 +41,20 @@ class JobFilter:
     created_before: datetime | None = None  # and not at it
     finished_after: datetime | None = None  # only what has ended; bounds as above
     finished_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRecord:
+    """One attempt, under way or over."""
+
+    attempt: int
+    node_id: UUID | None
+    started_at: datetime
+    ended_at: datetime | None  # None: it runs
+    outcome: str | None
+    next_run_at: datetime | None  # None: no other attempt followed from it
+    error: str | None  # JSON
+    detail: str | None  # JSON of what its strategy keeps of it; None: nothing, or not yet
 
 
 async def read_jobs(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
@@ -123,40 +136,28 @@ def id_at(instant: datetime, skew: timedelta) -> UUID | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """One attempt, under way or over."""
-
-    attempt: int
-    node_id: UUID | None
-    started_at: datetime
-    ended_at: datetime | None  # None: it runs
-    outcome: str | None
-    next_run_at: datetime | None  # None: no other attempt followed from it
-    error: str | None  # JSON
-    detail: str | None  # JSON of what its strategy keeps of it; None: nothing, or not yet
-
-
-async def read_attempts(database: Database, job_id: UUID) -> list[Tried]:
+async def read_attempts(database: Database, job_id: UUID) -> list[AttemptRecord]:
     """In order. Raises NotFound."""
-    return (await read_tried_job(database, job_id))[1]
+    return (await read_job_with_attempts(database, job_id))[1]
 
 
-async def read_tried_job(database: Database, job_id: UUID) -> tuple[Record, list[Tried]]:
+async def read_job_with_attempts(
+    database: Database, job_id: UUID
+) -> tuple[Record, list[AttemptRecord]]:
     """The job's row with its attempts in order. Raises NotFound."""
     rows = await database.read("attempt_list", [job_id])
     # The job after its attempts: one that moves in between is then seen twice rather than never.
     job = await read_job(database, job_id)
-    tried = [_tried(row) for row in rows]
-    seen = {(attempt.attempt, attempt.started_at) for attempt in tried}
+    attempts = [_attempt(row) for row in rows]
+    seen = {(attempt.attempt, attempt.started_at) for attempt in attempts}
     newest = _newest(job)
     if newest is not None and (newest.attempt, newest.started_at) not in seen:
-        tried.append(newest)
-    return job, tried
+        attempts.append(newest)
+    return job, attempts
 
 
-def _tried(row: Record) -> Tried:
-    return Tried(
+def _attempt(row: Record) -> AttemptRecord:
+    return AttemptRecord(
         attempt=row["attempt"],
         node_id=row["node_id"],
         started_at=row["started_at"],
@@ -168,10 +169,10 @@ def _tried(row: Record) -> Tried:
     )
 
 
-def _newest(job: Record) -> Tried | None:
+def _newest(job: Record) -> AttemptRecord | None:
     if job["state"] != "running" and job["outcome"] is None:
         return None
-    return Tried(
+    return AttemptRecord(
         attempt=job["attempt"],
         node_id=job["node_id"],
         started_at=job["started_at"],

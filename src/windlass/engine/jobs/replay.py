@@ -1,11 +1,10 @@
-"""Bring finished jobs back, make waiting ones due, and forget finished ones.
+"""Dead letters and replay (redrive): bring finished jobs back, forget them, make waiting ones due.
 
 Promises: a replay is the only way out of a terminal state, and how the job had ended stays on
 record. Replaying what is not finished changes nothing, so doing it twice is harmless; and who asks
 for dead ones gets those that are dead when they are taken, and died before they were chosen: of two
-who replay the same death one does.
-
-Dead letters by what went wrong.
+who replay the same death one does. Dead letters are jobs like any other: they are chosen by a
+filter (`select_dead`) and counted by what went wrong (`group_dead`).
 """
 
 from __future__ import annotations
@@ -16,14 +15,16 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from windlass.engine.executions.replay_steps import ANY_END, Seen, make_way
-from windlass.engine.locks.grant import Change, pass_on, release
+from windlass.engine.executions.replay_steps import ANY_END, SeenEnd, reopen_executions
+from windlass.engine.locks.grant import Change, grant_next, release
 from windlass.errors import Conflict
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 BATCH: Final = 1_000
 SELECT_MAX: Final = 100_000
+# Groups are of the newest dead letters; a longer look would cost more than it tells.
+GROUPED_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ async def replay(
     database: Database,
     job_ids: Sequence[UUID],
     *,
-    seen: Seen = ANY_END,
+    seen: SeenEnd = ANY_END,
     is_strict: bool = False,
     left: dict[UUID, str] | None = None,
 ) -> list[Record]:
@@ -63,7 +64,7 @@ async def replay(
 
 
 async def delete(
-    database: Database, job_ids: Sequence[UUID], *, seen: Seen = ANY_END
+    database: Database, job_ids: Sequence[UUID], *, seen: SeenEnd = ANY_END
 ) -> list[Record]:
     """Forget finished jobs, of ends that were `seen` only these; returns their ids."""
     return await _with_verb(database, "delete", "job_delete_many", job_ids, seen=seen)
@@ -75,7 +76,7 @@ async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     async def work(connection: Connection[Record]) -> list[Record]:
         moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
         if wanted := {name for row in moved for name in row["locks"] or ()}:
-            await pass_on(connection, Change(entered=wanted))
+            await grant_next(connection, Change(entered=wanted))
         return moved
 
     return await database.ask(work)
@@ -99,13 +100,18 @@ async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_
     return [row["id"] for row in rows]
 
 
+async def group_dead(database: Database) -> list[Record]:
+    """queue, kind, cause, count, first_at, last_at and sample_id of each group, largest first."""
+    return await database.browse(statement("dead_groups"), GROUPED_MAX)
+
+
 async def _with_verb(
     database: Database,
     verb: str,
     name: str,
     job_ids: Sequence[UUID],
     *,
-    seen: Seen = ANY_END,
+    seen: SeenEnd = ANY_END,
     is_strict: bool = False,
     left: dict[UUID, str] | None = None,
 ) -> list[Record]:
@@ -118,7 +124,7 @@ async def _with_verb(
             connection: Connection[Record], batch: list[UUID] = batch
         ) -> tuple[list[Record], dict[UUID, Conflict]]:
             await connection.fetch(statement("verb_set"), verb)
-            refused = await make_way(connection, batch, seen) if verb == "replay" else {}
+            refused = await reopen_executions(connection, batch, seen) if verb == "replay" else {}
             if refused and is_strict:
                 raise next(iter(refused.values()))
             going = [job_id for job_id in batch if job_id not in refused]
@@ -132,12 +138,3 @@ async def _with_verb(
         if left is not None:
             left.update({job_id: str(why) for job_id, why in refused.items()})
     return done
-
-
-# Groups are of the newest dead letters; a longer look would cost more than it tells.
-GROUPED_MAX: Final = 100_000
-
-
-async def group_dead(database: Database) -> list[Record]:
-    """queue, kind, cause, count, first_at, last_at and sample_id of each group, largest first."""
-    return await database.browse(statement("dead_groups"), GROUPED_MAX)

@@ -1,6 +1,8 @@
-"""A submission on its way: what was asked, under which ids, and the answer.
+"""A submission on its way: its drafts and ids, its idempotency key, its answer, and its rows.
 
-A plain batch, by COPY: half the cost of the statement, for both sides.
+Two ways into the table: `insert_columns` for job_insert_many, which can do everything, and
+`copy_in` for a plain batch, by COPY, at half the cost for both sides. When the answer to a commit
+is lost, `resolve_unknown_commit` finds out what became of it.
 """
 
 from __future__ import annotations
@@ -20,18 +22,28 @@ from windlass.store.database import Connection, Record
 
 T = TypeVar("T")
 
-
-async def look_again(read: Callable[[], Awaitable[T]]) -> T:
-    """What became of a commit whose answer was lost, as soon as PostgreSQL can be asked.
-
-    Raises Unavailable when it cannot for too long.
-    """
-    for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
-        try:
-            return await read()
-        except Unavailable:
-            await asyncio.sleep(patience)
-    raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")
+# What `copy_rows` gives, in its order.
+COPY_COLUMNS: Final = (
+    "id",
+    "queue",
+    "kind",
+    "priority",
+    "state",
+    "run_at",
+    "deadline",
+    "timeout_ms",
+    "max_attempts",
+    "retry",
+    "correlation_id",
+    "trace_id",
+    "owner",
+    "tags",
+    "input",
+    "input_bytes",
+    "target",
+    "parked_at",
+    "parked_for",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +133,12 @@ class Request:
         return len(self.drafts) > 1 and all(draft.is_plain for draft in self.drafts)
 
 
-def arrange(
+def insert_columns(
     requests: list[Request],
     unmet: dict[UUID, int] | None = None,
     starts: Sequence[bool] | None = None,
 ) -> list[list[object]]:
-    """The columns that job_insert_many takes."""
+    """The columns that job_insert_many takes, but for `locks`."""
     unmet = unmet or {}
     rows = [(request, job_id, draft) for request in requests for _, job_id, draft in request.new]
     drafts = [draft for _, _, draft in rows]
@@ -173,30 +185,30 @@ def _parked_for(draft: Draft, unmet: int) -> str | None:
     return "lock" if draft.locks and not unmet else draft.parked_for
 
 
-COPIED: Final = (
-    "id",
-    "queue",
-    "kind",
-    "priority",
-    "state",
-    "run_at",
-    "deadline",
-    "timeout_ms",
-    "max_attempts",
-    "retry",
-    "correlation_id",
-    "trace_id",
-    "owner",
-    "tags",
-    "input",
-    "input_bytes",
-    "target",
-    "parked_at",
-    "parked_for",
-)
+def _parents_json(request: Request, draft: Draft) -> str | None:
+    if not draft.has_parents:
+        return None
+    inside = (request.job_ids[place] for place in draft.depends_on_places)
+    parents = dict.fromkeys((*draft.depends_on, *inside))
+    return strict_json.write([str(parent) for parent in parents])
 
 
-def copied(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
+def _some(column: list[Any]) -> list[Any]:
+    """A column that says nothing is sent empty: most are, and each costs as much as the others."""
+    return column if any(column) else []
+
+
+async def copy_in(connection: Connection[Record], request: Request, now: datetime) -> None:
+    """Insert its jobs, in the caller's transaction. `now` is the database's.
+
+    Nothing is asked of their queues: the caller has, and holds them so until it commits.
+    """
+    await connection.copy_records_to_table(
+        "job", schema_name="windlass", columns=COPY_COLUMNS, records=copy_rows(request, now)
+    )
+
+
+def copy_rows(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
     """The rows of a plain batch, as COPY takes them. `now` is the database's."""
     for job_id, draft in zip(request.job_ids, request.drafts, strict=True):
         run_at = draft.run_at
@@ -226,24 +238,14 @@ def copied(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def _some(column: list[Any]) -> list[Any]:
-    """A column that says nothing is sent empty: most are, and each costs as much as the others."""
-    return column if any(column) else []
+async def resolve_unknown_commit(read: Callable[[], Awaitable[T]]) -> T:
+    """What became of a commit whose answer was lost, as soon as PostgreSQL can be asked.
 
-
-def _parents_json(request: Request, draft: Draft) -> str | None:
-    if not draft.has_parents:
-        return None
-    inside = (request.job_ids[place] for place in draft.depends_on_places)
-    parents = dict.fromkeys((*draft.depends_on, *inside))
-    return strict_json.write([str(parent) for parent in parents])
-
-
-async def copy_in(connection: Connection[Record], request: Request, now: datetime) -> None:
-    """Insert its jobs, in the caller's transaction. `now` is the database's.
-
-    Nothing is asked of their queues: the caller has, and holds them so until it commits.
+    Raises Unavailable when it cannot for too long.
     """
-    await connection.copy_records_to_table(
-        "job", schema_name="windlass", columns=COPIED, records=copied(request, now)
-    )
+    for patience in (0.1, 0.5, 1.0, 2.0, 4.0):
+        try:
+            return await read()
+        except Unavailable:
+            await asyncio.sleep(patience)
+    raise Unavailable("PostgreSQL went away during the commit; repeat with an Idempotency-Key")

@@ -1,9 +1,9 @@
-"""Recover what lost nodes held, end what is past its deadline, give up on silent receivers, and see
-to locks.
+"""Rescue jobs of dead nodes, whose leases lapsed; expire jobs that are past their deadline.
 
-All are idempotent statements that any node may run at any time; the fence makes a node that comes
-back from the dead powerless (G2). A node's death counts as a crash of what it ran: the job that
-keeps killing nodes is quarantined as `dead` with the cause `worker_died`.
+A round also gives up on silent receivers and sees to locks. All are idempotent statements that any
+node may run at any time; the fence makes a node that comes back from the dead powerless (G2). A
+node's death counts as a crash of what it ran: the job that keeps killing nodes (a poison pill) is
+quarantined as `dead` with the cause `worker_died`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.apart import Troubled
 from windlass.engine.cluster.operation_steps import end_orphans
 from windlass.engine.effects import Finished
+from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.complete import expire_callbacks
-from windlass.engine.jobs.end import advance, attempt_of, round_of, settle_in
-from windlass.engine.locks.grant import look
+from windlass.engine.jobs.end import advance, attempt_of, run_round, settle_in
+from windlass.engine.locks.grant import grant_due
 from windlass.model.job.outcome import Crashed
 from windlass.model.job.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
@@ -28,15 +28,15 @@ from windlass.store.statements import statement
 log = structlog.get_logger()
 
 
-async def recover(database: Database, troubled: Troubled | None = None) -> Finished:
+async def recover(database: Database, backoff: ItemBackoff | None = None) -> Finished:
     """One round of all. None shares a transaction with another, nor any job with one that fails:
-    then it is done by halves (engine.apart). Raises when nothing could be done at all.
+    then it is done by halves (engine.isolated_round). Raises when nothing could be done at all.
     """
-    finished, troubled = Finished(), troubled or Troubled()
+    finished, backoff = Finished(), backoff or ItemBackoff()
     parts = (
-        partial(rescue, database, troubled),
-        partial(expire, database, troubled),
-        partial(expire_callbacks, database, troubled),
+        partial(rescue, database, backoff),
+        partial(expire, database, backoff),
+        partial(expire_callbacks, database, backoff),
         partial(_look, database),
     )
     troubles: list[Exception] = []
@@ -51,11 +51,11 @@ async def recover(database: Database, troubled: Troubled | None = None) -> Finis
     return finished
 
 
-async def rescue(database: Database, troubled: Troubled | None = None) -> Finished:
+async def rescue(database: Database, backoff: ItemBackoff | None = None) -> Finished:
     """One round; `requeued` and `ended` are empty when there was nothing to do."""
     await database.settle("node_mark_lost")
     await end_orphans(database)
-    return await round_of(database, "rescue", "job_held_by_lost", _rescue, troubled)
+    return await run_round(database, "rescue", "job_held_by_lost", _rescue, backoff)
 
 
 async def next_lapse_seconds(database: Database) -> float | None:
@@ -65,13 +65,13 @@ async def next_lapse_seconds(database: Database) -> float | None:
     return seconds
 
 
-async def expire(database: Database, troubled: Troubled | None = None) -> Finished:
+async def expire(database: Database, backoff: ItemBackoff | None = None) -> Finished:
     """End waiting jobs whose deadline has passed."""
-    return await round_of(database, "expire", "job_expired", _expire, troubled)
+    return await run_round(database, "expire", "job_expired", _expire, backoff)
 
 
 async def _look(database: Database) -> Finished:
-    passed = await look(database)
+    passed = await grant_due(database)
     finished = Finished(ready=passed.ready)
     finished.progressed.locks.add(passed)
     return finished

@@ -1,4 +1,4 @@
-"""Keep the house: partitions for the days to come, nothing past the retention, folded counters.
+"""Retention and housekeeping: partitions, what is past its days, expired keys, folded counters.
 
 Owns: one round of housekeeping. Promises: what one part of it cannot do keeps no other part from
 being done, and is said; whatever is to be forgotten is forgotten to the end, in bounded bites, but
@@ -14,7 +14,13 @@ from typing import Final
 import structlog
 
 from windlass.engine.executions.checkpoints import forget_checkpoints
-from windlass.engine.jobs.partitions import Dropped, Made, days_ahead, drop_days, make_days
+from windlass.engine.jobs.partitions import (
+    PartitionsDropped,
+    PartitionsMade,
+    days_ahead,
+    drop_days,
+    make_days,
+)
 from windlass.engine.schedules.ledger import forget_firings
 from windlass.engine.secrets.secrets import forget_expired_secrets
 from windlass.errors import WindlassError
@@ -24,7 +30,7 @@ from windlass.limits import (
     PARTITIONS_LOW_DAYS,
     THIN_BLOCKS,
 )
-from windlass.store.database import Database, Held
+from windlass.store.database import Database, RowLocked
 
 log = structlog.get_logger()
 
@@ -34,6 +40,8 @@ FOLD_MAX: Final = 10_000
 
 @dataclass(slots=True)
 class Retained:
+    """What a round did."""
+
     made: int = 0
     dropped: list[str] = field(default_factory=list)
     overdue: list[str] = field(default_factory=list)  # days that could not be dropped yet
@@ -91,14 +99,14 @@ async def _guarded(done: Retained, part: Callable[[], Awaitable[None]]) -> None:
         log.warning("retain_waits", part=part.__name__, reason=str(trouble))
 
 
-def _tell_made(done: Retained, made: Made) -> None:
+def _tell_made(done: Retained, made: PartitionsMade) -> None:
     done.made = made.count
     if made.busy:
         done.troubles.append(f"somebody reads {', '.join(made.busy)}")
         log.warning("partitions_not_made", tables=made.busy)
 
 
-def _tell_dropped(done: Retained, dropped: Dropped) -> None:
+def _tell_dropped(done: Retained, dropped: PartitionsDropped) -> None:
     done.dropped, done.overdue = dropped.partitions, dropped.overdue
     if dropped.overdue:
         log.warning("days_not_dropped", partitions=dropped.overdue)
@@ -132,7 +140,7 @@ async def fold_counters(database: Database) -> int:
     """
     try:
         (row,) = await database.settle("counter_fold", FOLD_MAX)
-    except Held:
+    except RowLocked:
         (row,) = await database.settle("counter_fold_free", FOLD_MAX)
     folded: int = row["folded"]
     return folded

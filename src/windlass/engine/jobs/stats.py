@@ -1,4 +1,4 @@
-"""How many jobs are where: from counters kept as states change, never by counting rows."""
+"""Job counts by queue and state: from counters kept as states change, never by counting rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following the present: one reader of new events for all who listen in this process.
+"""Tail the event log (live stream): one reader of new events for all who listen in this process.
 
 Events commit out of order: one that bears an earlier instant may appear after a later one, and much
 later when its transaction stays open. An event bears the time at which it was written, and that is
@@ -17,12 +17,12 @@ Of what was open when the reading began nobody knows since when. Its events are 
 there before by knowing that: as much of the past as is soon read (KNOWN_MAX).
 
 Whoever comes back gives its position: the last event it saw, and the instant before which nothing
-could appear any more when that was told (`Told.position`). The node that told it goes on exactly
-there, from memory; any other one reads from that instant, so that an event that committed in
-between is not lost, and a few are told again, with the same ids. Whoever is still being read what
-it missed has not heard all that the reader told meanwhile: it comes back by reading as well
-(`Told.is_read`). A transaction that stays open for
-longer than STREAM_LATE_SECONDS_MAX tells its events only to those who read the list later.
+could appear any more when that was told (`TailedEvent.position`). The node that told it goes on
+exactly there, from memory; any other one reads from that instant, so that an event that committed
+in between is not lost, and a few are told again, with the same ids. Whoever is still being read
+what it missed has not heard all that the reader told meanwhile: it comes back by reading as well
+(`TailedEvent.is_read`). A transaction that stays open for longer than STREAM_LATE_SECONDS_MAX tells
+its events only to those who read the list later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from windlass.engine.announce import Announcer
 from windlass.engine.jobs.history import read_window
 from windlass.errors import Unavailable
 from windlass.limits import POLL_IDLE_SECONDS, STREAM_LATE_SECONDS_MAX, STREAM_REMEMBERED_MAX
-from windlass.model.job.event import Event, Place, Position, show_place
+from windlass.model.job.event import Event, Position, SortKey, show_event_id
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -62,7 +62,7 @@ _MOMENT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class TailedEvent:
     """An event, and the instant before which nothing could appear any more when it was told."""
 
     event: Event
@@ -74,17 +74,17 @@ class Told:
         """What its reader gives to go on behind it."""
         settled_at = min(self.settled_at, self.event.at)
         # A moment earlier than need be, and so no place at which the tail itself ever stood.
-        return Position(self.event.place, settled_at - _MOMENT if self.is_read else settled_at)
+        return Position(self.event.sort_key, settled_at - _MOMENT if self.is_read else settled_at)
 
 
-Listener = Callable[[Told], None]
+Listener = Callable[[TailedEvent], None]
 
 
 class EventTail:
     def __init__(self, database: Database, announcer: Announcer) -> None:
         self._database = database
         self._listeners: dict[Listener, datetime] = {}  # from which instant on each hears
-        self._told: OrderedDict[str, Told] = OrderedDict()
+        self._told: OrderedDict[str, TailedEvent] = OrderedDict()
         self._told_ids: OrderedDict[str, None] = OrderedDict()  # as many more as may come again
         self._looked_at: datetime | None = None  # None: not reading
         # Since when everything that was there as the reading began is known.
@@ -128,15 +128,15 @@ class EventTail:
         assert self._looked_at is not None
         return min([self._looked_at - _OVERLAP, *self._open.values()])
 
-    def told_after(self, last: Position) -> list[Told] | None:
+    def events_after(self, last: Position) -> list[TailedEvent] | None:
         """What was told after this event; None when it is not remembered, or whoever saw it was not
         told of it by the tail.
         """
-        event_id = show_place(last.place)
+        event_id = show_event_id(last.sort_key)
         known = self._told.get(event_id)
-        if known is None or last.settled_at not in (known.position.settled_at, last.place.at):
+        if known is None or last.settled_at not in (known.position.settled_at, last.sort_key.at):
             return None
-        later: list[Told] = []
+        later: list[TailedEvent] = []
         for told in reversed(self._told.values()):
             if told.event.id == event_id:
                 break
@@ -199,18 +199,18 @@ class EventTail:
         self._looked_at = now
         settled_at = self.settled_at
         for event in found:
-            self._tell(Told(event=event, settled_at=settled_at))
+            self._tell(TailedEvent(event=event, settled_at=settled_at))
 
     async def _read(self, since: datetime, until: datetime, most: int | None = None) -> list[Event]:
         """What was not told before; of more than `most` only the beginning."""
-        after = Place(since, UUID(int=0), 0, -1)
+        after = SortKey(since, UUID(int=0), 0, -1)
         found: list[Event] = []
         while True:
             page = await read_window(self._database, after, until, PAGE)
             found += [event for event in page if event.id not in self._told_ids]
             if len(page) < PAGE or (most is not None and len(found) >= most):
                 return found
-            after = page[-1].place
+            after = page[-1].sort_key
 
     async def _horizon(self) -> tuple[datetime, set[int]]:
         """What time it was, and who is open of all that had an id then. The time is from before the
@@ -223,7 +223,7 @@ class EventTail:
             (row,) = await self._database.read("event_horizon")
         return now, set(row["is_open"])
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: TailedEvent) -> None:
         event = told.event
         self._told[event.id] = told
         self._told_ids[event.id] = None

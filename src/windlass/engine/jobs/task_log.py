@@ -1,4 +1,4 @@
-"""Keep what tasks say while they run, and read it again.
+"""Log lines and progress of tasks: keep what they say while they run, and read it again.
 
 Promises: lines said twice are kept once; an older attempt's progress does not replace a newer's.
 """
@@ -13,11 +13,11 @@ from windlass.model.job.attempt import Attempt
 from windlass.model.job.task_log import Line, Progress
 from windlass.store.database import Database, Record
 
-Noted = tuple[Attempt, Line]
-Progressed = tuple[Attempt, Progress]
+AttemptLine = tuple[Attempt, Line]
+AttemptProgress = tuple[Attempt, Progress]
 
 
-async def put_lines(database: Database, noted: Sequence[Noted], now: float) -> None:
+async def put_lines(database: Database, noted: Sequence[AttemptLine], now: float) -> None:
     """`now` is by the clock that the lines were noted by."""
     await database.read(
         "log_insert_many",
@@ -32,7 +32,9 @@ async def put_lines(database: Database, noted: Sequence[Noted], now: float) -> N
     )
 
 
-async def put_progress(database: Database, noted: Sequence[Progressed], now: float) -> set[UUID]:
+async def put_progress(
+    database: Database, noted: Sequence[AttemptProgress], now: float
+) -> set[UUID]:
     """At most one of each job. Returns those whose row somebody holds; they may be put again."""
     held = await database.read(
         "progress_put_many",

@@ -1,6 +1,8 @@
 """Why is this job not running? Every gate that can hold a job back says so, since when, until when.
 
-The facts come from one statement (job_why); the words and the estimate are made here.
+The facts come from one statement (job_why); the words and the estimate are made here. A step that
+no node performs waits for a signal, an approval, a child or its fan-out (`explain_awaited`); what
+is named can be asked in turn.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.jobs.read import read_job
-from windlass.engine.jobs.why_awaited import awaited_by
 from windlass.engine.locks.why import lock_reasons
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.json.strict import read_stored
@@ -55,7 +56,7 @@ async def explain(database: Database, job_id: UUID) -> Why:
     facts = rows[0]
     if facts["state"] == "running":
         why = _running(facts)
-        awaited = await awaited_by(database, job_id) if facts["callback_until"] else None
+        awaited = await explain_awaited(database, job_id) if facts["callback_until"] else None
         if awaited is None:
             return why
         gate = Gate(
@@ -314,3 +315,50 @@ def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
     # What stood before it leaves at the pace of the last seconds, if anything left at all.
     pace = facts["ended_lately"] / _LATELY_SECONDS
     return due + timedelta(seconds=facts["ahead"] / pace) if pace else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    gate: str
+    reason: str
+    since: datetime
+    until: datetime | None  # None: any time
+
+
+async def explain_awaited(database: Database, job_id: UUID) -> Awaited | None:
+    """None: it is no such step, or has ended meanwhile."""
+    rows = await database.read("awaited_why", job_id)
+    if not rows:
+        return None
+    row = rows[0]
+    match row["kind"]:
+        case "signal":
+            gate, reason = "signal", f"it waits for the signal {row['name']!r}"
+        case "approval":
+            gate, reason = "approval", _decision(row)
+        case "workflow":
+            gate, reason = "child", _child(row)
+        case "map":
+            gate, reason = "places", _fan_out(row)
+        case _:
+            return None
+    return Awaited(gate=gate, reason=reason, since=row["since"], until=row["until"])
+
+
+def _decision(row: Record) -> str:
+    if row["approval_id"] is None:
+        return "a decision is about to be asked for"
+    return f"{ids.show('approval', row['approval_id'])} is to be decided: {row['title']}"
+
+
+def _child(row: Record) -> str:
+    if row["child_id"] is None:
+        return f"its child, an execution of {row['workflow']!r}, is about to begin"
+    child = ids.show("execution", row["child_id"])
+    return f"its child {child} of {row['workflow']!r} is {row['child_state']}"
+
+
+def _fan_out(row: Record) -> str:
+    if row["total"] is None:
+        return "its places are about to be made"
+    return f"{row['ended']} of its {row['total']} places have ended, {row['expanded']} have begun"

@@ -1,1 +1,25 @@
-"""locks."""
+"""Distributed locks and semaphores: mutual exclusion of jobs and of callers of the API.
+
+A lock is a name with a number of places. Whoever holds a place has a token that is larger than all
+before it: a fencing token, by which whatever is guarded can refuse an earlier holder. Jobs hold
+until they end, callers for a time that they renew; who finds no place waits in the line.
+
+    job wants locks   -> parked for `lock` -> in line -> granted -> queued -> runs -> ends: released
+    caller wants one  -> ticket -> in line -> granted -> renewed, or expires -> given back
+
+Owns: the tables of locks, holds and lines.
+Promises: never more holds than places, whoever asks at once; what a job holds goes to the next in
+line in the transaction that ends it; a hold that has expired is held by nobody.
+Never: keeps anything of this in Redis (G9), or holds a connection while somebody waits.
+
+Doors:
+  grant     `release` and `take_locks`, for transactions that end or insert jobs; `grant_due`, for
+            what expires; `grant_next`, through which every grant goes
+  acquire   take, renew, give up and give back a lock as a caller of the API
+  waiters   `LockWaiters.take`: the same, and wait for one's turn
+  locks     list, read and resize
+  mend      the leader's repair of what no transaction of ours leaves behind; forgetting
+  why       the reasons that `GET /v1/jobs/{id}/why` gives
+
+Who goes first is decided in model.job.lock, without a database.
+"""

@@ -1,4 +1,4 @@
-"""Take, renew and give back a lock, for callers of the API.
+"""Acquire, renew and release a lock with a fencing token, for callers of the API.
 
 A caller stands in line like a job, under a ticket, and holds the lock for a time that it renews.
 The token of its hold is larger than that of every hold before: whatever the lock guards can refuse
@@ -16,10 +16,10 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.effects import Passed
-from windlass.engine.locks.grant import Change, pass_on
+from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
-from windlass.model.job.states import NUMBERS
+from windlass.model.job.states import PRIORITY_NUMBERS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -40,7 +40,7 @@ class LockCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class LockHold:
     name: str
     token: int
     expires_at: datetime
@@ -48,16 +48,16 @@ class Held:
     is_replayed: bool = False  # True: the ticket held it before
 
 
-async def acquire(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
+async def acquire(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
     """None: it is taken. Whoever waits then has its ticket in line (see engine.locks.waiters)."""
     columns = call.name, call.ticket, call.owner, call.ttl_seconds
     for row in await database.ask_at_once("lock_take", *columns):
-        return held_from(row), Passed(look_seconds=call.ttl_seconds)
+        return hold_from_row(row), Passed(look_seconds=call.ttl_seconds)
     return await _acquire_in_line(database, call)
 
 
-async def _acquire_in_line(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
-    async def work(connection: Connection[Record]) -> tuple[Held | None, Passed]:
+async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
+    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Passed]:
         if known := await _held(connection, call.ticket, is_replayed=True):
             return known, Passed()
         if call.capacity is not None:
@@ -69,10 +69,10 @@ async def _acquire_in_line(database: Database, call: LockCall) -> tuple[Held | N
             call.owner,
             call.ttl_seconds,
             call.wait_seconds or _MOMENT_SECONDS,
-            NUMBERS["normal"] * LOCK_LEAD_SECONDS,
+            PRIORITY_NUMBERS["normal"] * LOCK_LEAD_SECONDS,
         )
         one = [call.name]
-        passed = await pass_on(connection, Change(freed=one, entered=one, lapsed=one))
+        passed = await grant_next(connection, Change(freed=one, entered=one, lapsed=one))
         held = await _held(connection, call.ticket)
         if held is not None or not call.wait_seconds:
             # Also if it was granted: another call of this ticket may have been first, and a place
@@ -85,13 +85,13 @@ async def _acquire_in_line(database: Database, call: LockCall) -> tuple[Held | N
     return await database.ask(work, about=("lock", call.name))
 
 
-async def give_up(database: Database, call: LockCall) -> tuple[Held | None, Passed]:
+async def give_up(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
     """The caller waits no longer. It may have got the lock at the last moment."""
 
-    async def work(connection: Connection[Record]) -> tuple[Held | None, Passed]:
+    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Passed]:
         # Whoever it kept places from may go now.
         change = Change(freed=[call.name], leaving=[call.ticket])
-        passed = await pass_on(connection, change)
+        passed = await grant_next(connection, change)
         return await _held(connection, call.ticket), passed
 
     return await database.ask(work, about=("lock", call.name))
@@ -121,7 +121,7 @@ async def give_back(database: Database, name: str, token: int) -> Passed:
             raise LockOfJob(name, ids.show("job", row["job_id"]))
         if not row["is_held"]:
             raise LockLost(name, token) if row["was_given"] else LockNeverHeld(name, token)
-        return await pass_on(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
+        return await grant_next(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
 
     return await database.ask(work, about=("lock", name))
 
@@ -139,14 +139,14 @@ async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
 
 async def _held(
     connection: Connection[Record], ticket: UUID, *, is_replayed: bool = False
-) -> Held | None:
+) -> LockHold | None:
     rows = await connection.fetch(statement("lock_ticket_get_many"), [ticket])
-    return held_from(rows[0], is_replayed=is_replayed) if rows else None
+    return hold_from_row(rows[0], is_replayed=is_replayed) if rows else None
 
 
-def held_from(row: Record, *, is_replayed: bool = False) -> Held:
+def hold_from_row(row: Record, *, is_replayed: bool = False) -> LockHold:
     """From a row of lock_ticket_get_many."""
-    return Held(
+    return LockHold(
         name=row["lock"],
         token=row["token"],
         expires_at=row["expires_at"],

@@ -1,30 +1,27 @@
-"""Pass locks on: from those who leave them to those whose turn it is.
+"""Grant locks: every change of who holds a lock, who waits in its line, and whose turn comes next.
 
-Owns: every change of who holds a lock and who waits for it, in the caller's transaction.
+Owns: the rows of locks, holds and lines, in the caller's transaction.
 
     hold the locks' rows -> take away what is over -> read places and lines -> turns -> grant
 
+Three occasions lead to `grant_next`:
+  release    jobs have ended, and others come to want their locks. Both at once, because a
+             transaction that ends one step of an execution often inserts the next: rows of locks
+             are asked for by one statement, in one order. Costs nothing where nobody has locks.
+  acquire    a caller of the API takes or gives back a lock (engine.locks.acquire).
+  grant_due  time has brought something about: holds that expire, callers that give up, jobs that
+             are due later, and whoever could not be given its turn because somebody had its row in
+             hand. Idempotent; any node may do it at any time. A node does when it knows of
+             something (runtime.duties), and along with its rescue (engine.jobs.rescue), which is
+             how it comes to know.
+
 Promises: never more holds than places, whoever asks at once: they are counted under the lock's row,
-and rows are asked for in one order. Nobody whose turn it is waits once the transaction commits, or
-`look_at` says that somebody has to look (engine.locks.grant).
+and rows are asked for in one order. What a job held goes to the next in line in the very
+transaction that ends it. Nobody whose turn it is waits once the transaction commits, or
+`Passed.look_seconds` says by when somebody has to look. A lock whose row somebody holds keeps
+neither the others nor the rescue waiting: a round waits for SIFT_WAITS_MAX of them at most, and the
+next one begins behind the last that was looked at.
 Never: waits for the row of a job. Rows of locks are the last that a transaction asks for.
-
-Put jobs that are parked for their locks into the lines of these.
-
-Release the locks of jobs that have ended, and take those of jobs that come to want theirs.
-
-Both at once, because a transaction that ends one step of an execution often inserts the next: rows
-of locks are asked for by one statement, in one order (engine.locks.grant).
-Promises: what a job held goes to the next in line in the very transaction that ends it. Costs
-nothing where nobody has locks.
-
-See to what time brings about at locks: holds that run out, callers that give up, jobs that are
-due later, and whoever could not be given its turn because somebody had its row in hand.
-
-Idempotent; any node may do it at any time. A node looks when it knows that there is something to
-see (runtime.duties), and along with its rescue (engine.jobs.rescue), which is how it comes to
-know. A lock whose row somebody holds keeps neither the others nor the rescue waiting: a round waits
-for SIFT_WAITS_MAX of them at most, and the next one begins behind the last that was looked at.
 """
 
 from __future__ import annotations
@@ -50,9 +47,14 @@ from windlass.limits import (
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
-from windlass.model.job.lock import Turns, Waiter, take_turns
-from windlass.store.database import Connection, Database, Held, Record
+from windlass.model.job.lock import Grants, Waiter, grant_places
+from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
+
+log = structlog.get_logger()
+
+# The lock that was looked at last, where they are looked at one by one.
+_last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,105 @@ class Change:
     line: int = LOCK_LINE_MAX  # how far to look in each line at a time
 
 
-async def pass_on(connection: Connection[Record], change: Change) -> Passed:
+async def release(
+    connection: Connection[Record], ended: Sequence[Record], entering: Sequence[UUID] = ()
+) -> Passed:
+    """`ended` are rows with id and locks; `entering` are jobs that were parked for `lock`."""
+    leaving = [row for row in ended if row["locks"]]
+    if not leaving and not entering:
+        return Passed()
+    entered = await enter_lines(connection, entering)
+    change = Change(
+        freed={name for row in leaving for name in row["locks"]},
+        entered=entered.due,
+        leaving=[row["id"] for row in leaving],
+        line=LOCK_LINE_MAX + len(leaving) + len(entering),
+    )
+    passed = await grant_next(connection, change)
+    passed.look_in(entered.look_seconds)
+    return passed
+
+
+async def take_locks(connection: Connection[Record], progressed: Progressed) -> list[Record]:
+    """Let those who were parked for `lock` take their turn, at the end of the transaction that
+    parked them; returns those that may start. Where jobs end, `engine.jobs.end` does it.
+    """
+    if not progressed.locked:
+        return []
+    passed = await release(connection, [], progressed.locked)
+    progressed.locked.clear()
+    progressed.locks.add(passed)
+    return passed.ready
+
+
+async def enter_lines(connection: Connection[Record], job_ids: Sequence[UUID]) -> LineEntry:
+    """Put jobs that are parked for their locks into the lines of these. Their turn comes with
+    `grant_next`, which the caller sees to.
+    """
+    entered = LineEntry()
+    if not job_ids:
+        return entered
+    rows = await connection.fetch(statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS)
+    entered.due = {row["lock"] for row in rows if row["due_seconds"] is None}
+    later = [row["due_seconds"] for row in rows if row["due_seconds"] is not None]
+    entered.look_seconds = min(later, default=None)
+    return entered
+
+
+@dataclass(slots=True)
+class LineEntry:
+    due: set[str] = field(default_factory=set)  # locks in whose line somebody may go at once
+    look_seconds: float | None = None  # until the first of the others is due; None: all are
+
+
+async def grant_due(database: Database) -> Passed:
+    """One round, in transactions of its own."""
+    try:
+        return await database.settle_together(grant_due_in, lock_seconds=LOCK_LOOK_SECONDS)
+    except RowLocked:
+        return await _grant_due_one_by_one(database)
+
+
+async def _grant_due_one_by_one(database: Database) -> Passed:
+    """Somebody holds one of them: the others by themselves."""
+    late = await database.settle("lock_late_names", _last.get(database, ""), LOCKS_LATE_MAX)
+    passed, held = Passed(), 0
+    for name in [row["lock"] for row in late]:
+        _last[database] = name
+        try:
+            work = partial(grant_due_in, name=name)
+            passed.add(await database.settle_together(work, lock_seconds=LOCK_LOOK_SECONDS))
+        except RowLocked:
+            held += 1
+            if held == SIFT_WAITS_MAX:
+                break
+    log.info("locks_held", count=held)
+    passed.look_in(HELD_REST_SECONDS_MAX)
+    return passed
+
+
+async def grant_due_in(connection: Connection[Record], name: str | None = None) -> Passed:
+    """In the caller's transaction; with a name, of this lock alone. `look_seconds` of the answer
+    says when there is something to see again; None: never.
+    """
+    (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX, name)
+    lapsed, locks = late["lapsed"], late["locks"]
+    passed = Passed()
+    if lapsed or locks:
+        change = Change(
+            freed={*lapsed, *locks},
+            entered=locks,
+            lapsed=lapsed,
+            late=late["waiters"],
+            line=LOCK_LINE_MAX + len(late["waiters"]),
+        )
+        passed = await grant_next(connection, change)
+    passed.look_in(late["next_seconds"])
+    return passed
+
+
+async def grant_next(connection: Connection[Record], change: Change) -> Passed:
+    """Apply the change, then grant free places to those whose turn it is, until none can go."""
     held = await _hold(connection, change)
     passed = Passed()
     if not held:
@@ -80,11 +180,11 @@ async def pass_on(connection: Connection[Record], change: Change) -> Passed:
         lines = await connection.fetch(
             statement("lock_line_many"), held, change.line, LOCK_PATIENCE_SECONDS
         )
-        turns = take_turns(_waiters(lines), {row["name"]: row["free"] for row in lines})
-        count = await _grant(connection, turns.granted, passed)
-        if not count or not _goes_on(lines, turns, change.line):
+        grants = grant_places(_waiters(lines), {row["name"]: row["free"] for row in lines})
+        count = await _grant(connection, grants.granted, passed)
+        if not count or not _goes_on(lines, grants, change.line):
             break
-    if again := _unsure(lines, turns, {*change.freed, *change.entered}):
+    if again := _unsure(lines, grants, {*change.freed, *change.entered}):
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
         passed.look_in(LOCK_AGAIN_SECONDS)
     return passed
@@ -129,116 +229,15 @@ async def _grant(connection: Connection[Record], granted: Sequence[Waiter], pass
     return len(rows)
 
 
-def _goes_on(lines: Sequence[Record], turns: Turns, line: int) -> bool:
+def _goes_on(lines: Sequence[Record], grants: Grants, line: int) -> bool:
     """Is a place left in a lock whose line is longer than what was looked at?"""
     stood = Counter(row["name"] for row in lines if row["waiter"] is not None)
-    return any(count == line and turns.left[name] > 0 for name, count in stood.items())
+    return any(count == line and grants.left[name] > 0 for name, count in stood.items())
 
 
-def _unsure(lines: Sequence[Record], turns: Turns, asked: set[str]) -> list[UUID]:
+def _unsure(lines: Sequence[Record], grants: Grants, asked: set[str]) -> list[UUID]:
     """Those who came just now: one of their locks was not held here. In the lines of other locks
     nothing has changed, and whoever stands there stays.
     """
     near = {row["waiter"] for row in lines if row["name"] in asked}
-    return [waiter.id for waiter in turns.unsure if waiter.id in near]
-
-
-@dataclass(slots=True)
-class Entered:
-    due: set[str] = field(default_factory=set)  # locks in whose line somebody may go at once
-    look_seconds: float | None = None  # until the first of the others is due; None: all are
-
-
-async def enter(connection: Connection[Record], job_ids: Sequence[UUID]) -> Entered:
-    """Their turn comes when the locks are passed on, which the caller sees to."""
-    entered = Entered()
-    if not job_ids:
-        return entered
-    rows = await connection.fetch(statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS)
-    entered.due = {row["lock"] for row in rows if row["due_seconds"] is None}
-    later = [row["due_seconds"] for row in rows if row["due_seconds"] is not None]
-    entered.look_seconds = min(later, default=None)
-    return entered
-
-
-async def release(
-    connection: Connection[Record], ended: Sequence[Record], entering: Sequence[UUID] = ()
-) -> Passed:
-    """`ended` are rows with id and locks; `entering` are jobs that were parked for `lock`."""
-    leaving = [row for row in ended if row["locks"]]
-    if not leaving and not entering:
-        return Passed()
-    entered = await enter(connection, entering)
-    change = Change(
-        freed={name for row in leaving for name in row["locks"]},
-        entered=entered.due,
-        leaving=[row["id"] for row in leaving],
-        line=LOCK_LINE_MAX + len(leaving) + len(entering),
-    )
-    passed = await pass_on(connection, change)
-    passed.look_in(entered.look_seconds)
-    return passed
-
-
-async def take_locks(connection: Connection[Record], progressed: Progressed) -> list[Record]:
-    """Let those who were parked for `lock` take their turn, at the end of the transaction that
-    parked them; returns those that may start. Where jobs end, `engine.jobs.end` does it.
-    """
-    if not progressed.locked:
-        return []
-    passed = await release(connection, [], progressed.locked)
-    progressed.locked.clear()
-    progressed.locks.add(passed)
-    return passed.ready
-
-
-log = structlog.get_logger()
-
-# The lock that was looked at last, where they are looked at one by one.
-_last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
-
-
-async def look(database: Database) -> Passed:
-    """One round alone."""
-    try:
-        return await database.settle_together(look_in, lock_seconds=LOCK_LOOK_SECONDS)
-    except Held:
-        return await _look_at_each(database)
-
-
-async def _look_at_each(database: Database) -> Passed:
-    """Somebody holds one of them: the others by themselves."""
-    late = await database.settle("lock_late_names", _last.get(database, ""), LOCKS_LATE_MAX)
-    passed, held = Passed(), 0
-    for name in [row["lock"] for row in late]:
-        _last[database] = name
-        try:
-            work = partial(look_in, name=name)
-            passed.add(await database.settle_together(work, lock_seconds=LOCK_LOOK_SECONDS))
-        except Held:
-            held += 1
-            if held == SIFT_WAITS_MAX:
-                break
-    log.info("locks_held", count=held)
-    passed.look_in(HELD_REST_SECONDS_MAX)
-    return passed
-
-
-async def look_in(connection: Connection[Record], name: str | None = None) -> Passed:
-    """With a name, at this lock alone. `look_seconds` of the answer says when there is something to
-    see again; None: never.
-    """
-    (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX, name)
-    lapsed, locks = late["lapsed"], late["locks"]
-    passed = Passed()
-    if lapsed or locks:
-        change = Change(
-            freed={*lapsed, *locks},
-            entered=locks,
-            lapsed=lapsed,
-            late=late["waiters"],
-            line=LOCK_LINE_MAX + len(late["waiters"]),
-        )
-        passed = await pass_on(connection, change)
-    passed.look_in(late["next_seconds"])
-    return passed
+    return [waiter.id for waiter in grants.unsure if waiter.id in near]

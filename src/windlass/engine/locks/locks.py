@@ -1,4 +1,7 @@
-"""Locks: their places, who holds them and who waits."""
+"""Distributed locks and semaphores as people see and set them: places, holders, waiters.
+
+Owns: reading them, and how many places one has. Resizing grants what became free.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.engine.effects import Passed
-from windlass.engine.locks.grant import Change, pass_on
+from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import NotFound
 from windlass.limits import LOCK_COUNTED_MAX, LOCK_SHOWN_MAX
 from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
@@ -75,7 +78,7 @@ async def resize_lock(
             assert row is not None, "it is made if need be"
             wanted.check("lock", name, None if row["is_made"] else _etag(row["capacity"]))
         await connection.fetch(statement("lock_resize"), name, capacity)
-        return await pass_on(connection, Change(freed=[name], lapsed=[name]))
+        return await grant_next(connection, Change(freed=[name], lapsed=[name]))
 
     return await database.ask(work, about=("lock", name))
 

@@ -1,4 +1,4 @@
-"""Mend what no transaction of ours leaves behind, and forget locks that nobody uses.
+"""Repair orphaned holds and waiters of locks, and forget locks that nobody uses.
 
 A node of an earlier version ends jobs without a word to their locks, and a defect may do anything:
 the leader looks for holds of jobs that are over and for jobs that wait in no line. Idempotent.
@@ -12,9 +12,9 @@ from typing import Final
 
 import structlog
 
-from windlass.engine.apart import Apart, Troubled
 from windlass.engine.effects import Finished, Passed, Progressed
-from windlass.engine.locks.grant import Change, enter, pass_on
+from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
+from windlass.engine.locks.grant import Change, enter_lines, grant_next
 from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -24,17 +24,17 @@ log = structlog.get_logger()
 BATCH: Final = 500
 
 
-async def mend_locks(database: Database, troubled: Troubled | None = None) -> Passed:
+async def mend_locks(database: Database, backoff: ItemBackoff | None = None) -> Passed:
     """One round; a stray that cannot be mended keeps no other from it."""
     passed = Passed()
     strays = await database.run("lock_strays", BATCH)
     if strays:
         log.warning("locks_mended", count=len(strays), first=dict(strays[0]))
-    round_ = Apart(
+    round_ = IsolatedRound(
         what="mend locks",
         deed=partial(_mend, database),
         tell=lambda finished: passed.add(finished.progressed.locks),
-        troubled=troubled or Troubled(),
+        backoff=backoff or ItemBackoff(),
         key=lambda row: row["job_id"],
     )
     await round_.each(strays)
@@ -45,7 +45,7 @@ async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
     async def work(connection: Connection[Record]) -> Finished:
         over = [row for row in strays if row["problem"] != "in_no_line"]
         lost = [row["job_id"] for row in strays if row["problem"] == "in_no_line"]
-        entered = await enter(connection, lost)
+        entered = await enter_lines(connection, lost)
         freed = {row["lock"] for row in over}
         change = Change(
             freed=freed,
@@ -53,7 +53,7 @@ async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
             leaving=list({row["job_id"] for row in over}),
             line=LOCK_LINE_MAX + len(strays),
         )
-        passed = await pass_on(connection, change)
+        passed = await grant_next(connection, change)
         passed.look_in(entered.look_seconds)
         return Finished(progressed=Progressed(locks=passed))
 

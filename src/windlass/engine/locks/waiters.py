@@ -1,6 +1,6 @@
-"""Callers that wait for a lock.
+"""Callers of the API that wait for a lock (long polling).
 
-Each has its ticket in line (engine.locks.acquire). Whoever passes the lock on tells at once through
+Each has its ticket in line (engine.locks.acquire). Whoever grants the lock tells at once through
 the fast lane; without it one query for all waiting callers of the process is repeated with a
 growing rest. While somebody waits here this process sees to what time brings about, too. Nobody
 holds a connection while waiting.
@@ -17,8 +17,8 @@ from uuid import UUID
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.effects import Passed
-from windlass.engine.locks.acquire import Held, LockCall, acquire, give_up, held_from
-from windlass.engine.locks.grant import look
+from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_up, hold_from_row
+from windlass.engine.locks.grant import grant_due
 from windlass.errors import Unavailable
 from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS, WAITERS_MAX
 from windlass.store.database import Database
@@ -32,7 +32,7 @@ class LockWaiters:
     def __init__(self, database: Database, announcer: Announcer) -> None:
         self._database = database
         self._announcer = announcer
-        self._waiting: dict[UUID, set[asyncio.Future[Held]]] = defaultdict(set)  # by ticket
+        self._waiting: dict[UUID, set[asyncio.Future[LockHold]]] = defaultdict(set)  # by ticket
         self._names: Counter[str] = Counter()  # of the locks they wait for
         self._poller: asyncio.Task[None] | None = None
         self._told = asyncio.Event()
@@ -41,7 +41,7 @@ class LockWaiters:
         announcer.on_lock(self._hear)
         announcer.on_lock_due(self._due_in)
 
-    async def take(self, call: LockCall) -> Held | None:
+    async def take(self, call: LockCall) -> LockHold | None:
         """The lock, as soon as it is the caller's turn; None when its time went by."""
         if self._names.total() >= WAITERS_MAX:
             raise Unavailable("too many callers are waiting for locks; ask again without wait")
@@ -56,8 +56,8 @@ class LockWaiters:
             self._tell(passed)
         return held
 
-    async def _wait(self, call: LockCall, seconds: float) -> Held | None:
-        future: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
+    async def _wait(self, call: LockCall, seconds: float) -> LockHold | None:
+        future: asyncio.Future[LockHold] = asyncio.get_running_loop().create_future()
         self._waiting[call.ticket].add(future)
         self._names[call.name] += 1
         if self._poller is None or self._poller.done():
@@ -69,7 +69,7 @@ class LockWaiters:
         finally:
             self._forget(call, future)
 
-    def _forget(self, call: LockCall, future: asyncio.Future[Held]) -> None:
+    def _forget(self, call: LockCall, future: asyncio.Future[LockHold]) -> None:
         self._waiting[call.ticket].discard(future)
         if not self._waiting[call.ticket]:
             del self._waiting[call.ticket]
@@ -108,7 +108,7 @@ class LockWaiters:
 
     async def _look(self) -> None:
         with contextlib.suppress(Unavailable):
-            passed = await look(self._database)
+            passed = await grant_due(self._database)
             # What others bring about by then they tell us, or it is found all the same.
             seconds = POLL_IDLE_SECONDS if passed.look_seconds is None else passed.look_seconds
             self._look_at = monotonic() + min(seconds, POLL_IDLE_SECONDS)
@@ -119,7 +119,7 @@ class LockWaiters:
         for row in await self._database.read("lock_ticket_get_many", list(self._waiting)):
             for future in self._waiting.get(row["ticket"], ()):
                 if not future.done():
-                    future.set_result(held_from(row))
+                    future.set_result(hold_from_row(row))
 
     def _tell(self, passed: Passed) -> None:
         self._announcer.rows(passed.ready)

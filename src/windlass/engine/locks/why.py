@@ -1,4 +1,4 @@
-"""What keeps a job from its locks, in words."""
+"""Why a job waits for its locks, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make up for a stretch of the past: count first, then fire what has made nothing.
+"""Backfill a stretch of the past: count first, then fire what has made nothing.
 
 An instant that has made something is left alone, so that a backfill may be done again, or be cut
 off and done again. Instants that are still to be decided are the leader's: only what lies before
@@ -13,15 +13,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.schedules.decide import Fired, FireRules, Making
+from windlass.engine.schedules.decide import Fired, FireRules, PlannedFiring
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.make import make
-from windlass.engine.schedules.schedules import hold, missing, time_of
+from windlass.engine.schedules.schedules import database_time, lock_schedule, schedule_not_found
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import BACKFILL_MAX, FIRE_ASKED_LOCK_SECONDS, FIRE_BATCH
 from windlass.model.schedule.decision import Decision
+from windlass.model.schedule.ledger import LedgerRow, split_rows
 from windlass.model.schedule.next import between, count_between
-from windlass.model.schedule.standing import Standing, stand_apart
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -68,7 +68,7 @@ async def count_backfill(
     """since <= instant < until. Raises NotFound, InvalidInput."""
     rows = await database.run("schedule_get", *((None, ref) if isinstance(ref, str) else (ref, "")))
     if not rows:
-        raise missing(ref)
+        raise schedule_not_found(ref)
     [clock] = await database.run("database_now")
     known = _rule(rows[0])
     first, last = _stretch(rows[0], since, until, clock["now"])
@@ -116,10 +116,10 @@ async def _batch(
     """The newest instant of the batch; None: there is no more."""
 
     async def work(connection: Connection[Record]) -> tuple[datetime, Fired] | None:
-        row = await hold(connection, ref)
+        row = await lock_schedule(connection, ref)
         if row is None:
-            raise missing(ref)
-        now = await time_of(connection)
+            raise schedule_not_found(ref)
+        now = await database_time(connection)
         first, last = _stretch(row, since, until, now)
         known = _rule(row)
         if after is None and (count := _count(known, first, last)) > BACKFILL_MAX:
@@ -144,7 +144,7 @@ async def _stand_apart(
     rows = await connection.fetch(
         statement("firing_standing"), row["id"], since, STANDING_LOOKED_AT
     )
-    changed = stand_apart(known.rule, instants, [Standing(**one) for one in rows])
+    changed = split_rows(known.rule, instants, [LedgerRow(**one) for one in rows])
     if changed:
         await connection.fetch(
             statement("firing_stand_many"),
@@ -158,10 +158,10 @@ async def _stand_apart(
 
 async def _enter(
     connection: Connection[Record], row: Record, instants: list[datetime]
-) -> list[Making]:
+) -> list[PlannedFiring]:
     made = dict(zip(instants, ids.uuid7_many(len(instants)), strict=True))
-    makings = {
-        instant: Making(
+    planned = {
+        instant: PlannedFiring(
             row=row,
             decision=Decision(instant=instant, state="late"),
             made_id=made_id,
@@ -173,7 +173,7 @@ async def _enter(
     entered = await connection.fetch(
         statement("firing_backfill_many"), row["id"], instants, *columns
     )
-    return sorted((makings[one["instant"]] for one in entered), key=lambda m: m.decision.instant)
+    return sorted((planned[one["instant"]] for one in entered), key=lambda m: m.decision.instant)
 
 
 def _stretch(

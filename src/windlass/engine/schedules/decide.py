@@ -1,8 +1,14 @@
-"""Which instants of locked schedules are due, and what becomes of each.
+"""Decide which instants of locked schedules are due, and plan what each of them makes: misfire,
+overlap, pauses, jitter.
 
-One decision of a schedule on its way to the job or execution that it makes.
+    due_of         which instants, of which schedules; and whose rule cannot be followed
+    unfinished_of  what these have made before and what has not ended, for their overlap
+    plan_firings   a `PlannedFiring` for each instant: the decision, a fresh id, what it waits for
 
-What a round of firing needs to know of its installation, and what came of it.
+What becomes of an instant is `model.schedule.decision`; that is brought together here with what is
+stored. A planned firing is entered in the ledger by `fire`, made by `make`, and may be refused
+there. `Fired` is what came of a round, for those who are told after the commit (`engine.follow`).
+Never: writes anything.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.announce import Line
 from windlass.engine.effects import Finished
-from windlass.engine.jobs.admission import Limits
+from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.limits import FIRE_DECISIONS_MAX, OVERLAP_LOOK_MAX, POLICIES_KEPT_MAX
 from windlass.model.schedule.decision import (
@@ -30,8 +36,53 @@ from windlass.model.schedule.decision import (
     Policy,
     decide,
 )
-from windlass.store.database import Connection, Held, Record
+from windlass.store.database import Connection, Record, RowLocked
 from windlass.store.statements import statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireRules:
+    """What a round needs to know of its installation."""
+
+    limits: QueueDefaults = field(default_factory=QueueDefaults)
+    max_attempts: int = 5  # of a job that does not say
+    # Whether queues that other transactions hold are waited for, as long as lock_timeout says.
+    # False: SchedulesHeld names at once whom that concerns.
+    is_waiting: bool = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Fired:
+    """What came of a round, or of a part of it."""
+
+    schedules: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    late_seconds: list[float] = field(default_factory=list)  # of each that was made by its rule
+    lines: dict[Line, datetime | float] = field(default_factory=dict)  # that have new work
+    finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
+    is_full: bool = False  # there may be more
+
+    def add(self, other: Fired) -> None:
+        """What came of others, in the same transaction."""
+        self.schedules += other.schedules
+        self.states += other.states
+        self.late_seconds += other.late_seconds
+        for line, due in other.lines.items():
+            self.add_line(line, due)
+        self.finished.add(other.finished)
+        self.is_full = self.is_full or other.is_full
+
+    def add_line(self, line: Line, due: datetime | float) -> None:
+        if due == 0.0 or line not in self.lines:
+            self.lines[line] = due
+
+
+class SchedulesHeld(RowLocked):
+    """Other transactions hold queues that these schedules need; nothing was changed."""
+
+    def __init__(self, schedule_ids: Sequence[UUID], reason: str) -> None:
+        self.schedule_ids = schedule_ids
+        super().__init__(reason)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +92,44 @@ class Due:
     row: Record
     rule: KnownRule
     pending: Pending
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing was made after all."""
+
+    state: FiringState
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class PlannedFiring:
+    """One decision of a schedule on its way to the job or execution that it makes."""
+
+    row: Record  # the schedule's
+    decision: Decision
+    beside: Sequence[Record] = ()  # what the schedule made before and what has not ended
+    behind: UUID | None = None  # what it waits for; None: nothing
+    made_id: UUID | None = None  # of its job or execution; None: nothing is made
+    jitter_seconds: float = 0.0  # by which it was to go later than its instant
+    is_entered: bool = False  # in the ledger, by us
+    refusal: Refusal | None = None  # None: it is as decided
+
+    @property
+    def job_id(self) -> UUID | None:
+        return self.made_id if self.row["workflow"] is None else None
+
+    @property
+    def execution_id(self) -> UUID | None:
+        return self.made_id if self.row["workflow"] is not None else None
+
+    @property
+    def state(self) -> FiringState:
+        return self.decision.state if self.refusal is None else self.refusal.state
+
+    @property
+    def is_made(self) -> bool:
+        return self.decision.is_made and self.refusal is None
 
 
 def due_of(
@@ -66,29 +155,43 @@ def due_of(
     return due, broken
 
 
-def makings_of(
+async def unfinished_of(
+    connection: Connection[Record], rows: Sequence[Record]
+) -> dict[UUID, list[Record]]:
+    """What schedules that mind have made and what has not ended, newest first."""
+    minding = [row["id"] for row in rows if row["overlap"] != "allow"]
+    found: dict[UUID, list[Record]] = {}
+    if minding:
+        for left in await connection.fetch(
+            statement("schedule_unfinished_many"), minding, OVERLAP_LOOK_MAX
+        ):
+            found.setdefault(left["schedule_id"], []).append(left)
+    return found
+
+
+def plan_firings(
     due: Sequence[Due], now: datetime, beside: Mapping[UUID, Sequence[Record]]
-) -> list[Making]:
+) -> list[PlannedFiring]:
     """What is to be made of them. `beside`: see unfinished_of."""
     decided = [(one, _decide(one, now, beside.get(one.row["id"], ()))) for one in due]
     made = sum(decision.is_made for _, decisions in decided for decision in decisions)
     fresh = iter(ids.uuid7_many(made))
-    makings: list[Making] = []
+    planned: list[PlannedFiring] = []
     for one, decisions in decided:
-        makings += _makings(one, decisions, beside.get(one.row["id"], ()), fresh)
-    return makings
+        planned += _plan(one, decisions, beside.get(one.row["id"], ()), fresh)
+    return planned
 
 
-def _makings(
+def _plan(
     one: Due, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
-) -> list[Making]:
-    makings = arranged(one.row, decisions, left, fresh)
+) -> list[PlannedFiring]:
+    planned = plan_decisions(one.row, decisions, left, fresh)
     if one.rule.rule.jitter_seconds:
-        for making in makings:
-            instant = making.decision.instant
+        for firing in planned:
+            instant = firing.decision.instant
             goes_at = one.rule.fire_at(one.row["id"], instant)
-            making.jitter_seconds = (goes_at - instant).total_seconds()
-    return makings
+            firing.jitter_seconds = (goes_at - instant).total_seconds()
+    return planned
 
 
 def _decide(one: Due, now: datetime, left: Sequence[Record]) -> list[Decision]:
@@ -96,7 +199,7 @@ def _decide(one: Due, now: datetime, left: Sequence[Record]) -> list[Decision]:
     jitter = one.rule.rule.jitter_seconds
     pauses = pauses_of(row, one.pending.instants[0], now)
     policy = _policy(row["overlap"], row["misfire"], row["catchup"], jitter, pauses)
-    names = [shown(found) for found in left]
+    names = [shown_id(found) for found in left]
     return decide(one.pending.instants, now, policy, older=one.pending.older, unfinished=names)
 
 
@@ -130,114 +233,23 @@ def pauses_of(row: Record, first: datetime, now: datetime) -> tuple[Pause, ...]:
     return tuple(pause for pause in pauses if pause[1] >= first)
 
 
-def arranged(
+def plan_decisions(
     row: Record, decisions: Sequence[Decision], left: Sequence[Record], fresh: Iterator[UUID]
-) -> list[Making]:
+) -> list[PlannedFiring]:
     """The decisions of one schedule, each with a fresh id and what it waits for."""
     before = (left[0]["job_id"] or left[0]["execution_id"]) if left else None
-    makings = []
+    planned = []
     for decision in decisions:
-        one = Making(row=row, decision=decision, beside=left)
+        one = PlannedFiring(row=row, decision=decision, beside=left)
         if decision.is_made:
             one.made_id = next(fresh)
             one.behind = before if decision.waits else None
             before = one.made_id
-        makings.append(one)
-    return makings
+        planned.append(one)
+    return planned
 
 
-async def unfinished_of(
-    connection: Connection[Record], rows: Sequence[Record]
-) -> dict[UUID, list[Record]]:
-    """What schedules that mind have made and what has not ended, newest first."""
-    minding = [row["id"] for row in rows if row["overlap"] != "allow"]
-    found: dict[UUID, list[Record]] = {}
-    if minding:
-        for left in await connection.fetch(
-            statement("schedule_unfinished_many"), minding, OVERLAP_LOOK_MAX
-        ):
-            found.setdefault(left["schedule_id"], []).append(left)
-    return found
-
-
-def shown(left: Record) -> str:
+def shown_id(left: Record) -> str:
     if left["job_id"] is not None:
         return ids.show("job", left["job_id"])
     return ids.show("execution", left["execution_id"])
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why nothing was made after all."""
-
-    state: FiringState
-    reason: str
-
-
-@dataclass(slots=True, kw_only=True)
-class Making:
-    row: Record  # the schedule's
-    decision: Decision
-    beside: Sequence[Record] = ()  # what the schedule made before and what has not ended
-    behind: UUID | None = None  # what it waits for; None: nothing
-    made_id: UUID | None = None  # of its job or execution; None: nothing is made
-    jitter_seconds: float = 0.0  # by which it was to go later than its instant
-    is_entered: bool = False  # in the ledger, by us
-    refusal: Refusal | None = None  # None: it is as decided
-
-    @property
-    def job_id(self) -> UUID | None:
-        return self.made_id if self.row["workflow"] is None else None
-
-    @property
-    def execution_id(self) -> UUID | None:
-        return self.made_id if self.row["workflow"] is not None else None
-
-    @property
-    def state(self) -> FiringState:
-        return self.decision.state if self.refusal is None else self.refusal.state
-
-    @property
-    def is_made(self) -> bool:
-        return self.decision.is_made and self.refusal is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FireRules:
-    limits: Limits = field(default_factory=Limits)
-    max_attempts: int = 5  # of a job that does not say
-    # Whether queues that other transactions hold are waited for, as long as lock_timeout says.
-    # False: SchedulesHeld names at once whom that concerns.
-    is_waiting: bool = True
-
-
-class SchedulesHeld(Held):
-    """Other transactions hold queues that these schedules need; nothing was changed."""
-
-    def __init__(self, schedule_ids: Sequence[UUID], reason: str) -> None:
-        self.schedule_ids = schedule_ids
-        super().__init__(reason)
-
-
-@dataclass(slots=True, kw_only=True)
-class Fired:
-    schedules: int = 0
-    states: Counter[str] = field(default_factory=Counter)
-    late_seconds: list[float] = field(default_factory=list)  # of each that was made by its rule
-    lines: dict[Line, datetime | float] = field(default_factory=dict)  # that have new work
-    finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
-    is_full: bool = False  # there may be more
-
-    def add(self, other: Fired) -> None:
-        """What came of others, in the same transaction."""
-        self.schedules += other.schedules
-        self.states += other.states
-        self.late_seconds += other.late_seconds
-        for line, due in other.lines.items():
-            self.add_line(line, due)
-        self.finished.add(other.finished)
-        self.is_full = self.is_full or other.is_full
-
-    def add_line(self, line: Line, due: datetime | float) -> None:
-        if due == 0.0 or line not in self.lines:
-            self.lines[line] = due

@@ -1,6 +1,6 @@
-"""Fire what is due, many schedules at a time.
+"""Fire the schedules that are due, many at a time.
 
-    lock the due -> many alike? -> engine.schedules.fire_together
+    lock the due -> many alike? -> fire_together
     the others   -> which instants? -> what is unfinished? -> decide
         -> enter in the ledger -> make jobs and executions -> move the schedules on
 
@@ -30,13 +30,19 @@ from windlass.engine.schedules.decide import (
     Due,
     Fired,
     FireRules,
-    Making,
+    PlannedFiring,
     SchedulesHeld,
     due_of,
-    makings_of,
+    plan_firings,
     unfinished_of,
 )
-from windlass.engine.schedules.fire_together import EnteredBefore, Group, Patterns, fire_alike, sort
+from windlass.engine.schedules.fire_together import (
+    AlreadyInLedger,
+    Group,
+    Patterns,
+    fire_groups,
+    group_due,
+)
 from windlass.engine.schedules.make import make
 from windlass.limits import (
     FIRE_AGAIN_SECONDS,
@@ -47,7 +53,7 @@ from windlass.limits import (
     SCHEDULE_NOTE_CHARS_MAX,
     SILENT_SECONDS,
 )
-from windlass.store.database import BadValue, Connection, Database, Held, Record
+from windlass.store.database import BadValue, Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 
 log = structlog.get_logger()
@@ -64,9 +70,9 @@ async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH)
 
     try:
         return await database.together(work, lock_seconds=FIRE_LOCK_SECONDS)
-    except EnteredBefore:
+    except AlreadyInLedger:
         return await database.together(with_care, lock_seconds=FIRE_LOCK_SECONDS)
-    except Held:
+    except RowLocked:
         return await _fire_beside(database, rules, most)
     except BadValue as trouble:
         # Something of one of them cannot be stored. Fewer at a time, until it stands alone.
@@ -92,7 +98,7 @@ async def _fire_beside(database: Database, rules: FireRules, most: int) -> Fired
         columns = list(trouble.schedule_ids), FIRE_HELD_SECONDS, str(trouble), SILENT_SECONDS
         await database.run("schedule_hold_off", *columns)
         return Fired(is_full=True)
-    except Held as trouble:
+    except RowLocked as trouble:
         # A key, or a job that is to stop. Fewer at a time, until it stands alone.
         if most > 1:
             fired = await _fire_beside(database, rules, max(1, most // 10))
@@ -113,8 +119,8 @@ async def _fire_locked(
         groups: list[Group] = []
         alone = [row["id"] for row in rows]
     else:
-        groups, alone = await sort(connection, rows, now, _patterns(rules.max_attempts))
-    fired = await fire_alike(connection, groups, now)
+        groups, alone = await group_due(connection, rows, now, _patterns(rules.max_attempts))
+    fired = await fire_groups(connection, groups, now)
     if alone:
         read = await connection.fetch(statement("schedule_read_many"), alone)
         fired.add(await fire_rows(connection, read, now, rules))
@@ -142,9 +148,9 @@ async def fire_rows(
     due, broken = due_of(rows, now, is_hasty)
     await _put_off(connection, broken)
     beside = await unfinished_of(connection, [one.row for one in due])
-    makings = makings_of(due, now, beside)
-    await enter(connection, makings)
-    fired = await make(connection, [one for one in makings if one.is_entered], now, rules)
+    planned = plan_firings(due, now, beside)
+    await enter_in_ledger(connection, planned)
+    fired = await make(connection, [one for one in planned if one.is_entered], now, rules)
     await _move_on(connection, due)
     fired.schedules = len(due)
     fired.is_full = len(due) + len(broken) < len(rows)
@@ -175,25 +181,25 @@ async def _put_off(
         await connection.fetch(statement("schedule_put_off"), *columns)
 
 
-async def enter(
-    connection: Connection[Record], makings: Sequence[Making], *, is_asked: bool = False
+async def enter_in_ledger(
+    connection: Connection[Record], planned: Sequence[PlannedFiring], *, is_asked: bool = False
 ) -> None:
     """Into the ledger, all of them, under the ids that their jobs and executions will have."""
-    decisions = [one.decision for one in makings]
+    decisions = [one.decision for one in planned]
     entered = await connection.fetch(
         statement("firing_insert_many"),
-        [one.row["id"] for one in makings],
+        [one.row["id"] for one in planned],
         [decision.instant for decision in decisions],
-        [one.job_id for one in makings],
-        _some([one.execution_id for one in makings]),
+        [one.job_id for one in planned],
+        _some([one.execution_id for one in planned]),
         [decision.state for decision in decisions],
         _some([decision.reason for decision in decisions]),
         [d.stands_for for d in decisions] if any(d.stands_for > 1 for d in decisions) else [],
         is_asked,
     )
     there = {(row["schedule_id"], row["instant"]) for row in entered}
-    is_all = len(there) == len(makings)  # nearly always
-    for one in makings:
+    is_all = len(there) == len(planned)  # nearly always
+    for one in planned:
         one.is_entered = is_all or (one.row["id"], one.decision.instant) in there
 
 

@@ -1,16 +1,15 @@
-"""Fire schedules that are alike, without a thought for each: the thousand that the hour strikes.
+"""Fire identical schedules together, in one batch: the thousand that the hour strikes.
 
     group by pattern and instant -> one next instant a group
         -> ledger and schedules, jobs: a statement each
 
+Schedules are alike when the same rule makes the same job, and nothing else matters. Whoever puts a
+schedule writes that down (`group_key`, the column `alike`); ten thousand reports at eight o'clock
+are then one calculation, and a row each.
+
 Owns: schedule_fire_alike_many.
-Promises: what `fire_rows` would have made of them. Whatever is not of the usual sort (missed, more
-than one instant due, a queue with limits) is left to it.
-
-Schedules that fire alike: the same rule makes the same job, and nothing else matters.
-
-Whoever puts a schedule writes what it is like; ten thousand reports at eight o'clock are then one
-calculation, and a row each.
+Promises: what `fire.fire_rows` would have made of them. Whatever is not of the usual sort (missed,
+more than one instant due, a queue with limits) is left to it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.jobs.request import COPIED, Request, copied
+from windlass.engine.jobs.request import COPY_COLUMNS, Request, copy_rows
 from windlass.engine.schedules.decide import Fired
 from windlass.engine.schedules.known_rules import KnownRule, needs_of, rule_of
 from windlass.engine.schedules.make import draft_of
@@ -39,8 +38,58 @@ from windlass.store.statements import statement
 _IN_TIME: Final = timedelta(seconds=MISFIRE_SECONDS)
 
 
-class EnteredBefore(Exception):
+class AlreadyInLedger(Exception):
     """An instant was in the ledger already: each has to be looked at by itself."""
+
+
+def group_key(draft: ScheduleDraft) -> UUID | None:
+    """The same for all that fire alike; None: what it does depends on more than rule and job."""
+    rule = strict_json.parse(draft.rule_json.encode())
+    is_own = draft.job is None or draft.overlap != "allow" or bool(rule.get("jitter"))
+    is_own = is_own or INSTANT in (draft.job or "")
+    if is_own or any(needs_of(draft.rule_json)):
+        return None
+    said = strict_json.write([draft.rule_json, draft.job, draft.owner, draft.priority])
+    return UUID(bytes=hashlib.sha256(said.encode()).digest()[:16])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """What all that are alike have in common."""
+
+    rule: KnownRule
+    draft: Draft
+
+
+@dataclass(slots=True)
+class Patterns:
+    """Those met last, for one number of attempts that a job has unless it says."""
+
+    max_attempts: int
+    _known: dict[UUID, Pattern | None] = field(default_factory=dict)
+
+    async def learn(self, connection: Connection[Record], examples: dict[UUID, UUID]) -> None:
+        """`examples`: of each that may be asked for, a schedule that is like it."""
+        new = [example for alike, example in examples.items() if alike not in self._known]
+        if not new:
+            return
+        if len(self._known) + len(new) > RULES_KEPT_MAX:
+            self._known.clear()
+            new = list(examples.values())
+        for row in await connection.fetch(statement("schedule_read_many"), new):
+            self._known[row["alike"]] = self._read(row)
+
+    def get(self, alike: UUID) -> Pattern | None:
+        """None: it turned out not to be plain, and each of them goes its own way."""
+        return self._known.get(alike)
+
+    def _read(self, row: Record) -> Pattern | None:
+        try:
+            rule = rule_of(row["rule"], "", row["created_at"])
+            draft = draft_of(row["job"], row["owner"], row["priority"], self.max_attempts)
+        except InvalidInput:
+            return None  # alone, it will say what is wrong with it
+        return Pattern(rule=rule, draft=draft) if draft.is_plain else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +105,7 @@ class Group:
         return max(0.0, (now - self.instant).total_seconds())
 
 
-async def sort(
+async def group_due(
     connection: Connection[Record], rows: Sequence[Record], now: datetime, patterns: Patterns
 ) -> tuple[list[Group], list[UUID]]:
     """The groups, and the schedules that go their own way."""
@@ -105,10 +154,10 @@ async def _with_room(
     return [group for group in groups if group.pattern.draft.queue in free], alone
 
 
-async def fire_alike(
+async def fire_groups(
     connection: Connection[Record], groups: Sequence[Group], now: datetime
 ) -> Fired:
-    """Raises EnteredBefore."""
+    """Raises AlreadyInLedger."""
     fired = Fired()
     if not groups:
         return fired
@@ -125,9 +174,9 @@ async def fire_alike(
         _repeated([group.next_at for group in groups], counts),
     )
     if entered != f"INSERT 0 {len(job_ids)}":
-        raise EnteredBefore
+        raise AlreadyInLedger
     await connection.copy_records_to_table(
-        "job", schema_name="windlass", columns=COPIED, records=_records(groups, job_ids, now)
+        "job", schema_name="windlass", columns=COPY_COLUMNS, records=_records(groups, job_ids, now)
     )
     fired.schedules = len(job_ids)
     for group, state, seconds, count in zip(groups, states, late, counts, strict=True):
@@ -152,57 +201,7 @@ def _records(
     fresh = iter(job_ids)
     for group in groups:
         request = Request(drafts=[group.pattern.draft], job_ids=[job_ids[0]])
-        [(_, *common)] = copied(request, now)
+        [(_, *common)] = copy_rows(request, now)
         rest = tuple(common)
         for _ in group.schedule_ids:
             yield (next(fresh), *rest)
-
-
-def alike_of(draft: ScheduleDraft) -> UUID | None:
-    """The same for all that fire alike; None: what it does depends on more than rule and job."""
-    rule = strict_json.parse(draft.rule_json.encode())
-    is_own = draft.job is None or draft.overlap != "allow" or bool(rule.get("jitter"))
-    is_own = is_own or INSTANT in (draft.job or "")
-    if is_own or any(needs_of(draft.rule_json)):
-        return None
-    said = strict_json.write([draft.rule_json, draft.job, draft.owner, draft.priority])
-    return UUID(bytes=hashlib.sha256(said.encode()).digest()[:16])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
-    """What all that are alike have in common."""
-
-    rule: KnownRule
-    draft: Draft
-
-
-@dataclass(slots=True)
-class Patterns:
-    """Those met last, for one number of attempts that a job has unless it says."""
-
-    max_attempts: int
-    _known: dict[UUID, Pattern | None] = field(default_factory=dict)
-
-    async def learn(self, connection: Connection[Record], examples: dict[UUID, UUID]) -> None:
-        """`examples`: of each that may be asked for, a schedule that is like it."""
-        new = [example for alike, example in examples.items() if alike not in self._known]
-        if not new:
-            return
-        if len(self._known) + len(new) > RULES_KEPT_MAX:
-            self._known.clear()
-            new = list(examples.values())
-        for row in await connection.fetch(statement("schedule_read_many"), new):
-            self._known[row["alike"]] = self._read(row)
-
-    def get(self, alike: UUID) -> Pattern | None:
-        """None: it turned out not to be plain, and each of them goes its own way."""
-        return self._known.get(alike)
-
-    def _read(self, row: Record) -> Pattern | None:
-        try:
-            rule = rule_of(row["rule"], "", row["created_at"])
-            draft = draft_of(row["job"], row["owner"], row["priority"], self.max_attempts)
-        except InvalidInput:
-            return None  # alone, it will say what is wrong with it
-        return Pattern(rule=rule, draft=draft) if draft.is_plain else None

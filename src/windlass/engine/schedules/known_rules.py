@@ -1,4 +1,5 @@
-"""What rules say, remembered: a hundred thousand schedules have few rules between them.
+"""A cache of schedule rules (cron, every, at) and their next instants: a hundred thousand schedules
+have few rules between them.
 
 A rule depends on its text; on its schedule's name only where it spreads by it (`H`), and on when
 the schedule was made only where it counts from there (`every`). So most schedules share theirs, and

@@ -1,4 +1,4 @@
-"""The ledger: every instant at which a schedule was due, and what became of it."""
+"""The ledger of firings: every instant at which a schedule was due, and what became of it."""
 
 from __future__ import annotations
 

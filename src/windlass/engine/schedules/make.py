@@ -1,6 +1,9 @@
-"""Make what was decided: room first, then jobs and executions; and say what could not be made.
+"""Make the jobs and executions that a round of schedules has planned, in its transaction; and say
+what could not be made.
 
-Insert the jobs of schedules that fire: plain ones by COPY, the others by way of admission.
+    room first (overlap `cancel_running`)
+    -> jobs: plain ones by COPY, the others by way of admission -> executions (`make_executions`)
+    -> the ledger is corrected where something was refused
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from windlass import ids
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.admission import admit
 from windlass.engine.jobs.cancel import cancel_in
-from windlass.engine.jobs.end import ask_cancel
-from windlass.engine.jobs.request import COPIED, Accepted, Request, copied
-from windlass.engine.schedules.decide import Fired, FireRules, Making, Refusal, SchedulesHeld
+from windlass.engine.jobs.end import request_execution_cancel
+from windlass.engine.jobs.request import COPY_COLUMNS, Accepted, Request, copy_rows
+from windlass.engine.schedules.decide import Fired, FireRules, PlannedFiring, Refusal, SchedulesHeld
 from windlass.engine.schedules.make_executions import start_executions
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import RULES_KEPT_MAX
@@ -25,16 +28,19 @@ from windlass.model.job.submission import Rules, read_job
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.placeholder import fill
 from windlass.model.schedule.rule import EPOCH
-from windlass.store.database import Connection, Held, Record
+from windlass.store.database import Connection, Record, RowLocked
 from windlass.store.statements import statement
 
 
 async def make(
-    connection: Connection[Record], makings: Sequence[Making], now: datetime, rules: FireRules
+    connection: Connection[Record],
+    planned: Sequence[PlannedFiring],
+    now: datetime,
+    rules: FireRules,
 ) -> Fired:
     """All of it in the caller's transaction, which has entered them in the ledger."""
     fired = Fired()
-    wanted = [one for one in makings if one.decision.is_made]
+    wanted = [one for one in planned if one.decision.is_made]
     fired.finished.add(await _make_room(connection, wanted))
     jobs = [one for one in wanted if one.job_id is not None]
     if jobs:
@@ -43,7 +49,7 @@ async def make(
     if executions:
         await start_executions(connection, executions, fired)
     await _correct(connection, [one for one in wanted if one.refusal is not None])
-    for one in makings:
+    for one in planned:
         fired.states[one.state] += one.decision.stands_for
         if one.is_made:
             late = (now - one.decision.instant).total_seconds() - one.jitter_seconds
@@ -51,7 +57,7 @@ async def make(
     return fired
 
 
-async def _make_room(connection: Connection[Record], wanted: Sequence[Making]) -> Finished:
+async def _make_room(connection: Connection[Record], wanted: Sequence[PlannedFiring]) -> Finished:
     """Ask what is unfinished to stop. It may take a moment to: nobody waits for it."""
     left = [found for one in wanted if one.decision.cancels for found in one.beside]
     finished = Finished()
@@ -63,14 +69,14 @@ async def _make_room(connection: Connection[Record], wanted: Sequence[Making]) -
         finished.progressed.add(cancelled.progressed)
     executions = [found["execution_id"] for found in left if found["execution_id"] is not None]
     finished.add(
-        await ask_cancel(
+        await request_execution_cancel(
             connection, executions, cause="superseded", message="its schedule fired again"
         )
     )
     return finished
 
 
-async def _correct(connection: Connection[Record], refused: Sequence[Making]) -> None:
+async def _correct(connection: Connection[Record], refused: Sequence[PlannedFiring]) -> None:
     if not refused:
         return
     refusals = [one.refusal for one in refused if one.refusal is not None]
@@ -85,13 +91,15 @@ async def _correct(connection: Connection[Record], refused: Sequence[Making]) ->
 
 async def insert_jobs(
     connection: Connection[Record],
-    makings: Sequence[Making],
+    planned: Sequence[PlannedFiring],
     fired: Fired,
     now: datetime,
     rules: FireRules,
 ) -> None:
-    """Those that are refused say so (`Making.refusal`); lines with new work are in `fired`."""
-    drafted = _drafted(makings, now, rules)
+    """Those that are refused say so (`PlannedFiring.refusal`); lines with new work are in
+    `fired`.
+    """
+    drafted = _drafted(planned, now, rules)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
     if rules.limits.are_set or not rules.is_waiting:
         plain = []
@@ -113,10 +121,10 @@ async def insert_jobs(
 
 
 def _drafted(
-    makings: Sequence[Making], now: datetime, rules: FireRules
-) -> list[tuple[Making, Draft]]:
+    planned: Sequence[PlannedFiring], now: datetime, rules: FireRules
+) -> list[tuple[PlannedFiring, Draft]]:
     drafted = []
-    for one in makings:
+    for one in planned:
         row = one.row
         text = fill(row["job"], one.decision.instant)
         try:
@@ -143,7 +151,7 @@ def draft_of(text: str, owner: str | None, priority: int | None, max_attempts: i
 
 
 async def _copy(
-    connection: Connection[Record], pairs: Sequence[tuple[Making, Draft]], now: datetime
+    connection: Connection[Record], pairs: Sequence[tuple[PlannedFiring, Draft]], now: datetime
 ) -> None:
     if not pairs:
         return
@@ -152,13 +160,13 @@ async def _copy(
         job_ids=[one.made_id for one, _ in pairs if one.made_id is not None],
     )
     await connection.copy_records_to_table(
-        "job", schema_name="windlass", columns=COPIED, records=copied(request, now)
+        "job", schema_name="windlass", columns=COPY_COLUMNS, records=copy_rows(request, now)
     )
 
 
 async def _admit(
     connection: Connection[Record],
-    pairs: Sequence[tuple[Making, Draft]],
+    pairs: Sequence[tuple[PlannedFiring, Draft]],
     fired: Fired,
     rules: FireRules,
 ) -> None:
@@ -177,11 +185,11 @@ async def _admit(
             fired.finished.progressed.locks.add(request.passed)
 
 
-def _raise_held(pairs: Sequence[tuple[Making, Draft]], requests: Sequence[Request]) -> None:
+def _raise_held(pairs: Sequence[tuple[PlannedFiring, Draft]], requests: Sequence[Request]) -> None:
     held = [
         (one.row["id"], request.answer)
         for (one, _), request in zip(pairs, requests, strict=True)
-        if isinstance(request.answer, Held)
+        if isinstance(request.answer, RowLocked)
     ]
     if held:
         raise SchedulesHeld([schedule_id for schedule_id, _ in held], str(held[0][1]))

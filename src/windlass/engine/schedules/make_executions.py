@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.engine.executions.start import Prepared, Start, begin, prepare
-from windlass.engine.schedules.decide import Fired, Making, Refusal
+from windlass.engine.schedules.decide import Fired, PlannedFiring, Refusal
 from windlass.errors import WindlassError
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.placeholder import fill
@@ -21,14 +21,14 @@ from windlass.store.statements import statement
 
 
 async def start_executions(
-    connection: Connection[Record], makings: Sequence[Making], fired: Fired
+    connection: Connection[Record], planned: Sequence[PlannedFiring], fired: Fired
 ) -> None:
     async def fetch(name: str, *args: Any) -> list[Record]:
         return await connection.fetch(statement(name), *args)
 
-    found = await prepare(fetch, [_start(one) for one in makings])
+    found = await prepare(fetch, [_start(one) for one in planned])
     ready = []
-    for one, prepared in zip(makings, found, strict=True):
+    for one, prepared in zip(planned, found, strict=True):
         one.refusal = _refusal(one, prepared)
         if isinstance(prepared, Prepared) and one.refusal is None:
             ready.append((one, prepared))
@@ -44,7 +44,7 @@ def line_of(schedule_id: UUID) -> str:
     return f"schedule {schedule_id.hex}"
 
 
-def _start(one: Making) -> Start:
+def _start(one: PlannedFiring) -> Start:
     row = one.row
     asked = strict_json.parse(fill(row["workflow"], one.decision.instant).encode())
     return Start(
@@ -58,7 +58,7 @@ def _start(one: Making) -> Start:
     )
 
 
-def _refusal(one: Making, prepared: Prepared | WindlassError) -> Refusal | None:
+def _refusal(one: PlannedFiring, prepared: Prepared | WindlassError) -> Refusal | None:
     if isinstance(prepared, WindlassError):
         return Refusal("skipped", f"{prepared.code}: {prepared}")
     if one.behind is None:
@@ -72,7 +72,7 @@ def _refusal(one: Making, prepared: Prepared | WindlassError) -> Refusal | None:
 
 
 async def _begin_apart(
-    connection: Connection[Record], ready: Sequence[tuple[Making, Prepared]], fired: Fired
+    connection: Connection[Record], ready: Sequence[tuple[PlannedFiring, Prepared]], fired: Fired
 ) -> None:
     """Begin together; if the concurrency of one refuses it, each alone."""
     try:

@@ -1,4 +1,4 @@
-"""A schedule and its firings, as the engine hands them out."""
+"""Schedule, draft, filter and firing: the records that this room takes and hands out."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from windlass.engine.idempotency import recall
 from windlass.engine.jobs.request import Idempotency
 from windlass.engine.schedules.decide import Fired, FireRules
 from windlass.engine.schedules.fire import fire_rows
-from windlass.engine.schedules.fire_together import alike_of
+from windlass.engine.schedules.fire_together import group_key
 from windlass.engine.schedules.known_rules import rule_of
 from windlass.engine.schedules.schedule import (
     Schedule,
@@ -64,15 +64,15 @@ async def make_schedule(
     async def work(connection: Connection[Record]) -> tuple[Schedule, bool]:
         schedule_id = ids.uuid7()
         if known := await recall(connection, mark, [schedule_id]):
-            row = await hold(connection, known[0])
+            row = await lock_schedule(connection, known[0])
             if row is None:
-                raise missing(known[0])
+                raise schedule_not_found(known[0])
             return schedule_from(row), True
         while True:
-            made = await _make(connection, schedule_id, draft, await time_of(connection))
+            made = await _make(connection, schedule_id, draft, await database_time(connection))
             if made is not None:
                 return made, False
-            row = await hold(connection, draft.name)
+            row = await lock_schedule(connection, draft.name)
             if row is not None:
                 raise EditionConflict(draft.name, 0, row["edition"])
 
@@ -96,12 +96,12 @@ async def put_schedule(
 
     async def work(connection: Connection[Record]) -> tuple[Schedule, bool, Fired]:
         while True:
-            row = await hold(connection, draft.name)
+            row = await lock_schedule(connection, draft.name)
             wanted.check("schedule", draft.name, None if row is None else schedule_from(row).etag)
             known = 0 if row is None else row["edition"]
             if edition is not None and edition != known:
                 raise EditionConflict(draft.name, edition, known)
-            now = await time_of(connection)
+            now = await database_time(connection)
             if row is not None:
                 return await _change(connection, row, draft, now, rules or FireRules())
             made = await _make(connection, ids.uuid7(), draft, now)
@@ -135,7 +135,7 @@ async def _change(
     now: datetime,
     rules: FireRules,
 ) -> tuple[Schedule, bool, Fired]:
-    fired = await settle(connection, row, now, rules)
+    fired = await fire_overdue(connection, row, now, rules)
     after = max(now, row["last_at"] or now)
     next_at, fire_at = _next(row["id"], draft, row["created_at"], after)
     [changed] = await connection.fetch(
@@ -144,7 +144,7 @@ async def _change(
     return schedule_from(changed), False, fired
 
 
-async def settle(
+async def fire_overdue(
     connection: Connection[Record], row: Record, now: datetime, rules: FireRules
 ) -> Fired:
     """Decide what is due of a schedule that is held, before anything else is done with it.
@@ -175,23 +175,23 @@ def _columns(draft: ScheduleDraft) -> list[Any]:
         draft.rule_json,
         draft.job,
         draft.workflow,
-        alike_of(draft),
+        group_key(draft),
     ]
 
 
-async def hold(connection: Connection[Record], ref: UUID | str) -> Record | None:
+async def lock_schedule(connection: Connection[Record], ref: UUID | str) -> Record | None:
     """Locked until the commit; None: there is none."""
     rows = await connection.fetch(statement("schedule_hold"), *_ref(ref))
     return rows[0] if rows else None
 
 
-async def time_of(connection: Connection[Record]) -> datetime:
+async def database_time(connection: Connection[Record]) -> datetime:
     """The database's. Asked when a lock is won, so that it is later than whoever had it."""
     now: datetime = await connection.fetchval(statement("database_now"))
     return now
 
 
-def missing(ref: UUID | str) -> NotFound:
+def schedule_not_found(ref: UUID | str) -> NotFound:
     return NotFound("schedule", ref if isinstance(ref, str) else ids.show("schedule", ref))
 
 
@@ -203,7 +203,7 @@ async def read_schedule(database: Database, ref: UUID | str) -> Schedule:
     """By id or by name. Raises NotFound."""
     rows = await database.run("schedule_get", *_ref(ref))
     if not rows:
-        raise missing(ref)
+        raise schedule_not_found(ref)
     return schedule_from(rows[0])
 
 
@@ -222,7 +222,7 @@ async def delete_schedule(database: Database, ref: UUID | str) -> Schedule:
     """What it has made goes on, and its ledger goes with the retention. Raises NotFound."""
     rows = await database.ask_for("schedule_delete", *_ref(ref))
     if not rows:
-        raise missing(ref)
+        raise schedule_not_found(ref)
     return schedule_from(rows[0])
 
 

@@ -1,4 +1,4 @@
-"""Fire a schedule now, whatever its rule says."""
+"""Trigger a schedule: fire it once, now, whatever its rule says."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from dataclasses import replace
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.schedules.decide import Fired, FireRules, arranged, shown, unfinished_of
-from windlass.engine.schedules.fire import enter
+from windlass.engine.schedules.decide import (
+    Fired,
+    FireRules,
+    plan_decisions,
+    shown_id,
+    unfinished_of,
+)
+from windlass.engine.schedules.fire import enter_in_ledger
 from windlass.engine.schedules.make import make
 from windlass.engine.schedules.schedule import Firing
-from windlass.engine.schedules.schedules import hold, missing, time_of
+from windlass.engine.schedules.schedules import database_time, lock_schedule, schedule_not_found
 from windlass.limits import FIRE_ASKED_LOCK_SECONDS
 from windlass.model.schedule.decision import Policy, decide
 from windlass.store.database import Connection, Database, Record
@@ -26,19 +32,19 @@ async def trigger(
     """
 
     async def work(connection: Connection[Record]) -> tuple[Firing, Fired]:
-        row = await hold(connection, ref)
+        row = await lock_schedule(connection, ref)
         if row is None:
-            raise missing(ref)
-        now = await time_of(connection)
+            raise schedule_not_found(ref)
+        now = await database_time(connection)
         left = (await unfinished_of(connection, [row])).get(row["id"], [])
-        names = [shown(found) for found in left]
+        names = [shown_id(found) for found in left]
         decisions = decide([now], now, Policy(overlap=row["overlap"]), unfinished=names)
-        [one] = arranged(row, decisions, left, iter([ids.uuid7()]))
-        await enter(connection, [one], is_asked=True)
+        [one] = plan_decisions(row, decisions, left, iter([ids.uuid7()]))
+        await enter_in_ledger(connection, [one], is_asked=True)
         while not one.is_entered:  # this very microsecond has a row
-            now = await time_of(connection)
+            now = await database_time(connection)
             one.decision = replace(one.decision, instant=now)
-            await enter(connection, [one], is_asked=True)
+            await enter_in_ledger(connection, [one], is_asked=True)
         fired = await make(connection, [one], now, rules or FireRules())
         fired.late_seconds.clear()  # nobody waited for it
         firing = Firing(

@@ -1,4 +1,4 @@
-"""Put every secret under the first key, so that older keys can be taken away.
+"""Key rotation: put every secret under the first key, so that older keys can be taken away.
 
 Idempotent: what is under the first key is not touched, and a run that was broken off goes on where
 it was. Nodes go on opening secrets meanwhile, as long as they have both keys.

@@ -1,4 +1,4 @@
-"""Encrypting what must not be read in the database: AES-256-GCM.
+"""Encryption of what must not be read in the database: AES-256-GCM.
 
 Promises: what was sealed opens only with its key and only where it belongs. `bound` says where: it
 is authenticated with the text, so a row that is copied onto another name does not open there.

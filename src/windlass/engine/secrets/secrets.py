@@ -1,13 +1,12 @@
-"""Secrets: named values that deliveries use, kept encrypted.
+"""Secrets: put, rotate, bind to hosts, delete; named values that deliveries use, kept encrypted.
 
 Owns: the only statements that write them.
 Promises: a value goes in and never comes out of here but to a delivery, and of a master key what
-one target may know (target_secret.py); PostgreSQL sees it sealed only. Putting a secret that is
-there rotates it: the version before stays good until its overlap ends, and at most these two are
-live. Putting the value it has already changes nothing, so a put whose answer was lost may be
-repeated. Where a secret may go stays when it is rotated and goes when it is deleted.
-
-The secret with which one target verifies what is signed for it; nothing of it is stored.
+one target may know (`target_secrets`): the secret with which it verifies what is signed for it, of
+which nothing is stored. PostgreSQL sees a value sealed only. Putting a secret that is there rotates
+it: the version before stays good until its overlap ends, and at most these two are live. Putting
+the value it has already changes nothing, so a put whose answer was lost may be repeated. Where a
+secret may go stays when it is rotated and goes when it is deleted.
 """
 
 from __future__ import annotations
@@ -67,9 +66,8 @@ class Secret:
 class Hosts:
     """Where somebody says that a secret may go."""
 
-    names: (
-        tuple[str, ...] | None
-    )  # as model.job.secret_hosts reads them; None: its next use binds it
+    # As model.job.secret_hosts reads them. None: its next use binds it.
+    names: tuple[str, ...] | None
 
 
 async def list_secrets(
@@ -106,14 +104,14 @@ async def put_secret(
 
     async def work(connection: Connection[Record]) -> Secret:
         await connection.fetch(statement("secret_lock"), name)
-        known = await _known(connection, sealer, name)
+        known = await _find_secret(connection, sealer, name)
         wanted.check("secret", name, None if known is None else known.etag)
         current = await connection.fetchrow(statement("secret_current"), name)
         if hosts is not None or current is None:
             await _put_hosts(connection, name, hosts)
         if current is None or not _holds(sealer, name, current, value):
             await _rotate(connection, sealer, name, current, value, overlap_seconds)
-        return await _left(connection, sealer, name)
+        return await _read_back(connection, sealer, name)
 
     return await database.ask(work)
 
@@ -130,24 +128,82 @@ async def bind_secret(
 
     async def work(connection: Connection[Record]) -> Secret:
         await connection.fetch(statement("secret_lock"), name)
-        known = await _known(connection, sealer, name)
+        known = await _find_secret(connection, sealer, name)
         if known is None:
             raise NotFound("secret", name)
         wanted.check("secret", name, known.etag)
         await _put_hosts(connection, name, hosts)
-        return await _left(connection, sealer, name)
+        return await _read_back(connection, sealer, name)
 
     return await database.ask(work)
 
 
-async def _known(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret | None:
+async def delete_secret(database: Database, name: str) -> None:
+    """Forget all its versions. Raises NotFound."""
+
+    async def work(connection: Connection[Record]) -> None:
+        # In turn with those who put it: what one of them has just judged stays so.
+        await connection.fetch(statement("secret_lock"), name)
+        if not await connection.fetch(statement("secret_delete"), name):
+            raise NotFound("secret", name)
+
+    await database.ask(work)
+
+
+async def target_secrets(
+    database: Database, sealer: Sealer | None, name: str, host: str
+) -> list[str]:
+    """What deliveries to `host` are signed with now, newest first; two while `name` is rotated.
+
+    A host that nothing was delivered to yet has its secret already. Raises NoSecretKey, NotFound
+    when no master key is good under that name, and SecretUnavailable when it cannot be opened.
+    """
+    if sealer is None:
+        raise NoSecretKey
+    rows = await database.read("secret_live", name)
+    try:
+        values = unseal_live(sealer, name, rows) if rows else []
+    except CannotOpen as trouble:
+        raise SecretUnavailable(name, str(trouble), is_missing=False) from None
+    # While a rotation from another kind of key overlaps, that key is live too.
+    found = [derived_secret(value, host) for value in values if value.startswith(MASTER)]
+    if not found:
+        raise NotFound("derived secret", name)
+    return found
+
+
+async def ensure_default_secret(database: Database, sealer: Sealer | None) -> bool:
+    """Make the secret that signs deliveries, once for an installation; True: just now.
+
+    One that its owner deleted does not come back.
+    """
+    if sealer is None:
+        return False
+    value = generate("derived")
+    sealed = sealer.seal(value.text, binding(DEFAULT_SECRET, 1, value.public_key))
+    made = await database.run(
+        "secret_default",
+        *(DEFAULT_SECRET, value.kind, value.public_key, sealed.key_id, sealed.nonce, sealed.box),
+    )
+    return bool(made)
+
+
+async def forget_expired_secrets(database: Database, limit: int = SECRET_BATCH_MAX) -> int:
+    """Remove up to `limit` versions whose overlap is over; returns how many there were."""
+    forgotten: int = (await database.run("secret_forget", limit))[0]["forgotten"]
+    return forgotten
+
+
+async def _find_secret(
+    connection: Connection[Record], sealer: Sealer | None, name: str
+) -> Secret | None:
     rows = await connection.fetch(statement("secret_list"), "", 1, name)
     return _secret(rows[0], sealer) if rows else None
 
 
-async def _left(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret:
+async def _read_back(connection: Connection[Record], sealer: Sealer | None, name: str) -> Secret:
     """Read before anybody can follow: what is answered is what this call left."""
-    left = await _known(connection, sealer, name)
+    left = await _find_secret(connection, sealer, name)
     assert left is not None, "it was just put"
     return left
 
@@ -179,63 +235,6 @@ async def _put_hosts(connection: Connection[Record], name: str, hosts: Hosts | N
         await connection.fetch(statement("secret_hosts_put"), name, list(hosts.names))
 
 
-async def delete_secret(database: Database, name: str) -> None:
-    """Forget all its versions. Raises NotFound."""
-
-    async def work(connection: Connection[Record]) -> None:
-        # In turn with those who put it: what one of them has just judged stays so.
-        await connection.fetch(statement("secret_lock"), name)
-        if not await connection.fetch(statement("secret_delete"), name):
-            raise NotFound("secret", name)
-
-    await database.ask(work)
-
-
-async def ensure_default_secret(database: Database, sealer: Sealer | None) -> bool:
-    """Make the secret that signs deliveries, once for an installation; True: just now.
-
-    One that its owner deleted does not come back.
-    """
-    if sealer is None:
-        return False
-    value = generate("derived")
-    sealed = sealer.seal(value.text, binding(DEFAULT_SECRET, 1, value.public_key))
-    made = await database.run(
-        "secret_default",
-        *(DEFAULT_SECRET, value.kind, value.public_key, sealed.key_id, sealed.nonce, sealed.box),
-    )
-    return bool(made)
-
-
-async def forget_expired_secrets(database: Database, limit: int = SECRET_BATCH_MAX) -> int:
-    """Remove up to `limit` versions whose overlap is over; returns how many there were."""
-    forgotten: int = (await database.run("secret_forget", limit))[0]["forgotten"]
-    return forgotten
-
-
-def binding(name: str, version: int, public_key: str | None) -> str:
-    """Where a sealed value belongs. None of the parts can hold a line's end."""
-    return f"secret\n{name}\n{version}\n{public_key or ''}"
-
-
-def unseal(sealer: Sealer, name: str, row: Any) -> str:
-    """The value in a row. Raises CannotOpen."""
-    sealed = Sealed(key_id=row["key_id"], nonce=row["nonce"], box=row["box"])
-    return sealer.open(sealed, binding(name, row["version"], row["public_key"]))
-
-
-def unseal_live(sealer: Sealer, name: str, rows: Sequence[Any]) -> list[str]:
-    """The values in rows of secret_live. The newest must open, or receivers would get less than
-    they were promised. Raises CannotOpen."""
-    values = [unseal(sealer, name, rows[0])]
-    for row in rows[1:]:
-        try:
-            values.append(unseal(sealer, name, row))
-        except CannotOpen:
-            continue  # its overlap ends sooner on this node; the newest is what counts
-    return values
-
-
 def _holds(sealer: Sealer, name: str, row: Any, value: Value) -> bool:
     try:
         held = unseal(sealer, name, row)
@@ -259,23 +258,24 @@ def _secret(row: Any, sealer: Sealer | None) -> Secret:
     )
 
 
-async def target_secrets(
-    database: Database, sealer: Sealer | None, name: str, host: str
-) -> list[str]:
-    """What deliveries to `host` are signed with now, newest first; two while `name` is rotated.
+def binding(name: str, version: int, public_key: str | None) -> str:
+    """Where a sealed value belongs. None of the parts can hold a line's end."""
+    return f"secret\n{name}\n{version}\n{public_key or ''}"
 
-    A host that nothing was delivered to yet has its secret already. Raises NoSecretKey, NotFound
-    when no master key is good under that name, and SecretUnavailable when it cannot be opened.
-    """
-    if sealer is None:
-        raise NoSecretKey
-    rows = await database.read("secret_live", name)
-    try:
-        values = unseal_live(sealer, name, rows) if rows else []
-    except CannotOpen as trouble:
-        raise SecretUnavailable(name, str(trouble), is_missing=False) from None
-    # While a rotation from another kind of key overlaps, that key is live too.
-    found = [derived_secret(value, host) for value in values if value.startswith(MASTER)]
-    if not found:
-        raise NotFound("derived secret", name)
-    return found
+
+def unseal(sealer: Sealer, name: str, row: Any) -> str:
+    """The value in a row. Raises CannotOpen."""
+    sealed = Sealed(key_id=row["key_id"], nonce=row["nonce"], box=row["box"])
+    return sealer.open(sealed, binding(name, row["version"], row["public_key"]))
+
+
+def unseal_live(sealer: Sealer, name: str, rows: Sequence[Any]) -> list[str]:
+    """The values in rows of secret_live. The newest must open, or receivers would get less than
+    they were promised. Raises CannotOpen."""
+    values = [unseal(sealer, name, rows[0])]
+    for row in rows[1:]:
+        try:
+            values.append(unseal(sealer, name, row))
+        except CannotOpen:
+            continue  # its overlap ends sooner on this node; the newest is what counts
+    return values

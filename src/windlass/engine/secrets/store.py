@@ -1,11 +1,11 @@
-"""Secrets as deliveries open them: from memory, nearly always.
+"""Secrets as deliveries open them: an in-memory cache in front of PostgreSQL.
 
 Promises: an answer is at most SECRET_KEPT_SECONDS old, that there is no such secret too; it is
 dropped at once when anybody says that the secret changed. While PostgreSQL is away what was known
 goes on being good, but not beyond SECRET_KEPT_AWAY_SECONDS. However many ask, one reads.
 A secret that is sent is bound to its hosts before anybody gets it: by one statement at its first
 use, which the first of all nodes wins; from then on its hosts are in memory with its values.
-A strategies.vault.Vault by shape.
+A Vault of strategies.http.auth.secrets by shape.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from windlass.limits import (
     SECRET_KEPT_SECONDS,
     SECRETS_KEPT_MAX,
 )
-from windlass.model.job.secret_hosts import strangers
+from windlass.model.job.secret_hosts import targets_outside
 from windlass.store.database import Database, Record
 from windlass.strategies.http.auth.secrets import AuthFailed, SecretNotForHost, SecretUnavailable
 from windlass.strategies.http.auth.sign import is_key
@@ -70,7 +70,7 @@ class SecretStore:
         hosts = known.hosts
         if hosts is None and is_sent:
             known, hosts = await self._bound(name, targets)
-        if hosts is not None and (others := strangers(targets, hosts)):
+        if hosts is not None and (others := targets_outside(targets, hosts)):
             raise SecretNotForHost(name, others[0], hosts)
         return known.values
 

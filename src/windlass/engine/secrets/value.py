@@ -1,4 +1,7 @@
-"""What a secret's value is: a key to sign with, or anything else. Nothing here shows one."""
+"""What a secret's value is: a key to sign webhooks with (HMAC, Ed25519), or anything else.
+
+Never: shows a value, or a part of one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from windlass.limits import CONCEALED_CHARS_MIN, SECRET_BYTES_MAX
+from windlass.limits import REDACTED_CHARS_MIN, SECRET_BYTES_MAX
 from windlass.strategies.http.auth import sign
 
 Generated = Literal["hmac", "ed25519", "derived"]
@@ -31,14 +34,14 @@ def read_value(value: object) -> Value:
     """Raises ValueError that says what is allowed, and no part of what was given."""
     if not isinstance(value, str) or not 1 <= _size(value) <= SECRET_BYTES_MAX:
         raise ValueError(
-            f"must be text of {CONCEALED_CHARS_MIN} characters or more, and of at most "
+            f"must be text of {REDACTED_CHARS_MIN} characters or more, and of at most "
             f"{SECRET_BYTES_MAX} bytes in UTF-8"
         )
     # No receiver sees the blanks around a header's value.
-    if (chars := len(value.strip(" \t"))) < CONCEALED_CHARS_MIN:
+    if (chars := len(value.strip(" \t"))) < REDACTED_CHARS_MIN:
         raise ValueError(
             f"has {chars} {'character' if chars == 1 else 'characters'}; at least "
-            f"{CONCEALED_CHARS_MIN}, or it could not be found and concealed in what a receiver "
+            f"{REDACTED_CHARS_MIN}, or it could not be found and concealed in what a receiver "
             "answers"
         )
     kind = next((kind for prefix, kind in _PREFIXES.items() if value.startswith(prefix)), "other")

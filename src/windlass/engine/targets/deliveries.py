@@ -1,4 +1,4 @@
-"""What became of a webhook: each delivery as it went over the wire, and when the next one goes."""
+"""Webhook deliveries of one job: each as it went over the wire, and when the next one goes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.jobs.read import Tried, read_tried_job
+from windlass.engine.jobs.read import AttemptRecord, read_job_with_attempts
 from windlass.engine.targets.targets import Target, find_target
 from windlass.errors import NotAWebhook
 from windlass.model.json.strict import read_stored
@@ -50,7 +50,7 @@ class WebhookStatus:
 
 async def read_webhook_status(database: Database, job_id: UUID) -> WebhookStatus:
     """Raises NotFound, and NotAWebhook for a job of another kind."""
-    job, tried = await read_tried_job(database, job_id)
+    job, tried = await read_job_with_attempts(database, job_id)
     if job["kind"] != WEBHOOK:
         raise NotAWebhook(ids.show("job", job_id), job["kind"])
     target = await find_target(database, job["target"]) if job["target"] else None
@@ -73,13 +73,13 @@ def _next_attempt_at(job: Record, target: Target | None) -> datetime | None:
     return target.breaker.open_until if target else None
 
 
-def _result_of(job: Record, tried: Tried) -> str | None:
+def _result_of(job: Record, tried: AttemptRecord) -> str | None:
     """The job's result, if it came from this attempt."""
     ended_it = job["outcome"] == "succeeded" and tried.attempt == job["attempt"]
     return job["result"] if ended_it else None
 
 
-def _delivery(tried: Tried, result: str | None) -> Delivery:
+def _delivery(tried: AttemptRecord, result: str | None) -> Delivery:
     detail, error = _object(tried.detail), _object(tried.error)
     # What the record of the delivery lacks, the answer that was kept as error or result may tell.
     answered = error or _object(result)

@@ -1,4 +1,4 @@
-"""Targets as people see and set them: limits, the breaker, whether they are enabled.
+"""Targets of webhooks as people see and set them: rate limit, concurrency limit, circuit breaker.
 
 A target's row is the truth and nodes keep copies of it: after a change the caller says so
 (`Announcer.targets`), or they notice within seconds.

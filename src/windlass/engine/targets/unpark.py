@@ -1,7 +1,7 @@
-"""Let parked jobs go to their targets, as many as there is room for.
+"""Unpark jobs as their targets have room: circuit breaker, rate limit and concurrency limit.
 
-Owns: the only statements that end a job's parking, and those that move a breaker. What has waited
-for a day for a target that is gone (410) becomes a dead letter.
+Owns: the only statements that end a job's parking for a target, and those that move a breaker. What
+has waited for a day for a target that is gone (410) becomes a dead letter.
 Promises: a limit is decided under the lock of the target's row, from what is committed: the number
 of passes out is exact, whichever nodes ask at once. A pass whose job was cancelled, or whose node
 died, is gone with it, so a probe that vanished is followed by another.
@@ -20,13 +20,13 @@ from functools import partial
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.end import advance
 from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
-from windlass.model.job.target import Target, room, target_from
-from windlass.store.database import Connection, Database, Held, Record
+from windlass.model.job.target import Target, target_from, unpark_count
+from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class TargetChanges:
     """Of a page of the targets that jobs are parked for, and of all that have changed."""
 
     rows: list[Record]  # of a page, of those asked for by name, and the first that have changed
@@ -35,15 +35,15 @@ class News:
     until: str | None  # where it ended, and the next one begins; None: there is no other
 
 
-async def special(database: Database) -> tuple[list[Target], datetime]:
+async def read_exceptional(database: Database) -> tuple[list[Target], datetime]:
     """All targets out of the ordinary, and the database's time."""
     rows = await database.run("target_special")
     return [target_from(row) for row in rows if row["host"] is not None], rows[0]["now"]
 
 
-async def news(
+async def read_changes(
     database: Database, since: datetime, *, after: str = "", named: Collection[str] = ()
-) -> News:
+) -> TargetChanges:
     """Targets that jobs are parked for (`waiting` says how many, to 500), a page of them behind the
     host `after`; those of `named` in any case; and all that have changed.
     """
@@ -52,7 +52,9 @@ async def news(
     more: list[Record] = []
     if len(changed) >= TARGETS_PAGE_MAX:
         more = await _changed_after(database, *changed[TARGETS_PAGE_MAX - 1])
-    return News(rows=rows, more=more, after=after, until=rows[0]["page_end"] if rows else None)
+    return TargetChanges(
+        rows=rows, more=more, after=after, until=rows[0]["page_end"] if rows else None
+    )
 
 
 async def _changed_after(database: Database, changed_at: datetime, host: str) -> list[Record]:
@@ -65,10 +67,10 @@ async def _changed_after(database: Database, changed_at: datetime, host: str) ->
         changed_at, host = page[-1]["changed_at"], page[-1]["host"]
 
 
-async def let_go(database: Database, places: Mapping[str, int]) -> list[Record]:
+async def unpark(database: Database, places: Mapping[str, int]) -> list[Record]:
     """Unpark jobs of these targets, at most so many of each; returns them with their lines.
 
-    Other nodes, who let go jobs of the same targets, are waited for; a row that somebody keeps for
+    Other nodes, who unpark jobs of the same targets, are waited for; a row that somebody keeps for
     longer is left out.
     """
     if not places:
@@ -89,7 +91,7 @@ async def let_go(database: Database, places: Mapping[str, int]) -> list[Record]:
 
     try:
         return await database.settle_together(partial(work, "target_lock_many"))
-    except Held:
+    except RowLocked:
         return await database.settle_together(partial(work, "target_lock_free_many"))
 
 
@@ -106,7 +108,7 @@ async def _counts(
     return [
         (
             target,
-            room(
+            unpark_count(
                 target,
                 row["now"],
                 passes=passes.get(target.host, 0),
@@ -119,7 +121,7 @@ async def _counts(
 
 
 async def open_breaker(database: Database, host: str, reason: str, chance: float) -> Target | None:
-    """None: it was open already, or has no breaker. Raises Held, as the next two."""
+    """None: it was open already, or has no breaker. Raises RowLocked, as the next two."""
     return _first(await database.settle("target_open", host, reason[:500], chance))
 
 
@@ -133,7 +135,7 @@ async def disable_gone(database: Database, host: str, reason: str) -> Target | N
     return _first(await database.settle("target_gone", host, reason[:500]))
 
 
-async def tell(database: Database, tally: Sequence[tuple[str, int, int]]) -> set[str]:
+async def add_tally(database: Database, tally: Sequence[tuple[str, int, int]]) -> set[str]:
     """Add up what a node saw: host, successes, failures. Returns the hosts whose rows were free;
     what was seen of the others is to be told again.
     """

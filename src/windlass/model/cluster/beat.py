@@ -1,6 +1,7 @@
-"""A coordinator's beat: `{"id": …, "at_ms": …, "host": …, "pid": …}`, as whoever finds it reads it.
+"""A coordinator's heartbeat, as whoever finds it reads it.
 
-fastlane/lua/sweep_judge.lua reads it the same way; a test compares the two.
+It is `{"id": …, "at_ms": …, "host": …, "pid": …}`. fastlane/lua/sweep_judge.lua reads it the same
+way; a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A signal: what one coordinator tells others, and what they answered."""
+"""A signal between nodes: what one coordinator tells others, and what they acknowledged."""
 
 from __future__ import annotations
 

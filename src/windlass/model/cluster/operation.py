@@ -15,8 +15,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 from uuid import UUID
+
+from windlass.model.row import Row
 
 Kind = Literal["resize", "pause", "resume", "drain"]
 OnTimeout = Literal["hand_back", "finish"]
@@ -35,12 +37,6 @@ PHASES: Final[tuple[Phase, ...]] = (
     "rolled_back",
 )
 ENDED: Final = frozenset[Phase]({"done", "rolled_back"})
-
-
-class Row(Protocol):
-    """A database row, read by column name."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,27 @@
-"""Expressions of a workflow, in CEL: conditions, and values of templates.
+"""Expressions of a workflow, in CEL (Common Expression Language): conditions and templates.
 
 The language is evaluated here rather than by a library: the common one cannot be interrupted,
 copies its whole result with every element that `map` or `filter` adds, and forgets the order of
 fields. Here work is counted as it is done, and a plain path costs a microsecond. The tests ask the
 library for a second opinion.
+
+Owns: the grammar, types, operators and functions of CEL as far as it is spoken here, `${ }` in
+JSON, and patterns (regular expressions) that strangers wrote.
+Promises: no expression takes longer than its allowance of work, whatever it is given; what has no
+answer says why (`Unanswerable`), and what is too much work says so (`Spent`).
+Never: has an effect, reads a clock, or sees more than its scope.
+
+    source -> tokens -> parse -> tree -> compile -> Program, called with a Run -> result (JSON)
+
+Doors:
+
+    here        `compile_expression` -> `Expression.evaluate(scope, run)`
+    template    `compile_template` -> `Template.fill`: JSON with `${ }` in its texts
+    evaluation  questions that another process answers, where an evaluation takes a while
+    pattern     regular expressions in linear time, for JSON Schema
+
+Behind them: `operators` and `functions` of the language, `times` (timestamps, durations), `path`
+(plain paths, only walked), `values` (types, and the allowance of a run), `template_text`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A tree of CEL made into Python functions, one a node, that are called with a run."""
+"""The compiler of CEL: a tree made into Python functions, one a node, called with a run."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from windlass.model.expression.tree import (
     Unary,
     weight,
 )
-from windlass.model.expression.values import Run, Step, Unanswerable, type_of
+from windlass.model.expression.values import Program, Run, Unanswerable, type_of
 
 
-def program(node: Node) -> Step:
+def program(node: Node) -> Program:
     """The function of a tree. Raises ValueError at a call of what is no function."""
     path = path_of(node)
     if path is not None:
@@ -79,7 +79,7 @@ def _whole(value: Any) -> Any:
     return dict(value)
 
 
-def _select(inside: Step, key: str | int, where: Callable[[], str]) -> Step:
+def _select(inside: Program, key: str | int, where: Callable[[], str]) -> Program:
     def select(run: Run) -> Any:
         holder = inside(run)
         if type(holder) is dict and key in holder:
@@ -100,7 +100,7 @@ def _place(of: Node) -> Callable[[], str]:
     return partial(shown, root, tuple(reversed(keys)))
 
 
-def _has(of: Node, key: str) -> Step:
+def _has(of: Node, key: str) -> Program:
     path, where = path_of(of), _place(of)
     # Not by way of `program`: a lazy mapping is asked for one key, not made whole.
     walk = None if path is None else walker(*path)
@@ -116,7 +116,7 @@ def _has(of: Node, key: str) -> Step:
     return has
 
 
-def _call(node: Call) -> Step:
+def _call(node: Call) -> Program:
     function = FUNCTIONS.get(node.function)
     if function is None:
         known = " ".join(sorted(FUNCTIONS))
@@ -136,7 +136,7 @@ def _call(node: Call) -> Step:
     return call
 
 
-def _list(items: tuple[Step, ...]) -> Step:
+def _list(items: tuple[Program, ...]) -> Program:
     def made(run: Run) -> list[Any]:
         run.spend(len(items))
         return [item(run) for item in items]
@@ -144,7 +144,7 @@ def _list(items: tuple[Step, ...]) -> Step:
     return made
 
 
-def _map(pairs: tuple[tuple[Step, Step], ...]) -> Step:
+def _map(pairs: tuple[tuple[Program, Program], ...]) -> Program:
     def made(run: Run) -> dict[Any, Any]:
         run.spend(len(pairs))
         found = {}
@@ -158,7 +158,7 @@ def _map(pairs: tuple[tuple[Step, Step], ...]) -> Step:
     return made
 
 
-def _chain(node: Chain) -> Step:
+def _chain(node: Chain) -> Program:
     first = program(node.first)
     rest = tuple((sign, program(part)) for sign, part in node.rest)
     if rest[0][0] in ("&&", "||"):

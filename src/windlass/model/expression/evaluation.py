@@ -1,8 +1,9 @@
-"""What a user wrote and that takes a while, as a question that another process can answer.
+"""Evaluations that take a while, as questions that another process can answer.
 
-A question is bytes and so is its answer, so it does not matter where it is answered; expressions
-and schemas have no effects, so it does not matter either how often. Steps travel as they were
-written: whoever answers compiles them, and keeps the small ones.
+Steps to decide, places of a fan-out, an output, a value beside its schema: what a user wrote. A
+question is bytes and so is its answer, so it does not matter where it is answered; expressions and
+schemas have no effects, so it does not matter either how often. Steps travel as they were written:
+whoever answers compiles them, and keeps the small ones.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from windlass.model.json.schema import Found, value_problems
 from windlass.model.workflow.check_input import form_problems
 from windlass.model.workflow.definition import Step
 from windlass.model.workflow.plan import Vertex, Work, vertex_of
-from windlass.model.workflow.step_decision import Scope, Turn, take_turn, work_of
+from windlass.model.workflow.step_decision import Scope, StepDecision, decide_step, work_of
 
 
 class Written(msgspec.Struct, frozen=True, array_like=True):
@@ -29,7 +30,7 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
     queue: str  # of the definition
 
 
-class Turns(msgspec.Struct, tag="turns", kw_only=True):
+class DecideSteps(msgspec.Struct, tag="steps", kw_only=True):
     """What becomes of these steps of one execution? Answered by Decided."""
 
     written: list[msgspec.Raw]  # of each: Written
@@ -75,11 +76,11 @@ class Form(msgspec.Struct, tag="form", kw_only=True):
     form: msgspec.Raw
 
 
-Question = Turns | Places | Undoing | Output | Check | Form
+Question = DecideSteps | Places | Undoing | Output | Check | Form
 
 
 class Decided(msgspec.Struct, kw_only=True):
-    turns: list[Turn]
+    decisions: list[StepDecision]
     work: int
 
 
@@ -105,8 +106,8 @@ def answer(question: bytes) -> bytes:
 
 def _answer(asked: Question) -> Decided | Filled | Found:
     match asked:
-        case Turns():
-            return _turns(asked)
+        case DecideSteps():
+            return _decide_steps(asked)
         case Places():
             work = _vertex(asked.written).each
             assert work is not None
@@ -116,7 +117,7 @@ def _answer(asked: Question) -> Decided | Filled | Found:
             work = _vertex(asked.written).undo
             assert work is not None
             scope = msgspec.json.decode(asked.scope)
-            return Decided(turns=[work_of(work, scope, Run(scope))], work=0)
+            return Decided(decisions=[work_of(work, scope, Run(scope))], work=0)
         case Output():
             return _output(asked)
         case Check():
@@ -131,33 +132,33 @@ def _answer(asked: Question) -> Decided | Filled | Found:
 def places_within(
     work_max: int, work: Work, scope: dict[str, Any], items: list[Any], first: int
 ) -> Decided:
-    """The turns of as many items, from the first on, as the work allows."""
-    turns: list[Turn] = []
+    """The decisions of as many items, from the first on, as the work allows."""
+    decisions: list[StepDecision] = []
     left = work_max
     for place, item in enumerate(items, first):
         scope["item"], scope["index"] = item, place
         allowed = min(EXPRESSION_WORK_MAX, left)
         run = Run(scope, allowed)
-        turn = work_of(work, scope, run)
-        if turn.is_spent and allowed < EXPRESSION_WORK_MAX:
+        decision = work_of(work, scope, run)
+        if decision.is_spent and allowed < EXPRESSION_WORK_MAX:
             break
         left -= allowed - max(0, run.left)
-        turns.append(turn)
-    return Decided(turns=turns, work=work_max - left)
+        decisions.append(decision)
+    return Decided(decisions=decisions, work=work_max - left)
 
 
-def _turns(asked: Turns) -> Decided:
+def _decide_steps(asked: DecideSteps) -> Decided:
     shared: Scope = msgspec.json.decode(asked.scope)
-    turns: list[Turn] = []
+    decisions: list[StepDecision] = []
     left = asked.work_max
     for written, seen in zip(asked.written, asked.seen, strict=True):
         steps = msgspec.json.decode(seen)
         scope = shared if steps is None else {**shared, "steps": steps}
         allowed = min(EXPRESSION_WORK_MAX, left)
         run = Run(scope, allowed)
-        turns.append(take_turn(_vertex(written), scope, run))
+        decisions.append(decide_step(_vertex(written), scope, run))
         left -= allowed - max(0, run.left)
-    return Decided(turns=turns, work=asked.work_max - left)
+    return Decided(decisions=decisions, work=asked.work_max - left)
 
 
 def _output(asked: Output) -> Filled:

@@ -1,4 +1,4 @@
-"""The functions an expression may call.
+"""The functions that a CEL expression may call.
 
 Those of the language, and of its common extension for texts. `matches` is left out: a pattern of
 somebody else's can take longer than anybody waits.

@@ -1,12 +1,10 @@
-"""What the signs of CEL do with values.
+"""The operators of CEL: arithmetic, comparison, `&&` and `||`; and its loops (`all`, `map`, …).
 
 As in CEL, arithmetic does not mix whole numbers with others and does not leave 64 bits; `==`
 compares anything with anything, and numbers by their value; `<` wants two of a kind.
 
-What goes through several answers: loops, and `&&` and `||`.
-
-One part that decides is enough, even if another has no answer: `x.exists(i, i.y == 1)` is true as
-soon as one is, although the first has no `y`.
+Of `&&`, `||`, `all` and `exists` one part that decides is enough, even if another has no answer:
+`x.exists(i, i.y == 1)` is true as soon as one is, although the first has no `y`.
 """
 
 from __future__ import annotations
@@ -17,10 +15,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from windlass.model.expression.parse import INT_MAX
-from windlass.model.expression.values import Run, Spent, Step, Unanswerable, type_of
+from windlass.model.expression.values import Program, Run, Spent, Unanswerable, type_of
 
 _NUMBERS: Final = (int, float)
 _HOLDER_COSTS: Final = 4
+_LOOP_COSTS: Final = 3
+# What it takes to find that a part has no answer, and to go on without it.
+_TROUBLE_COSTS: Final = 25
 _ORDERED: Final = (str, bool, bytes, datetime, timedelta)
 
 
@@ -181,17 +182,14 @@ def _unfit(sign: str, left: Any, right: Any) -> Unanswerable:
     return Unanswerable(text)
 
 
-# What it takes to find that a part has no answer, and to go on without it.
-_TROUBLE_COSTS: Final = 25
-_LOOP_COSTS: Final = 3
-
-
-def decided(parts: tuple[Step, ...], by: bool) -> Step:
+def decided(parts: tuple[Program, ...], by: bool) -> Program:
     """`||`, decided by a true part, and `&&`, decided by a false one."""
     return lambda run: _decide(run, iter(parts), by)
 
 
-def loop(kind: str, of: Step, slot: int, only: Step | None, body: Step, cost: int) -> Step:
+def loop(
+    kind: str, of: Program, slot: int, only: Program | None, body: Program, cost: int
+) -> Program:
     """`cost` is that of one turn. `only` is a `map`'s condition, if it has one."""
     over = _over(of, slot, cost)
     match kind:
@@ -206,7 +204,7 @@ def loop(kind: str, of: Step, slot: int, only: Step | None, body: Step, cost: in
             return lambda run: _decide(run, (body for _ in over(run)), by)
 
 
-def _decide(run: Run, parts: Iterator[Step], by: bool) -> bool:
+def _decide(run: Run, parts: Iterator[Program], by: bool) -> bool:
     trouble: Unanswerable | None = None
     for part in parts:
         try:
@@ -222,7 +220,7 @@ def _decide(run: Run, parts: Iterator[Step], by: bool) -> bool:
     return not by
 
 
-def _over(of: Step, slot: int, cost: int) -> Callable[[Run], Iterator[Any]]:
+def _over(of: Program, slot: int, cost: int) -> Callable[[Run], Iterator[Any]]:
     """The elements of a list, or the keys of a map, each bound in its turn."""
 
     def over(run: Run) -> Iterator[Any]:

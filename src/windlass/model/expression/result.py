@@ -1,4 +1,4 @@
-"""What an expression gives, as JSON has it."""
+"""What an expression gives, written as JSON: times, durations and bytes included."""
 
 from __future__ import annotations
 

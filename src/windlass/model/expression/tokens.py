@@ -1,4 +1,4 @@
-"""The words of CEL, and what its literals stand for."""
+"""The tokens of CEL (lexer), and what its literals stand for."""
 
 from __future__ import annotations
 

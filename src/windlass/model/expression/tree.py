@@ -1,4 +1,4 @@
-"""The tree of an expression: its nodes, and how to go through them."""
+"""The syntax tree of an expression: its nodes, and how to go through them."""
 
 from __future__ import annotations
 

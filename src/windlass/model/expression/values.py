@@ -1,12 +1,11 @@
-"""The types of CEL and their names; values of JSON, and times beside them.
+"""The values of CEL: its types and their names, what has no answer, and the work of one evaluation.
 
-One evaluation of an expression: what it sees, and how much work it may still do.
-
-Work is counted while it is done, so no expression takes longer than its allowance, whatever it is
-given: a unit is about one operation, one element made, or some tens of characters copied, and takes
-about a fifth of a microsecond. What takes longer is charged more: a text that is read as a time, a
-time zone that is looked up in files, a part without an answer for which another one makes up. The
-tests measure every operation beside the others.
+Values are those of JSON, and times beside them. A `Run` is one evaluation: what it sees, and how
+much work it may still do. Work is counted while it is done, so no expression takes longer than its
+allowance, whatever it is given: a unit is about one operation, one element made, or some tens of
+characters copied, and takes about a fifth of a microsecond. What takes longer is charged more: a
+text that is read as a time, a time zone that is looked up in files, a part without an answer for
+which another one makes up. The tests measure every operation beside the others.
 """
 
 from __future__ import annotations
@@ -63,6 +62,8 @@ class Spent(Unanswerable):
 
 
 class Run:
+    """One evaluation, or several that share an allowance."""
+
     __slots__ = ("bound", "left", "scope", "zones")
 
     def __init__(self, scope: Mapping[str, Any], work_max: int = EXPRESSION_WORK_MAX) -> None:
@@ -80,4 +81,5 @@ class Run:
         self.spend(1 + characters // 32)
 
 
-Step: TypeAlias = Callable[[Run], Any]
+# A compiled node: called with a run, it gives the value.
+Program: TypeAlias = Callable[[Run], Any]

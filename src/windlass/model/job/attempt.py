@@ -1,4 +1,4 @@
-"""One numbered try of one job, as the claim hands it to a slot."""
+"""An attempt: one numbered try of one job, as the claim hands it to a slot, with its fence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from windlass.model.job.running import Own
+from windlass.model.job.running import OwnSession
 
 # By what a node tells one claim of one job from any other.
 Fence = tuple[UUID, UUID]
@@ -40,7 +40,7 @@ class Attempt:
     # however the attempt ends; None: nothing.
     detail: dict[str, Any] | None = None
     # The transaction in which its task wrote, which is committed with its end; None: it wrote none.
-    own: Own | None = None
+    own: OwnSession | None = None
 
     @property
     def fence(self) -> Fence:

@@ -1,4 +1,4 @@
-"""The jobs of a batch, one by one out of its bytes.
+"""A streaming parser of a batch: its jobs, one by one out of its bytes.
 
 A batch may be large, and parsed it is twenty times as large. So it is never parsed whole: a window
 of text moves over the bytes, and what is in memory is the job at hand.
@@ -7,8 +7,8 @@ of text moves over the bytes, and what is in memory is the job at hand.
                [ window    ]
                       ^ a job that it cuts: the window moves here, and grows if that is not enough
 
-What is taken and refused is the same as for the whole (see strict_json), and one job may be as
-large as one that is sent alone.
+What is taken and refused is the same as for the whole (see model.json.strict), and one job may be
+as large as one that is sent alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a durable function has done, and how it asks its node to keep it.
+"""Checkpoints: what a durable function has done, and how it asks its node to keep it.
 
 The function runs on the users' loop and the database is on the node's: `Checkpoints` is the hatch
 between them. Neither room may import the other: they meet here.
@@ -53,7 +53,7 @@ class Checkpoints(Protocol):
         """A wait with the signal that is there for it, or still open."""
 
 
-class Ended(BaseException):
+class AttemptEnded(BaseException):
     """Raised through the strategy: the attempt is over with this outcome, whatever it returned.
 
     Not an Exception, so that no `except Exception` of a user's takes it for trouble.

@@ -1,12 +1,12 @@
-"""Finding a circle among things that wait for one another."""
+"""Finding a cycle among jobs that depend on one another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 
-def in_a_circle(waits: Mapping[int, set[int]]) -> list[int]:
-    """Those that can never begin: they wait in a circle, or for one. `waits` is not changed."""
+def find_cycle(waits: Mapping[int, set[int]]) -> list[int]:
+    """Those that can never begin: they wait in a cycle, or for one. `waits` is not changed."""
     open_ones = {place: len(parents) for place, parents in waits.items()}
     children: dict[int, list[int]] = {}
     for place, parents in waits.items():

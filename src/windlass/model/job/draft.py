@@ -1,4 +1,4 @@
-"""A job that somebody asked for: checked, but not yet accepted."""
+"""A draft: a job that somebody asked for, checked, but not yet accepted."""
 
 from __future__ import annotations
 

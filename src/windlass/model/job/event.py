@@ -1,7 +1,7 @@
-"""What happened to a job, as events with stable names.
+"""The event log (history) of a job, with stable names and ids that sort; cursors of its stream.
 
 The ordinary events are columns of the job's row and of its attempts; whatever is out of the
-ordinary has a row of its own. `events_of` puts the three together. An event's id holds its place
+ordinary has a row of its own. `events_of` puts the three together. An event's id holds its sort key
 (instant, job, rank, number), so ids sort as events happened and a reader can go on from one; it is
 the same wherever the event is stored at the moment: a replay moves an end from columns to a row.
 """
@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from windlass.model.json.strict import read_stored
+from windlass.model.row import Row
 
 # Orders events of one instant as they must have happened.
 RANKS: Final[dict[str, int]] = {
@@ -33,7 +34,7 @@ RANKS: Final[dict[str, int]] = {
 }
 OTHER_RANK: Final = 9
 _RANKS_OF_EXECUTION: Final = {name: RANKS[name] for name in ("created", "finished")}
-# Told by attempt number; the others by the number of their row.
+# Numbered by their attempt; the others by the number of their row.
 _BY_ATTEMPT: Final = frozenset({"started", "retried", "snoozed", "rescued", "finished"})
 _INSTANTS: Final = ("run_at", "from_run_at", "claimed_at")
 _PREFIX: Final = "evt_"
@@ -49,13 +50,7 @@ _INSTANT: Final = re.compile(f"[0-9a-f]{{{_DIGITS[0]}}}")
 POSITION_PATTERN: Final = rf"{EVENT_ID_PATTERN}(\.{_INSTANT.pattern})?"
 
 
-class Row(Protocol):
-    """A database row, read by column name."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
-class Place(NamedTuple):
+class SortKey(NamedTuple):
     """Where an event stands among all events."""
 
     at: datetime
@@ -85,12 +80,12 @@ class Event:
         return ranks.get(self.type, OTHER_RANK) if is_ranked else OTHER_RANK
 
     @property
-    def place(self) -> Place:
-        return Place(self.at, self.job_id or self.execution_id or _NOBODY, self.rank, self.number)
+    def sort_key(self) -> SortKey:
+        return SortKey(self.at, self.job_id or self.execution_id or _NOBODY, self.rank, self.number)
 
     @property
     def id(self) -> str:
-        return show_place(self.place)
+        return show_event_id(self.sort_key)
 
 
 class Position(NamedTuple):
@@ -98,35 +93,35 @@ class Position(NamedTuple):
     nothing could appear any more at that time (see engine.jobs.tail).
     """
 
-    place: Place
+    sort_key: SortKey
     settled_at: datetime
 
     @property
     def text(self) -> str:
-        return f"{show_place(self.place)}.{_micros(self.settled_at):014x}"
+        return f"{show_event_id(self.sort_key)}.{_micros(self.settled_at):014x}"
 
 
 def parse_position(text: str) -> Position:
     """From what the stream gave, or from an event's id alone. Raises ValueError."""
     event_id, _, instant = text.partition(".")
-    place = parse_place(event_id)
+    key = parse_event_id(event_id)
     if not instant:
-        return Position(place, place.at)
+        return Position(key, key.at)
     if not _INSTANT.fullmatch(instant):
         raise ValueError(f"{instant!r} is not the instant of a position in the stream")
-    return Position(place, min(place.at, _EPOCH + timedelta(microseconds=int(instant, 16))))
+    return Position(key, min(key.at, _EPOCH + timedelta(microseconds=int(instant, 16))))
 
 
 def _micros(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(microseconds=1)
 
 
-def show_place(place: Place) -> str:
-    return f"{_PREFIX}{_micros(place.at):014x}{place.job_id.hex}{place.rank:x}{place.number:011x}"
+def show_event_id(key: SortKey) -> str:
+    return f"{_PREFIX}{_micros(key.at):014x}{key.job_id.hex}{key.rank:x}{key.number:011x}"
 
 
-def parse_place(text: str) -> Place:
-    """The place inside an event id. Raises ValueError that says what such an id looks like."""
+def parse_event_id(text: str) -> SortKey:
+    """The sort key inside an event id. Raises ValueError that says what such an id looks like."""
     if not _ID.fullmatch(text):
         shown = text if len(text) <= 60 else text[:60] + "…"
         raise ValueError(
@@ -137,17 +132,17 @@ def parse_place(text: str) -> Place:
         digits[sum(_DIGITS[:n]) : sum(_DIGITS[: n + 1])] for n in range(len(_DIGITS))
     )
     instant = _EPOCH + timedelta(microseconds=int(at, 16))
-    return Place(instant, UUID(hex=job), int(rank, 16), int(number, 16))
+    return SortKey(instant, UUID(hex=job), int(rank, 16), int(number, 16))
 
 
 def events_of(job: Row, attempts: Iterable[Row], rows: Iterable[Row]) -> list[Event]:
     """All that happened to `job`, in order: from its row, its attempts and its event rows."""
-    noted = [event_of_row(row) for row in rows]
-    told = [event for attempt in attempts for event in _of_attempt(job, attempt)]
-    told += [_claim_of(event) for event in noted if event.type == "released"]
-    told += [*noted, *_of_job(job)]
-    told.sort(key=lambda event: event.place)
-    return [_created(job, told), *told]
+    own_rows = [event_of_row(row) for row in rows]
+    events = [event for attempt in attempts for event in _of_attempt(job, attempt)]
+    events += [_claim_of(event) for event in own_rows if event.type == "released"]
+    events += [*own_rows, *_of_job(job)]
+    events.sort(key=lambda event: event.sort_key)
+    return [_created(job, events), *events]
 
 
 def event_of_row(row: Row) -> Event:

@@ -1,6 +1,6 @@
-"""Folding events into the job they describe (G10).
+"""Folding events into the job they describe, as of any instant (event sourcing, G10).
 
-A job's row is the sum of its events (see model.event). Folding those up to an instant gives the
+A job's row is the sum of its events (see model.job.event). Folding those up to an instant gives the
 job as it was then; folding all of them gives its row, which `windlass doctor` checks.
 """
 
@@ -35,7 +35,7 @@ class Folded:
 
 
 def fold(events: Iterable[Event]) -> Folded:
-    """`events` of one job, in the order of their places."""
+    """`events` of one job, in the order of their sort keys."""
     job = Folded()
     for event in events:
         _apply(job, event)

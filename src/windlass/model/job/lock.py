@@ -1,4 +1,4 @@
-"""Locks: what they are called, and whose turn it is.
+"""Named locks (mutex, semaphore): what they are called, and who in the line may go.
 
 The line of a lock is in order of rank: the instant since when somebody waits, moved back by
 LOCK_LEAD_SECONDS for each level of priority. So the more urgent go first, and nobody is passed by
@@ -15,7 +15,7 @@ A waiter takes all its locks at once or none, so that nobody holds one while wai
 
 Without that patience a busy `b` would leave `a` idle; without its end W1 might wait until the one
 instant at which both are free by chance. Of all who keep places, the first in line waits for nobody
-but holders, and they end: so everybody gets its turn.
+but holders, and they end: so nobody starves.
 """
 
 from __future__ import annotations
@@ -53,27 +53,29 @@ class Waiter:
 
 
 @dataclass(slots=True)
-class Turns:
+class Grants:
+    """Who may go, of those that wait."""
+
     granted: list[Waiter] = field(default_factory=list)
     # May go as far as can be seen here: one of their locks is not among those looked at.
     unsure: list[Waiter] = field(default_factory=list)
     left: dict[str, int] = field(default_factory=dict)  # places nobody took
 
 
-def take_turns(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Turns:
+def grant_places(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Grants:
     """Who may go. `free` says how many places each lock has, of those that were looked at."""
-    turns = Turns(left=dict(free))
-    left = turns.left
+    grants = Grants(left=dict(free))
+    left = grants.left
     for waiter in sorted(waiters, key=lambda one: (one.rank, one.id)):
         if all(left.get(name, 1) > 0 for name in waiter.locks):
             if all(name in left for name in waiter.locks):
-                turns.granted.append(waiter)
+                grants.granted.append(waiter)
                 _take(waiter, left)
                 continue
-            turns.unsure.append(waiter)
+            grants.unsure.append(waiter)
         if waiter.keeps_places:
             _take(waiter, left)
-    return turns
+    return grants
 
 
 def _take(waiter: Waiter, left: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""When to try again."""
+"""Retry policies: exponential backoff with jitter, the ladder of webhooks, and Retry-After."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rest_seconds(
     return rest * (0.75 + chance / 2) if policy.jitter else rest
 
 
-def obliging(rest: float, wish: float | None) -> float:
+def honour_retry_after(rest: float, wish: float | None) -> float:
     """A rest that also honours the other side's wish, within reason."""
     if wish is None or not wish > rest:
         return rest

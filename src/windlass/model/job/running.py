@@ -1,4 +1,4 @@
-"""The job that runs here, and what its node does for it.
+"""The running job, as `windlass.current()` gives it, and what its node does for it.
 
 The `python` strategy sets `current` around a task, in its thread or on its loop; `windlass.current`
 and the durable functions read it. Neither room may import the other: they meet here.
@@ -52,7 +52,7 @@ class Session(Protocol):
         """Have it called once it is committed. It must neither wait nor raise."""
 
 
-class Own(Session, Protocol):
+class OwnSession(Session, Protocol):
     """The same, as the node sees it."""
 
     def abort(self) -> None:

@@ -1,7 +1,7 @@
 """Which targets a named secret may go to: `shop.example`, `shop.example:8080`, `*.shop.example`.
 
-Each is written as targets are (model.target): with its port unless that is 443. `*.` stands for one
-or more labels before the rest, never for the rest itself, and not before an address.
+Each is written as targets are (model.job.target): with its port unless that is 443. `*.` stands for
+one or more labels before the rest, never for the rest itself, and not before an address.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_hosts(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_read_host(one) for one in value))
 
 
-def strangers(targets: Iterable[str], hosts: Collection[str]) -> list[str]:
+def targets_outside(targets: Iterable[str], hosts: Collection[str]) -> list[str]:
     """Those of `targets` that a secret of these hosts may not go to."""
     ends = tuple(host[1:] for host in hosts if host.startswith(_ANY))
     return [one for one in targets if one not in hosts and not one.endswith(ends)]

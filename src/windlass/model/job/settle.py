@@ -1,4 +1,8 @@
-"""What becomes of a job when an attempt of it ends."""
+"""The settlement of an attempt: what becomes of its job. Retry, dead letter, quarantine, success.
+
+Owns: the decision that follows from an outcome, and nothing of how it is written.
+Promises: every outcome has a settlement, also one that nobody can read (G1).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,13 @@ from windlass.model.job.outcome import (
     Succeeded,
     TimedOut,
 )
-from windlass.model.job.retry import Retry, default_for, obliging, read_retry, rest_seconds
+from windlass.model.job.retry import (
+    Retry,
+    default_for,
+    honour_retry_after,
+    read_retry,
+    rest_seconds,
+)
 from windlass.model.job.states import State
 from windlass.model.json.storable import harmless_json, harmless_record, harmless_text
 
@@ -80,7 +90,7 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             assert_never(outcome)
 
 
-def settled_somehow(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
+def settle_or_bury(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
     """As `settle`; and if nobody can read the outcome, which a plugin may have made, the attempt
     has ended all the same: its job is dead with the reason, and nothing is done again unrecorded.
     """
@@ -105,7 +115,7 @@ def cancelled(job_id: UUID, attempt: int, claim_id: UUID) -> Settlement:
     )
 
 
-def buried(settlement: Settlement, reason: str) -> Settlement:
+def bury(settlement: Settlement, reason: str) -> Settlement:
     """The same attempt, ended for good: what became of it could not be applied."""
     message = f"it ended as {settlement.outcome}, which could not be applied: {reason}"
     error = {"cause": UNSETTLED, "message": message[:ERROR_TEXT_MAX]}
@@ -131,7 +141,7 @@ def _retry_or_bury(
     else:
         rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
     if isinstance(outcome, Failed) and rest is not None:
-        rest = None if outcome.is_final else _obliging(rest, outcome)
+        rest = None if outcome.is_final else _honour_retry_after(rest, outcome)
     return _settlement(
         attempt,
         outcome,
@@ -151,9 +161,9 @@ def _rest_after_crash(attempt: Attempt, chance: float) -> float | None:
     return rest_seconds(policy_of(attempt), crashes, chance, max_attempts=CRASHES_MAX)
 
 
-def _obliging(rest: float, outcome: Failed) -> float:
+def _honour_retry_after(rest: float, outcome: Failed) -> float:
     wish = outcome.retry_after_seconds
-    return wish if outcome.is_exact and wish is not None else obliging(rest, wish)
+    return wish if outcome.is_exact and wish is not None else honour_retry_after(rest, wish)
 
 
 def policy_of(attempt: Attempt) -> Retry:

@@ -1,9 +1,8 @@
-"""Where a job can be, and the one table of legal moves.
+"""The state machine of a job: its states, the one table of legal moves, and the priorities.
 
 The database refuses any other move: see `job_moves`, `job_history_final` and the CHECKs in
-store/migrations/0001_spine.sql, which a test compares with this table.
-
-The four levels of urgency, as words outside and numbers inside.
+store/migrations/0001_spine.sql, which a test compares with this table. A priority is a word
+outside and a number inside.
 """
 
 from __future__ import annotations
@@ -42,6 +41,9 @@ def is_terminal(state: str) -> bool:
     return state in TERMINAL
 
 
+# In order: the last is the most urgent.
 Priority = Literal["low", "normal", "high", "critical"]
-NAMES: Final[tuple[Priority, ...]] = ("low", "normal", "high", "critical")
-NUMBERS: Final[dict[str, int]] = {name: number for number, name in enumerate(NAMES)}
+PRIORITY_NAMES: Final[tuple[Priority, ...]] = ("low", "normal", "high", "critical")
+PRIORITY_NUMBERS: Final[dict[str, int]] = {
+    name: number for number, name in enumerate(PRIORITY_NAMES)
+}

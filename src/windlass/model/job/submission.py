@@ -29,11 +29,11 @@ from windlass.limits import (
     TAGS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
-from windlass.model.job.cycles import in_a_circle
+from windlass.model.job.cycles import find_cycle
 from windlass.model.job.draft import Draft, OnParentFailure
 from windlass.model.job.lock import LockAsk, read_lock_ask
 from windlass.model.job.retry import default_for, read_retry, to_json
-from windlass.model.job.states import NAMES, NUMBERS
+from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
@@ -128,7 +128,7 @@ def check_order(places: Sequence[Sequence[int]]) -> None:
     if problems:
         raise InvalidInput(*problems[:PROBLEMS_MAX])
     if any(places):
-        stuck = in_a_circle({place: set(parents) for place, parents in enumerate(places)})
+        stuck = find_cycle({place: set(parents) for place, parents in enumerate(places)})
         if stuck:
             circle = ", ".join(f"#{place}" for place in stuck[:10])
             raise InvalidInput.at(
@@ -213,9 +213,9 @@ def _queue(draft: Draft, value: object) -> None:
 
 
 def _priority(draft: Draft, value: object) -> None:
-    if not isinstance(value, str) or value not in NUMBERS:
-        raise ValueError(f"must be one of: {' '.join(NAMES)}")
-    draft.priority = NUMBERS[value]
+    if not isinstance(value, str) or value not in PRIORITY_NUMBERS:
+        raise ValueError(f"must be one of: {' '.join(PRIORITY_NAMES)}")
+    draft.priority = PRIORITY_NUMBERS[value]
 
 
 def _run_at(draft: Draft, value: object) -> None:

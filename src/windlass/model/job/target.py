@@ -1,16 +1,7 @@
-"""Whom a webhook calls: a host and port, written one way.
+"""A webhook target: its name (host and port), circuit breaker, rate limit and concurrency limit.
 
-`https://api.shop.example/hooks` -> `api.shop.example`; any port but 443 is written with it:
-`http://127.0.0.1:8080/` -> `127.0.0.1:8080`, `http://shop.example/` -> `shop.example:80`.
-
-A host has one name, whatever it is called by: in lower case, without a last dot, what is not ASCII
-as IDNA has it (`bücher.example` -> `xn--bcher-kva.example`, `①②⑦.0.0.1` -> `127.0.0.1`), an IPv6
-address as short as it goes, one that is a mapped IPv4 address as that one. Everything is asked
-under this name and connects to it: limits, breakers, who is disabled, whose key signs. A spelling
-that some read as another address than others is none: `0177.1`, `0x7f.1`, `2130706433`.
-The newest migration of `windlass.target_of` has the same rule for jobs that come by SQL.
-
-What a delivery says about its target, and whether another may go to it.
+May a delivery go? `reason_to_park` says what keeps one from its target, `unpark_count`
+how many of those that are parked may go, and `verdict` what an attempt's end says about the target:
 
     closed --failures in a row--> open --rest over--> half open --a probe is answered--> closed
                                     ^------------ the probe fails, twice the rest ----'
@@ -18,10 +9,18 @@ What a delivery says about its target, and whether another may go to it.
 An answer of any kind shows that the target lives; only 5xx, silence and a broken connection speak
 against it. What went wrong on our own side says nothing.
 
-An even pace with a little slack: how many may go now, and when the next one.
+How fast? `RateLimit` keeps an even pace with a little slack (GCRA, a leaky bucket): how many may go
+now, and when the next one. fastlane/lua/limit_take.lua is the same rule for all nodes together;
+this one is for when Redis is gone, and every node keeps to its share of the rate by itself.
 
-The same rule as fastlane/lua/limit_take.lua, for when Redis is gone: then every node keeps to its
-share of the rate by itself.
+By what name? Limits, breakers, who is disabled and whose key signs are asked under one name, which
+is also what is connected to. `https://api.shop.example/hooks` -> `api.shop.example`; any port but
+443 is written with it: `http://127.0.0.1:8080/` -> `127.0.0.1:8080`, `http://shop.example/` ->
+`shop.example:80`. A host has one name, whatever it is called by: in lower case, without a last dot,
+what is not ASCII as IDNA has it (`bücher.example` -> `xn--bcher-kva.example`, `①②⑦.0.0.1` ->
+`127.0.0.1`), an IPv6 address as short as it goes, one that is a mapped IPv4 address as that one. A
+spelling that some read as another address than others is none: `0177.1`, `0x7f.1`, `2130706433`.
+The newest migration of `windlass.target_of` has the same rule for jobs that come by SQL.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from ipaddress import IPv6Address
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from windlass.limits import URL_CHARS_MAX
@@ -46,6 +45,145 @@ from windlass.model.job.outcome import (
     TimedOut,
 )
 from windlass.model.json.printable import CHAR_PATTERN
+from windlass.model.row import Row
+
+# -- circuit breaker and limits --------------------------------------------------------------------
+
+Breaker = Literal["closed", "open", "half_open"]
+ParkedFor = Literal["disabled", "breaker", "rate", "max_running", "crowded"]
+Verdict = Literal["answered", "failed", "gone", "neutral"]
+
+BREAKER_FAILURES: Final = 10  # in a row, to open: what the column's default says
+# Of failures that say nothing about the target.
+_OUR_CAUSES: Final = frozenset(
+    {
+        "egress_refused",
+        "secret",
+        "secret_not_for_host",
+        "signing_unavailable",
+        "auth",
+        "invalid_input",
+        "unknown_kind",
+        # The node that delivers lacks something: descriptors, ports, memory, a way out.
+        "out of sockets",
+        "no route",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A target as its row tells."""
+
+    host: str
+    is_enabled: bool = True
+    rate: float | None = None  # deliveries a second; None: no limit
+    max_running: int | None = None  # None: no limit
+    breaker: Breaker = "closed"
+    open_until: datetime | None = None  # None: closed
+    failures: int = BREAKER_FAILURES  # in a row, to open; 0: never
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Nothing is known of it that a target nobody knows would not have."""
+        return self.is_unlimited and self.failures == BREAKER_FAILURES
+
+    @property
+    def is_unlimited(self) -> bool:
+        closed = self.is_enabled and self.breaker == "closed"
+        return closed and self.rate is None and self.max_running is None
+
+
+def target_from(row: Row) -> Target:
+    return Target(
+        host=row["host"],
+        is_enabled=row["is_enabled"],
+        rate=row["rate"],
+        max_running=row["max_running"],
+        breaker=row["breaker"],
+        open_until=row["open_until"],
+        failures=row["breaker_failures"],
+    )
+
+
+def reason_to_park(target: Target, *, has_pass: bool) -> ParkedFor | None:
+    """What keeps a delivery from its target; None: it may go.
+
+    A pass says that the limits were asked under the target's lock, and that an open breaker wants
+    this one as its probe.
+    """
+    if not target.is_enabled:
+        return "disabled"
+    if has_pass:
+        return None
+    if target.breaker != "closed":
+        return "breaker"
+    if target.rate is not None:
+        return "rate"
+    return None if target.max_running is None else "max_running"
+
+
+def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, places: int) -> int:
+    """How many parked jobs of a target may go. `passes` are out already; `places` is what the
+    rate, or the node that asks, has room for.
+    """
+    if not target.is_enabled:
+        return 0
+    if target.breaker == "open" and target.open_until is not None and target.open_until > now:
+        return 0
+    if target.breaker != "closed":
+        return max(0, probes - passes)
+    if target.max_running is not None:
+        places = min(places, target.max_running - passes)
+    return max(0, places)
+
+
+def verdict(outcome: Outcome, status_code: int | None) -> Verdict:
+    """What an attempt's end says about its target."""
+    match outcome:
+        case Succeeded() | Awaited():
+            return "answered"
+        case Failed(cause):
+            if status_code is None:
+                return "neutral" if cause in _OUR_CAUSES else "failed"
+            if cause == "gone":
+                return "gone"
+            return "failed" if status_code >= 500 else "answered"
+        case TimedOut():
+            return "failed"
+        case Cancelled() | Snoozed() | Crashed():
+            return "neutral"
+
+
+# -- rate limit ------------------------------------------------------------------------------------
+
+# What is let go at once may run so far ahead of the pace; a single one always may.
+SLACK_SECONDS: Final = 0.02
+
+
+def tolerance_seconds(rate: float) -> float:
+    """How far ahead of the pace a burst may be: `SLACK_SECONDS` hold so many more than one."""
+    return max(0.0, SLACK_SECONDS - 1 / rate)
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """Of one target. `due_at` is when the next one is due, in seconds of any steady clock."""
+
+    due_at: float = 0.0
+
+    def take(self, rate: float, wanted: int, now: float) -> tuple[int, float]:
+        """How many of `wanted` may go now, and the seconds until another could."""
+        tolerance = tolerance_seconds(rate)
+        due_at = max(self.due_at, now)
+        granted = min(wanted, max(0, int((now + tolerance - due_at) * rate) + 1))
+        if now + tolerance < due_at:
+            granted = 0
+        self.due_at = due_at + granted / rate
+        return granted, max(0.0, self.due_at - tolerance - now)
+
+
+# -- its name --------------------------------------------------------------------------------------
 
 TARGET_CHARS_MAX = 300
 _NAME_CHARS_MAX: Final = 253
@@ -54,42 +192,6 @@ _NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMERIC: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4: Final = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
-
-# What follows is for schemas: the same rule as far as a regular expression can say it, in what
-# every engine knows.
-_GROUP: Final = "[0-9A-Fa-f]{1,4}"
-_LABEL: Final = "[A-Za-z0-9_-]{1,63}"
-_V4_PATTERN: Final = _IPV4.pattern.replace("?:", "")
-# The last label begins with a letter: what ends with a number is an address, or nothing.
-WORDS_PATTERN: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?"
-_V6_PATTERN: Final = "|".join(
-    [
-        f"({_GROUP}:){{7}}{_GROUP}",
-        f"::(({_GROUP}:){{0,5}}{_GROUP})?",
-        f"({_GROUP}:){{1,6}}:",
-        rf"::[Ff]{{4}}:{_V4_PATTERN}",
-        *(f"({_GROUP}:){{1,{n}}}(:{_GROUP}){{1,{7 - n}}}" for n in range(1, 7)),
-    ]
-)
-PORT_PATTERN: Final = (
-    "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
-)
-HOST_PATTERN: Final = rf"({WORDS_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])(:{PORT_PATTERN})?"
-# In the address of a job a name may have many labels, and a last one that begins with a digit,
-# unless all of it is a number. Letters beyond ASCII are taken too, and which of them IDNA decides.
-_CHAR: Final = "[A-Za-z0-9_-]"
-_NAME_PATTERN: Final = (
-    rf"({_CHAR}+\.)*([A-Za-z_-]{_CHAR}*|[1-9][0-9]*[A-Za-z_-]{_CHAR}*"
-    rf"|0[0-9]+[A-Za-z_-]{_CHAR}*|0[A-WYZa-wyz_-]{_CHAR}*|0[Xx][0-9A-Fa-f]*[G-Zg-z_-]{_CHAR}*)\.?"
-)
-URL_SCHEMA: Final[dict[str, Any]] = {
-    "type": "string",
-    "maxLength": URL_CHARS_MAX,
-    "pattern": rf"^[Hh][Tt][Tt][Pp][Ss]?://({_NAME_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])"
-    rf"(:0*{PORT_PATTERN}|:)?([/?#]{CHAR_PATTERN}*)?$",
-    # Too long: the host, or one of its labels.
-    "not": {"pattern": r"^[^/]*//([^/?#:]{254}|[^/?#]*[^/?#.:]{64})"},
-}
 
 
 def target_of(url: str) -> str | None:
@@ -164,136 +266,39 @@ def _ipv6_name(host: str) -> str:
     return found.compressed
 
 
-Breaker = Literal["closed", "open", "half_open"]
-ParkedFor = Literal["disabled", "breaker", "rate", "max_running", "crowded"]
-Verdict = Literal["answered", "failed", "gone", "neutral"]
+# -- its name in JSON Schema -----------------------------------------------------------------------
 
-FAILURES: Final = 10  # in a row, to open: what the column's default says
-_OURS: Final = frozenset(
-    {
-        "egress_refused",
-        "secret",
-        "secret_not_for_host",
-        "signing_unavailable",
-        "auth",
-        "invalid_input",
-        "unknown_kind",
-        # The node that delivers lacks something: descriptors, ports, memory, a way out.
-        "out of sockets",
-        "no route",
-    }
+# For schemas: the same rule as far as a regular expression can say it, in what every engine knows.
+_GROUP: Final = "[0-9A-Fa-f]{1,4}"
+_LABEL: Final = "[A-Za-z0-9_-]{1,63}"
+_V4_PATTERN: Final = _IPV4.pattern.replace("?:", "")
+# The last label begins with a letter: what ends with a number is an address, or nothing.
+WORDS_PATTERN: Final = rf"({_LABEL}\.){{0,3}}[A-Za-z_][A-Za-z0-9_-]{{0,57}}\.?"
+_V6_PATTERN: Final = "|".join(
+    [
+        f"({_GROUP}:){{7}}{_GROUP}",
+        f"::(({_GROUP}:){{0,5}}{_GROUP})?",
+        f"({_GROUP}:){{1,6}}:",
+        rf"::[Ff]{{4}}:{_V4_PATTERN}",
+        *(f"({_GROUP}:){{1,{n}}}(:{_GROUP}){{1,{7 - n}}}" for n in range(1, 7)),
+    ]
 )
-
-
-class Row(Protocol):
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A target as its row tells."""
-
-    host: str
-    is_enabled: bool = True
-    rate: float | None = None  # deliveries a second; None: no limit
-    max_running: int | None = None  # None: no limit
-    breaker: Breaker = "closed"
-    open_until: datetime | None = None  # None: closed
-    failures: int = FAILURES  # in a row, to open; 0: never
-
-    @property
-    def is_ordinary(self) -> bool:
-        """Nothing is known of it that a target nobody knows would not have."""
-        return self.is_unlimited and self.failures == FAILURES
-
-    @property
-    def is_unlimited(self) -> bool:
-        closed = self.is_enabled and self.breaker == "closed"
-        return closed and self.rate is None and self.max_running is None
-
-
-def target_from(row: Row) -> Target:
-    return Target(
-        host=row["host"],
-        is_enabled=row["is_enabled"],
-        rate=row["rate"],
-        max_running=row["max_running"],
-        breaker=row["breaker"],
-        open_until=row["open_until"],
-        failures=row["breaker_failures"],
-    )
-
-
-def why_not(target: Target, *, has_pass: bool) -> ParkedFor | None:
-    """What keeps a delivery from its target; None: it may go.
-
-    A pass says that the limits were asked under the target's lock, and that an open breaker wants
-    this one as its probe.
-    """
-    if not target.is_enabled:
-        return "disabled"
-    if has_pass:
-        return None
-    if target.breaker != "closed":
-        return "breaker"
-    if target.rate is not None:
-        return "rate"
-    return None if target.max_running is None else "max_running"
-
-
-def room(target: Target, now: datetime, *, passes: int, probes: int, places: int) -> int:
-    """How many parked jobs of a target may go. `passes` are out already; `places` is what the
-    rate, or the node that asks, has room for.
-    """
-    if not target.is_enabled:
-        return 0
-    if target.breaker == "open" and target.open_until is not None and target.open_until > now:
-        return 0
-    if target.breaker != "closed":
-        return max(0, probes - passes)
-    if target.max_running is not None:
-        places = min(places, target.max_running - passes)
-    return max(0, places)
-
-
-def verdict(outcome: Outcome, status_code: int | None) -> Verdict:
-    """What an attempt's end says about its target."""
-    match outcome:
-        case Succeeded() | Awaited():
-            return "answered"
-        case Failed(cause):
-            if status_code is None:
-                return "neutral" if cause in _OURS else "failed"
-            if cause == "gone":
-                return "gone"
-            return "failed" if status_code >= 500 else "answered"
-        case TimedOut():
-            return "failed"
-        case Cancelled() | Snoozed() | Crashed():
-            return "neutral"
-
-
-# What is let go at once may run so far ahead of the pace; a single one always may.
-SLACK_SECONDS: Final = 0.02
-
-
-def tolerance_seconds(rate: float) -> float:
-    """How far ahead of the pace a burst may be: `SLACK_SECONDS` hold so many more than one."""
-    return max(0.0, SLACK_SECONDS - 1 / rate)
-
-
-@dataclass(slots=True)
-class Pace:
-    """`due_at` is when the next one is due, in seconds of any steady clock."""
-
-    due_at: float = 0.0
-
-    def take(self, rate: float, wanted: int, now: float) -> tuple[int, float]:
-        """How many of `wanted` may go now, and the seconds until another could."""
-        tolerance = tolerance_seconds(rate)
-        due_at = max(self.due_at, now)
-        granted = min(wanted, max(0, int((now + tolerance - due_at) * rate) + 1))
-        if now + tolerance < due_at:
-            granted = 0
-        self.due_at = due_at + granted / rate
-        return granted, max(0.0, self.due_at - tolerance - now)
+PORT_PATTERN: Final = (
+    "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+)
+HOST_PATTERN: Final = rf"({WORDS_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])(:{PORT_PATTERN})?"
+# In the address of a job a name may have many labels, and a last one that begins with a digit,
+# unless all of it is a number. Letters beyond ASCII are taken too, and which of them IDNA decides.
+_CHAR: Final = "[A-Za-z0-9_-]"
+_NAME_PATTERN: Final = (
+    rf"({_CHAR}+\.)*([A-Za-z_-]{_CHAR}*|[1-9][0-9]*[A-Za-z_-]{_CHAR}*"
+    rf"|0[0-9]+[A-Za-z_-]{_CHAR}*|0[A-WYZa-wyz_-]{_CHAR}*|0[Xx][0-9A-Fa-f]*[G-Zg-z_-]{_CHAR}*)\.?"
+)
+URL_SCHEMA: Final[dict[str, Any]] = {
+    "type": "string",
+    "maxLength": URL_CHARS_MAX,
+    "pattern": rf"^[Hh][Tt][Tt][Pp][Ss]?://({_NAME_PATTERN}|{_V4_PATTERN}|\[({_V6_PATTERN})\])"
+    rf"(:0*{PORT_PATTERN}|:)?([/?#]{CHAR_PATTERN}*)?$",
+    # Too long: the host, or one of its labels.
+    "not": {"pattern": r"^[^/]*//([^/?#:]{254}|[^/?#]*[^/?#.:]{64})"},
+}

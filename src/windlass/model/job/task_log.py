@@ -1,4 +1,4 @@
-"""What a task says while it runs: a line for its log, or how far it is."""
+"""What a task says while it runs: a line for its log, or its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entity tags and preconditions (RFC 9110, 8.8.3 and 13): nobody overwrites what they never saw.
+"""ETags and preconditions (optimistic lock; RFC 9110, 8.8.3 and 13): no lost updates.
 
 A tag names what a PUT or PATCH can change of a thing; what the engine counts beside that does not
 move it. Tags are written here as they are sent, quotes included.

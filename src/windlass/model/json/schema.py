@@ -3,7 +3,7 @@
     value_problems({"total": "5"}, {"type": "object", "properties": {"total": {"type": "number"}}})
     -> [("/total", "must be a number")]
 
-Which keywords there are, and whether a schema uses them rightly, is in `json_schema_check`; a
+Which keywords there are, and whether a schema uses them rightly, is in `schema_check`; a
 schema that was not checked may be judged wrongly, but never raises. `$ref` reaches `#/$defs/…` of
 its own schema. A value of a template that is known only at the run is `open` and taken as good.
 
@@ -27,6 +27,7 @@ from windlass.model.expression.pattern import Match, compiled, cost_of, states_o
 from windlass.model.json.canonical import canonical_json
 from windlass.model.json.pointer import step as pointer_to
 
+# Problems, as (pointer, detail).
 Found = list[tuple[str, str]]
 Schema = Mapping[str, Any]
 
@@ -34,7 +35,7 @@ PROBLEMS_MAX: Final = 100
 _MULTIPLE_COSTS: Final = 4
 # Elements and fields that need no visit, for a unit.
 _PASSED_OVER: Final = 8
-# Compiling a pattern, for each unit of its cost; see text_pattern.
+# Compiling a pattern, for each unit of its cost; see model.expression.pattern.
 _PATTERN_COSTS: Final = 10
 # States that one character can lead a pattern through, for a unit.
 _STATES: Final = 150

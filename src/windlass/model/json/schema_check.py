@@ -12,11 +12,9 @@ from typing import Any, Final
 from windlass.limits import PATTERN_CHARS_MAX
 from windlass.model.expression.pattern import cost_of, pattern_trouble
 from windlass.model.json.pointer import step as pointer_to
-from windlass.model.json.schema import PROBLEMS_MAX, is_type
+from windlass.model.json.schema import PROBLEMS_MAX, Found, is_type
 from windlass.model.json.value_schema import OPEN_SCHEMA
 from windlass.model.workflow.fields import unknown
-
-Found = list[tuple[str, str]]
 
 TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
 # Said about a value, and changing nothing.

@@ -1,4 +1,4 @@
-"""JSON at the door: everything that a database or a neighbour could choke on is refused here.
+"""Strict JSON at the door: all that a database or a neighbour could choke on is refused here.
 
 Refused: twin keys, NaN and infinities (also 1e999), nesting deeper than the limit, NUL characters
 and surrogates that stand alone. The common body costs one C-speed parse with a small hook.

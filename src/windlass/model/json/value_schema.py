@@ -1,7 +1,7 @@
-"""Schemas of single values, as strict as what reads them: names, texts, instants, durations.
+"""JSON Schemas of single values, as strict as what reads them: names, texts, instants, durations.
 
-The readers are in model/job/submission.py, duration.py and definition_fields.py; tests/model
-compares. Patterns keep to what every engine of regular expressions knows.
+The readers are in model/job/submission.py, duration.py and model/workflow/fields.py;
+tests/model compares. Patterns keep to what every engine of regular expressions knows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windlass.limits import (
     NAME_CHARS_MAX,
     STEP_ID_CHARS_MAX,
 )
-from windlass.model.job.states import NAMES
+from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.json.duration_pattern import text_pattern
 from windlass.model.json.printable import CHAR_PATTERN
 
@@ -35,8 +35,8 @@ STEP_ID_SCHEMA: Final[Schema] = {
     "minLength": 1,
     "maxLength": STEP_ID_CHARS_MAX,
 }
-PRIORITY_SCHEMA: Final[Schema] = {"type": "string", "enum": list(NAMES)}
-# Text that is known only when a step runs; see definition_reading.is_open.
+PRIORITY_SCHEMA: Final[Schema] = {"type": "string", "enum": list(PRIORITY_NAMES)}
+# Text that is known only when a step runs; see model.workflow.collector.is_open.
 OPEN_SCHEMA: Final[Schema] = {"type": "string", "pattern": r"\$\{[\s\S]*[!-~][\s\S]*\}"}
 # Text that can be kept.
 KEPT_SCHEMA: Final[Schema] = {"type": "string", "pattern": r"^[^\u0000]*$"}

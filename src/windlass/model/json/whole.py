@@ -1,4 +1,4 @@
-"""Whole numbers of JSON."""
+"""Whole numbers (integers) of JSON: 5.0 is one, true is not."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Days off: which days a rule leaves out, or moves to a working day.
+"""Calendars: weekends, holidays and other days off, which a rule leaves out or moves away from.
 
 A calendar maps days to days, before clocks come into it: a rule's day is kept when it is a working
 day, and else left out, or moved to the next or the previous one. Two days that end up on the same
-one fire once. The map keeps the order of days, which is what makes it cheap to follow.
+one fire once. The map keeps the order of days, which is what makes it cheap to follow. Days are
+counted from 1970 and are those of the rule's time zone.
 
-Days are counted from 1970 and are those of the rule's time zone.
-
-Public holidays of countries and their parts, by way of the package `holidays`.
-
-It is imported when somebody first names a country: it takes a moment, and most rules name none.
+Public holidays of countries and their parts come from the package `holidays`. It is imported when
+somebody first names a country: it takes a moment, and most rules name none.
 """
 
 from __future__ import annotations
@@ -23,11 +21,13 @@ from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
 from windlass.limits import CALENDAR_HORIZON_YEARS, CALENDAR_MOVE_DAYS_MAX
+from windlass.model.schedule.cron import EPOCH_DAY
 
-_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _FAR: Final = date.max.toordinal()
 _NO_RUN: Final = range(0)
 _HORIZON_DAYS: Final = 366 * CALENDAR_HORIZON_YEARS
+COUNTRY_PATTERN: Final = "([A-Z]{2})(-([A-Za-z0-9]{1,20}))?"
+_COUNTRY: Final = re.compile(COUNTRY_PATTERN)
 
 Shift: TypeAlias = Literal["none", "next", "previous"]
 
@@ -49,7 +49,7 @@ class Calendar:
             return True
         if not self.yearly and not self.countries:
             return False
-        on = date.fromordinal(day + _EPOCH_DAY)
+        on = date.fromordinal(day + EPOCH_DAY)
         if (on.month, on.day) in self.yearly:
             return True
         return any(on in holidays_of(country, on.year) for country in self.countries)
@@ -126,13 +126,9 @@ class Calendar:
         return place >= 0 and day <= self.ranges[place][1]
 
 
-COUNTRY_PATTERN: Final = "([A-Z]{2})(-([A-Za-z0-9]{1,20}))?"
-_SHAPE: Final = re.compile(COUNTRY_PATTERN)
-
-
 def read_country(value: object) -> str:
     """`DE` or `DE-BY`. Raises ValueError that says what is allowed."""
-    found = _SHAPE.fullmatch(value) if isinstance(value, str) else None
+    found = _COUNTRY.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError('must be a country as in ISO 3166, with or without a part: "DE", "DE-BY"')
     country, part = found[1], found[3]

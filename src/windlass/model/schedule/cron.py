@@ -1,8 +1,8 @@
-"""A cron rule: five fields, or six with the seconds first, and the readings it asks for.
+"""A cron expression: five fields, or six with the seconds first, and the readings it asks for.
 
 A reading is what a local clock shows, as seconds since 1970 of that same clock. A rule knows
 nothing of zones: it is an endless list of readings, days times hours times minutes times seconds.
-At which instants a clock shows them is another question (see schedule_dst).
+At which instants a clock shows them is another question (see `dst`).
 """
 
 from __future__ import annotations

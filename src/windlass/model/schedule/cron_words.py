@@ -1,6 +1,6 @@
 """A cron rule in words: at which times, on which days.
 
-Names of days and months, and lists of them as people say them.
+With lists of days and months as people say them: "1 to 5, 9 and 10".
 """
 
 from __future__ import annotations
@@ -20,8 +20,35 @@ from windlass.model.schedule.cron_field import (
     Special,
 )
 
-# More times of a day than these are not named one by one.
-_TIMES_NAMED_MAX = 6
+MONTHS: Final = (
+    "",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+# As cron counts them; 7 is Sunday once more.
+WEEKDAYS: Final = (
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+)
+_ORDINALS: Final = ("", "first", "second", "third", "fourth", "fifth")
+# More times of a day, and more even steps of a field, than these are not named one by one.
+_TIMES_NAMED_MAX, _NAMED_MAX = 6, 4
 
 
 def cron_words(cron: Cron) -> str:
@@ -147,7 +174,7 @@ def _special(special: Special) -> str:
         case LastOf(weekday):
             return f"the last {WEEKDAYS[weekday]}"
         case NthOf(weekday, nth):
-            return f"the {ORDINALS[nth]} {WEEKDAYS[weekday]}"
+            return f"the {_ORDINALS[nth]} {WEEKDAYS[weekday]}"
         case _:
             assert_never(special)
 
@@ -166,36 +193,6 @@ def _months(cron: Cron, before: str) -> str:
     if before and len(values) > 2 and len(runs(values)) == 1:
         return f"from {MONTHS[values[0]]} to {MONTHS[values[-1]]}"
     return f"{before} {ranged(values, MONTHS)}".strip()
-
-
-MONTHS: Final = (
-    "",
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-# As cron counts them; 7 is Sunday once more.
-WEEKDAYS: Final = (
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-)
-_NAMED_MAX: Final = 4
-ORDINALS: Final = ("", "first", "second", "third", "fourth", "fifth")
 
 
 def listed(words: Sequence[str], joint: str = "and") -> str:

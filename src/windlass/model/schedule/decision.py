@@ -1,14 +1,14 @@
-"""What becomes of the instants at which a schedule is due: fired, late, skipped or coalesced.
+"""Misfires and overlaps: what becomes of the due instants of a schedule.
 
-    due instants -> paused meanwhile? -> missed? (misfire, catchup) -> one still goes? (overlap)
+    pending: which are due -> decide: paused meanwhile? -> missed? (misfire, catchup) -> one still
+    goes? (overlap) -> fired, late, skipped or coalesced
 
-An instant is *missed* when nobody fired it for so long that it was not a leader's change but an
-outage (`MISFIRE_SECONDS`). As long as none is missed all of them are made, each a moment late. If
-one is, the policy speaks: `fire_once` makes the newest of all, `fire_all` makes them all, `skip`
-only those that are not missed. However it ends, each instant gets a decision, and the next one is
-due as if nothing had happened.
-
-Which instants of a rule are due: those from its next one on whose time has come.
+Due are a rule's instants from its next one on whose time has come. An instant is *missed* when
+nobody fired it for so long that it was not a leader's change but an outage (`MISFIRE_SECONDS`). As
+long as none is missed all of them are made, each a moment late. If one is, the policy speaks:
+`fire_once` makes the newest of all, `fire_all` makes them all, `skip` only those that are not
+missed. However it ends, each instant gets a decision, and the next one is due as if nothing had
+happened.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ FiringState: TypeAlias = Literal["fired", "late", "skipped", "coalesced"]
 Pause: TypeAlias = tuple[datetime, datetime]  # since when, and until
 
 MADE: Final = ("fired", "late")
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,44 @@ class Decision:
     @property
     def is_made(self) -> bool:
         return self.state in MADE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    instants: Sequence[datetime]  # due, oldest first; at most PENDING_MAX, the newest of them
+    older: int  # due as well, and too many to be named
+    next_at: datetime | None  # the first that is not due; None: the rule has no more
+
+
+def pending(
+    rule: Rule, next_at: datetime, now: datetime, fire_at: Callable[[datetime], datetime]
+) -> Pending:
+    """`fire_at` says when an instant goes: with its jitter. The first is due whatever it says."""
+    following = next_after(rule, next_at)
+    if following is None or fire_at(following) > now:
+        return Pending(instants=[next_at], older=0, next_at=following)
+    count = 1 + count_between(rule, next_at, now)
+    since = next_at - _MICROSECOND
+    if count > PENDING_MAX:
+        since = _since(rule, next_at, now)
+    instants = list(between(rule, since, now, PENDING_MAX))
+    older = count - len(instants)
+    # In order: one whose jitter is short does not overtake one whose jitter is long.
+    while len(instants) > 1 and fire_at(instants[-1]) > now:
+        instants.pop()
+    return Pending(instants=instants, older=older, next_at=next_after(rule, instants[-1]))
+
+
+def _since(rule: Rule, first: datetime, now: datetime) -> datetime:
+    """An instant after which there are at most PENDING_MAX, and nearly as many."""
+    low, high = first, now
+    while high - low > timedelta(seconds=1):
+        middle = low + (high - low) / 2
+        if count_between(rule, middle, now) > PENDING_MAX:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def decide(
@@ -181,44 +220,3 @@ def _skipped(instant: datetime, reason: str) -> Decision:
 
 def _shown(instant: datetime) -> str:
     return instant.isoformat().replace("+00:00", "Z")
-
-
-_MICROSECOND = timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    instants: Sequence[datetime]  # due, oldest first; at most PENDING_MAX, the newest of them
-    older: int  # due as well, and too many to be named
-    next_at: datetime | None  # the first that is not due; None: the rule has no more
-
-
-def pending(
-    rule: Rule, next_at: datetime, now: datetime, fire_at: Callable[[datetime], datetime]
-) -> Pending:
-    """`fire_at` says when an instant goes: with its jitter. The first is due whatever it says."""
-    following = next_after(rule, next_at)
-    if following is None or fire_at(following) > now:
-        return Pending(instants=[next_at], older=0, next_at=following)
-    count = 1 + count_between(rule, next_at, now)
-    since = next_at - _MICROSECOND
-    if count > PENDING_MAX:
-        since = _since(rule, next_at, now)
-    instants = list(between(rule, since, now, PENDING_MAX))
-    older = count - len(instants)
-    # In order: one whose jitter is short does not overtake one whose jitter is long.
-    while len(instants) > 1 and fire_at(instants[-1]) > now:
-        instants.pop()
-    return Pending(instants=instants, older=older, next_at=next_after(rule, instants[-1]))
-
-
-def _since(rule: Rule, first: datetime, now: datetime) -> datetime:
-    """An instant after which there are at most PENDING_MAX, and nearly as many."""
-    low, high = first, now
-    while high - low > timedelta(seconds=1):
-        middle = low + (high - low) / 2
-        if count_between(rule, middle, now) > PENDING_MAX:
-            low = middle
-        else:
-            high = middle
-    return high

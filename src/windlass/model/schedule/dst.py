@@ -1,4 +1,4 @@
-"""At which instants a local clock shows the readings of a rule: where DST is decided, once.
+"""Daylight saving (DST): at which instants a local clock shows the readings of a rule.
 
 A clock that is put forward leaves out some readings (a gap), one that is put back shows some twice
 (an overlap). A rule that names hours means readings, and each is to fire once:

@@ -2,12 +2,10 @@
 
 A stretch is always `after < instant <= until`, so that stretches laid end to end miss nothing and
 have nothing twice. Jitter is no part of it: an instant is what a firing is known by, and jitter
-only says how much later it goes (see schedule_jitter).
+only says how much later it goes (see `rule.fire_at`).
 
-How many instants a rule has in a stretch of time, without visiting them.
-
-A span's readings are days times times, so they are multiplied; only where spans meet is anything
-looked at. Ten million instants are counted as fast as ten.
+Instants are counted without visiting them: a span's readings are days times times, so they are
+multiplied; only where spans meet is anything looked at. Ten million are counted as fast as ten.
 """
 
 from __future__ import annotations
@@ -83,9 +81,9 @@ def count_between(rule: Rule, after: datetime, until: datetime) -> int:
         return 0
     match rule.when:
         case Cron():
-            return count_cron(rule, rule.when, after, until)
+            return _count_cron(rule, rule.when, after, until)
         case Every():
-            return count_every(rule, rule.when, after, until)
+            return _count_every(rule, rule.when, after, until)
         case At():
             return sum(1 for _ in between(rule, after, until, len(rule.when.instants)))
         case _:
@@ -147,7 +145,7 @@ def _at(rule: Rule, at: At, after: datetime) -> Iterator[datetime]:
     return (due_at for due_at in due_of_at(rule, at) if due_at > after)
 
 
-def count_cron(rule: Rule, cron: Cron, after: datetime, until: datetime) -> int:
+def _count_cron(rule: Rule, cron: Cron, after: datetime, until: datetime) -> int:
     """Instants with after < instant <= until."""
     dst = clock_policy(rule, cron)
     source = partial(readings, cron, rule.calendar)
@@ -165,7 +163,7 @@ def count_cron(rule: Rule, cron: Cron, after: datetime, until: datetime) -> int:
     return count
 
 
-def count_every(rule: Rule, every: Every, after: datetime, until: datetime) -> int:
+def _count_every(rule: Rule, every: Every, after: datetime, until: datetime) -> int:
     at, end = microseconds(after) + 1, microseconds(until) + 1
     if rule.calendar is None:
         return _multiples(every, at, end)

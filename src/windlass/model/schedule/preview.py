@@ -1,6 +1,6 @@
-"""What a rule will do next, for a person to check before it is trusted.
+"""A preview of a rule: its next instants, for a person to check before it is trusted.
 
-A note on a due instant that is odd: clocks change there, or it was moved from a day off.
+A note says what is odd about an instant: clocks change there (DST), or it was moved from a day off.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from windlass.model.schedule.rule import (
 )
 from windlass.model.schedule.zone import Span, local, span_at
 
+# A gap of a day may hold many of a rule's readings; these are enough to understand it.
+_READINGS_MAX: Final = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
@@ -43,10 +46,6 @@ def preview(rule: Rule, after: datetime, most: int) -> list[Preview]:
         found.append(Preview(instant=instant, local=there, note=note(rule, instant, before)))
         before = instant
     return found
-
-
-# A gap of a day may hold many of a rule's readings; these are enough to understand it.
-_READINGS_MAX: Final = 100
 
 
 def note(rule: Rule, instant: datetime, before: datetime | None = None) -> str | None:

@@ -1,11 +1,9 @@
-"""A rule in time: what a schedule says about when.
+"""A rule in time: what a schedule says about when (cron, interval, instants), calendar and jitter.
 
-Instants that a rule names one by one, as its calendar has them.
-
-How much later than its instant a firing goes, so that a thousand of them do not go at once.
-
-The same schedule and instant always get the same delay, on whichever node it is asked: a firing
-does not move when the leader does.
+The readings of a cron rule, and the instants that an `at` names one by one, pass through the
+calendar, which may leave a day out or move it. Jitter says how much later than its instant a firing
+goes, so that a thousand of them do not go at once. The same schedule and instant always get the
+same delay, on whichever node it is asked: a firing does not move when the leader does.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from windlass.model.schedule.zone import span_at
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_CHANCES: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +108,6 @@ def _moved(calendar: Calendar, rule: Rule, instant: datetime) -> datetime | None
 def _one(reading: int, since: int) -> Iterator[int]:
     if since <= reading:
         yield reading
-
-
-_CHANCES: Final = 2**64
 
 
 def fire_at(schedule_id: UUID, instant: datetime, jitter_seconds: float) -> datetime:

@@ -1,4 +1,4 @@
-"""A whole rule in one sentence, as a person would say it."""
+"""A whole rule in one sentence of plain English, as a person would say it."""
 
 from __future__ import annotations
 

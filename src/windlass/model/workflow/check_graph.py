@@ -1,4 +1,4 @@
-"""Can every step run? Circles, and steps whose needs can never be met.
+"""Can every step run? Cycles, and unreachable steps, whose needs can never be met.
 
 What is possible is worked out in the order of the graph. For each step: the ways in which it may
 end, and the cases of switches without which it does not run:
@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from windlass.limits import EXCLUSIONS_MAX
-from windlass.model.workflow.collector import Reading
+from windlass.model.workflow.collector import Collector
 from windlass.model.workflow.definition import Need, Step
-from windlass.model.workflow.graph import Graph, circles_in
+from windlass.model.workflow.graph import Graph, topological_order
 
 _CIRCLE_SHOWN_MAX: Final = 10
 
@@ -35,19 +35,21 @@ _WANTED: Final = {
 Cases = dict[str, frozenset[int]]
 
 
-def check_order(graph: Graph, at: Sequence[int], desk: Reading) -> list[int] | None:
+def check_order(graph: Graph, at: Sequence[int], collector: Collector) -> list[int] | None:
     """The steps in order, or None when some wait in a circle."""
-    order, circles = circles_in(graph.needs)
+    order, circles = topological_order(graph.needs)
     for circle in circles:
         names = [graph.steps[place].id for place in [*circle[:_CIRCLE_SHOWN_MAX], circle[0]]]
         if len(circle) > _CIRCLE_SHOWN_MAX:
             names.insert(-1, f"… {len(circle) - _CIRCLE_SHOWN_MAX} more …")
         way = " needs ".join(names)
-        desk.say(f"/steps/{at[circle[0]]}/needs", f"waits in a circle: {way}")
+        collector.say(f"/steps/{at[circle[0]]}/needs", f"waits in a circle: {way}")
     return None if circles else order
 
 
-def check_reachable(graph: Graph, order: Sequence[int], at: Sequence[int], desk: Reading) -> None:
+def check_reachable(
+    graph: Graph, order: Sequence[int], at: Sequence[int], collector: Collector
+) -> None:
     """Notes the first steps that can never run; what only follows from them is not repeated."""
     ends = [0] * len(graph.steps)
     chosen: list[Cases] = [{}] * len(graph.steps)
@@ -64,7 +66,7 @@ def check_reachable(graph: Graph, order: Sequence[int], at: Sequence[int], desk:
         else:
             chosen[place] = _any_of(step, graph, chosen)
         if trouble is not None:
-            desk.say(f"/steps/{at[place]}/needs", trouble)
+            collector.say(f"/steps/{at[place]}/needs", trouble)
             # Taken as reachable from here on, so that each mistake is told once.
         ends[place] = _ends_of(step, graph, ends)
 
@@ -92,17 +94,17 @@ def _why(need: Need, graph: Graph) -> str:
 
 def _all_of(step: Step, graph: Graph, chosen: Sequence[Cases]) -> tuple[Cases, str | None]:
     """Every need must be met, so the cases of all of them must be chosen."""
-    told = [(need, _asked(need, graph, chosen)) for need in step.needs]
+    asked = [(need, _asked(need, graph, chosen)) for need in step.needs]
     # Most steps ask for nothing of their own, and share what the one before them asked for.
-    asking = [cases for _, cases in told if cases]
+    asking = [cases for _, cases in asked if cases]
     if len(asking) <= 1:
         return (asking[0] if asking else {}), None
     whole: Cases = {}
-    for need, cases in told:
+    for need, cases in asked:
         for switch, allowed in cases.items():
             both = whole.get(switch, allowed) & allowed
             if not both:
-                others = ", ".join(n.step for n, c in told if switch in c and n.step != need.step)
+                others = ", ".join(n.step for n, c in asked if switch in c and n.step != need.step)
                 return whole, (
                     f"can never run: {need.step} and {others or need.step} lie on different cases "
                     f"of {switch}, of which only one is chosen; say join: any"

@@ -1,9 +1,8 @@
-"""What the input of a step may hold, by kind: constants now, the rest when the step runs.
+"""The input of a step, checked by kind as it is written: constants now, the rest when it runs.
 
 An input is a template. Whatever holds `${ }` is left to the run; the kinds' own checks look at
-everything else, so that a misspelt field is found when the definition is written.
-
-The arguments of a task beside its signature: too many, unknown, missing, of another type.
+everything else, so that a misspelt field is found early. The arguments of a `python` step are held
+against the task's signature: too many, unknown, missing, of another type.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any, Final
 from windlass.limits import DEFINITION_PATTERNS_COST_MAX, NAME_CHARS_MAX
 from windlass.model.job.submission import read_name, read_text
 from windlass.model.json.pointer import step as pointer_to
-from windlass.model.json.schema import value_problems
+from windlass.model.json.schema import Found, value_problems
 from windlass.model.json.schema_check import patterns_cost, schema_mistakes
 from windlass.model.json.whole import read_whole
-from windlass.model.workflow.collector import Reading, is_open, open_texts
+from windlass.model.workflow.collector import Collector, is_open, open_texts
 from windlass.model.workflow.fields import unknown
 from windlass.model.workflow.known_kinds import TaskShape
 
@@ -27,21 +26,45 @@ APPROVAL_TITLE_CHARS_MAX: Final = 200
 _STRANGE_MAX: Final = 100
 VERSION_MAX: Final = 2**31 - 1
 
-Found = list[tuple[str, str]]
 
-
-def check_kind_input(kind: str, given: dict[str, Any], at: str, desk: Reading) -> None:
+def check_kind_input(kind: str, given: dict[str, Any], at: str, collector: Collector) -> None:
     """Note what is wrong with the constants of an input."""
-    if desk.kinds is None:
+    if collector.kinds is None:
         return
-    check = _OWN.get(kind) or desk.kinds.checks[kind]
+    check = _OWN.get(kind) or collector.kinds.checks[kind]
     found = _settled(check(given), given)
-    if (schema := desk.kinds.schemas.get(kind)) is not None:
+    if (schema := collector.kinds.schemas.get(kind)) is not None:
         found += value_problems(given, schema, is_open)
-    if kind == "python" and (shape := desk.kinds.tasks.get(str(given.get("task")))) is not None:
-        found += argument_problems(given, shape)
+    tasks = collector.kinds.tasks
+    if kind == "python" and (shape := tasks.get(str(given.get("task")))) is not None:
+        found += _argument_problems(given, shape)
     for pointer, detail in found:
-        desk.say(at + pointer, detail)
+        collector.say(at + pointer, detail)
+
+
+def _argument_problems(given: dict[str, Any], shape: TaskShape) -> Found:
+    """What is wrong with `args` and `kwargs`, as (pointer below the input, detail)."""
+    args, kwargs = given.get("args", []), given.get("kwargs", {})
+    if not isinstance(args, list) or not isinstance(kwargs, dict):
+        return []  # an expression gives them, or the kind's own check has said so
+    found = []
+    if len(args) > len(shape.names) and not shape.has_rest:
+        takes = (
+            f"takes {len(shape.names)}: {' '.join(shape.names)}" if shape.names else "takes none"
+        )
+        found.append(("/args", f"holds {len(args)} values and the task {takes}"))
+    by_place = dict(zip(shape.names, args, strict=False))
+    found += [
+        (f"/kwargs{pointer_to(name)}", "is given by its place in args as well")
+        for name in kwargs
+        if name in by_place
+    ]
+    places = {name: f"/args/{place}" for place, name in enumerate(by_place)}
+    for pointer, detail in value_problems({**by_place, **kwargs}, shape.schema, is_open):
+        name, _, below = pointer.removeprefix("/").partition("/")
+        place = places.get(name, f"/kwargs/{name}")
+        found.append((f"{place}/{below}" if below else place, detail))
+    return found
 
 
 def filled_problems(kind: str, given: dict[str, Any]) -> Found:
@@ -152,28 +175,3 @@ def _read(name: str, read: Callable[[Any], Any], value: Any, *, is_filled: bool 
     except ValueError as trouble:
         return [(f"/{name}", str(trouble))]
     return []
-
-
-def argument_problems(given: dict[str, Any], shape: TaskShape) -> list[tuple[str, str]]:
-    """What is wrong with `args` and `kwargs`, as (pointer below the input, detail)."""
-    args, kwargs = given.get("args", []), given.get("kwargs", {})
-    if not isinstance(args, list) or not isinstance(kwargs, dict):
-        return []  # an expression gives them, or the kind's own check has said so
-    found = []
-    if len(args) > len(shape.names) and not shape.has_rest:
-        takes = (
-            f"takes {len(shape.names)}: {' '.join(shape.names)}" if shape.names else "takes none"
-        )
-        found.append(("/args", f"holds {len(args)} values and the task {takes}"))
-    by_place = dict(zip(shape.names, args, strict=False))
-    found += [
-        (f"/kwargs{pointer_to(name)}", "is given by its place in args as well")
-        for name in kwargs
-        if name in by_place
-    ]
-    places = {name: f"/args/{place}" for place, name in enumerate(by_place)}
-    for pointer, detail in value_problems({**by_place, **kwargs}, shape.schema, is_open):
-        name, _, below = pointer.removeprefix("/").partition("/")
-        place = places.get(name, f"/kwargs/{name}")
-        found.append((f"{place}/{below}" if below else place, detail))
-    return found

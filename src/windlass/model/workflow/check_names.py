@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import compile_template
-from windlass.model.workflow.collector import Reading, Use
+from windlass.model.workflow.collector import Collector, Use
 from windlass.model.workflow.fields import likely
 from windlass.model.workflow.graph import Graph
 
@@ -28,33 +28,33 @@ def check_names(
     order: Sequence[int] | None,
     at: Sequence[int],
     found: Mapping[str, Any],
-    desk: Reading,
+    collector: Collector,
 ) -> None:
     """`found` are the fields around the steps. Without an order, what comes before is not asked."""
     names = _Names(graph, order, at, found)
-    for use in desk.uses:
-        told: dict[tuple[str, str], None] = {}  # each once, in order
-        for pointer, expression in _compiled(use, desk):
+    for use in collector.uses:
+        noted: dict[tuple[str, str], None] = {}  # each once, in order
+        for pointer, expression in _compiled(use, collector):
             for path in sorted(expression.paths, key=str):
                 # A name that is not asked for is a type, such as `int`.
                 said = names.trouble(path, use) if path[0] in expression.names else None
                 if said is not None:
-                    told[use.pointer + pointer, said] = None
-        for pointer, said in told:
-            desk.say(pointer, said)
+                    noted[use.pointer + pointer, said] = None
+        for pointer, said in noted:
+            collector.say(pointer, said)
 
 
-def _compiled(use: Use, desk: Reading) -> Iterable[tuple[str, Expression]]:
+def _compiled(use: Use, collector: Collector) -> Iterable[tuple[str, Expression]]:
     """The expressions with their places below the use; notes those that are none."""
     if use.is_template:
         template = compile_template(use.value)
         for pointer, detail in template.problems:
-            desk.say(use.pointer + pointer, detail)
+            collector.say(use.pointer + pointer, detail)
         return template.expressions
     try:
         return [("", compile_expression(use.value))]
     except ValueError as trouble:
-        desk.say(use.pointer, str(trouble))
+        collector.say(use.pointer, str(trouble))
         return []
 
 

@@ -1,4 +1,4 @@
-"""The desk at which a definition is read: what was found wrong, and which expressions were met.
+"""What is collected while a definition is read: the problems found, and the expressions met.
 
 Readers go on after a mistake, so that one answer holds all of them. Expressions are only collected:
 what they may name is known when the whole graph is.
@@ -37,7 +37,7 @@ class Use:
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
+class Collector:
     kinds: KnownKinds | None  # None: it was checked when it was published, and is only read
     problems: list[Problem] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)

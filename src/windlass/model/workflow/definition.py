@@ -1,6 +1,6 @@
 """A workflow as it was written down: a named DAG of steps, checked and ready to be planned.
 
-Plain values. `definition_read` makes them from JSON, and what it lets through holds: every step
+Plain values. `read` makes them from JSON, and what it lets through holds: every step
 that is named exists, nothing waits in a circle, every expression compiles and sees only names that
 are there.
 """

@@ -1,4 +1,4 @@
-"""The single values of a definition: a reader returns one, or says by ValueError what may stand."""
+"""The single values of a definition: a reader returns one, or raises ValueError with the fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
     TITLE_CHARS_MAX,
 )
-from windlass.model.job.states import NAMES, NUMBERS
+from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
 from windlass.model.job.submission import read_text
 from windlass.model.json.whole import read_whole, whole
 
@@ -76,9 +76,9 @@ def read_bool(value: object) -> bool:
 
 
 def read_priority(value: object) -> int:
-    if not isinstance(value, str) or value not in NUMBERS:
-        raise ValueError(f"must be one of: {' '.join(NAMES)}")
-    return NUMBERS[value]
+    if not isinstance(value, str) or value not in PRIORITY_NUMBERS:
+        raise ValueError(f"must be one of: {' '.join(PRIORITY_NAMES)}")
+    return PRIORITY_NUMBERS[value]
 
 
 def read_timeout(value: object) -> float:

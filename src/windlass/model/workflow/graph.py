@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from windlass.model.workflow.collector import Reading
+from windlass.model.workflow.collector import Collector
 from windlass.model.workflow.definition import DEFAULT_CASE, Need, Step
 from windlass.model.workflow.fields import likely
 
@@ -21,28 +21,28 @@ class Graph:
     needs: list[list[int]]  # whom the step at this place waits for, as `Step.needs`
 
 
-def graph_of(steps: Sequence[Step], at: Sequence[int], desk: Reading) -> Graph:
+def graph_of(steps: Sequence[Step], at: Sequence[int], collector: Collector) -> Graph:
     """`at` says where in the document each step stands. Notes names that are not there."""
     places: dict[str, int] = {}
     for place, step in enumerate(steps):
         if step.id in places:
             first = at[places[step.id]]
-            desk.say(
+            collector.say(
                 f"/steps/{at[place]}/id", f"is the id of /steps/{first} as well; choose another"
             )
         places.setdefault(step.id, place)
-    by_case = _cases(steps, at, places, desk)
+    by_case = _cases(steps, at, places, collector)
     whole = []
     for place, step in enumerate(steps):
-        needs = _with_cases(step, by_case.get(step.id, {}), f"/steps/{at[place]}/needs", desk)
+        needs = _with_cases(step, by_case.get(step.id, {}), f"/steps/{at[place]}/needs", collector)
         whole.append(replace(step, needs=needs) if needs is not step.needs else step)
-    edges = _edges(whole, at, places, desk)
-    _check_join(whole, at, desk)
+    edges = _edges(whole, at, places, collector)
+    _check_join(whole, at, collector)
     return Graph(steps=tuple(whole), places=places, needs=edges)
 
 
 def _cases(
-    steps: Sequence[Step], at: Sequence[int], places: dict[str, int], desk: Reading
+    steps: Sequence[Step], at: Sequence[int], places: dict[str, int], collector: Collector
 ) -> dict[str, dict[str, list[int]]]:
     """By step: the switches that may go to it, and in which cases."""
     found: dict[str, dict[str, list[int]]] = {}
@@ -51,15 +51,15 @@ def _cases(
         for case, pointer, names in [*ways, (DEFAULT_CASE, "/default", step.default_go)]:
             for n, name in enumerate(names):
                 if name not in places:
-                    desk.has_gaps = True
-                    desk.say(f"/steps/{at[place]}{pointer}/{n}", _no_step(name, places))
+                    collector.has_gaps = True
+                    collector.say(f"/steps/{at[place]}{pointer}/{n}", _no_step(name, places))
                 else:
                     found.setdefault(name, {}).setdefault(step.id, []).append(case)
     return found
 
 
 def _with_cases(
-    step: Step, by_case: dict[str, list[int]], pointer: str, desk: Reading
+    step: Step, by_case: dict[str, list[int]], pointer: str, collector: Collector
 ) -> tuple[Need, ...]:
     """The needs of a step with those that switches imply. One that it names itself is joined."""
     if not by_case:
@@ -72,14 +72,14 @@ def _with_cases(
             continue
         if need.when != "succeeded":
             detail = f"{need.step} goes here by a case, so it must have succeeded"
-            desk.say(f"{pointer}/{n}", f"{detail}; leave out when: {need.when}")
+            collector.say(f"{pointer}/{n}", f"{detail}; leave out when: {need.when}")
         needs.append(Need(step=need.step, cases=tuple(cases)))
     needs += [Need(step=name, cases=tuple(cases)) for name, cases in by_case.items()]
     return tuple(needs)
 
 
 def _edges(
-    steps: Sequence[Step], at: Sequence[int], places: dict[str, int], desk: Reading
+    steps: Sequence[Step], at: Sequence[int], places: dict[str, int], collector: Collector
 ) -> list[list[int]]:
     edges = []
     for place, step in enumerate(steps):
@@ -87,28 +87,28 @@ def _edges(
         for n, need in enumerate(step.needs):
             parent = places.get(need.step)
             if parent is None:
-                desk.has_gaps = True
-                desk.say(f"/steps/{at[place]}/needs/{n}", _no_step(need.step, places))
+                collector.has_gaps = True
+                collector.say(f"/steps/{at[place]}/needs/{n}", _no_step(need.step, places))
             else:
                 found.append(parent)
         edges.append(found)
     return edges
 
 
-def _check_join(steps: Sequence[Step], at: Sequence[int], desk: Reading) -> None:
+def _check_join(steps: Sequence[Step], at: Sequence[int], collector: Collector) -> None:
     for place, step in enumerate(steps):
         if step.join is not None and step.join > len(step.needs):
             count = f"{len(step.needs)} need{'s' if len(step.needs) != 1 else ''}"
             said = f"asks for {step.join} and the step has {count}; it could never start"
-            desk.say(f"/steps/{at[place]}/join", said)
+            collector.say(f"/steps/{at[place]}/join", said)
 
 
 def _no_step(name: str, places: dict[str, int]) -> str:
     return f"there is no step {name}{likely(name, places)}"
 
 
-def circles_in(needs: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The steps in an order in which each follows its needs, and every circle, as its members."""
+def topological_order(needs: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """The steps in an order in which each follows its needs, and every cycle, as its members."""
     open_ones = [len(parents) for parents in needs]
     children: list[list[int]] = [[] for _ in needs]
     for place, parents in enumerate(needs):

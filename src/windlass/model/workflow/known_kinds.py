@@ -1,4 +1,4 @@
-"""What the checks of a definition must know about this installation."""
+"""What the checks of a definition must know about this installation: its kinds and tasks."""
 
 from __future__ import annotations
 

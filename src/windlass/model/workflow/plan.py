@@ -1,6 +1,6 @@
-"""A plan: a definition made ready to run, and the pure decision which steps follow an end.
+"""A plan: a definition made ready to run, and the pure decision which steps are ready after an end.
 
-    definition -> Plan (templates compiled, dependents known) -> verdict(vertex, ends)
+    definition -> Plan (templates compiled, dependents known) -> readiness(vertex, ends)
 
 A vertex waits while a need is open, is ready when enough needs are met, and is skipped when so many
 can no longer be. Nothing here knows of jobs, rows or nodes.
@@ -22,7 +22,7 @@ from windlass.model.workflow.definition import AWAITED_KINDS, Definition, Inner,
 # The step that takes back what `charge` did; no id of a definition looks like it.
 UNDO: Final = "~undo"
 
-Verdict = Literal["ready", "skip", "wait"]
+Readiness = Literal["ready", "skip", "wait"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +75,6 @@ class Vertex:
     dependents: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()  # steps whose ends its expressions look at
 
-    @property
-    def is_single(self) -> bool:
-        """It follows one step and nothing else, so that one's end decides it alone."""
-        return len(self.needs) == 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -121,7 +116,7 @@ def plan_of(definition: Definition) -> Plan:
     )
 
 
-def verdict(vertex: Vertex, ends: Mapping[str, End]) -> Verdict:
+def readiness(vertex: Vertex, ends: Mapping[str, End]) -> Readiness:
     """What becomes of a step. A need that `ends` does not name is open."""
     met = hopeless = 0
     for need in vertex.needs:

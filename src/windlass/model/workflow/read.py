@@ -26,7 +26,7 @@ from windlass.model.json.whole import read_whole
 from windlass.model.workflow import fields
 from windlass.model.workflow.check_graph import check_order, check_reachable
 from windlass.model.workflow.check_names import check_names
-from windlass.model.workflow.collector import Enough, Reading
+from windlass.model.workflow.collector import Collector, Enough
 from windlass.model.workflow.definition import (
     POLICIES,
     SCHEMA,
@@ -41,31 +41,31 @@ from windlass.model.workflow.read_step import read_step
 
 def read_definition(document: Any, kinds: KnownKinds) -> Definition | list[Problem]:
     """The definition in `document`, or everything that is wrong with it."""
-    desk = Reading(kinds=kinds)
+    collector = Collector(kinds=kinds)
     if not isinstance(document, dict):
-        desk.say("", 'a definition is an object such as {"name": "greet", "steps": […]}')
-        return desk.problems
+        collector.say("", 'a definition is an object such as {"name": "greet", "steps": […]}')
+        return collector.problems
     given = {name: value for name, value in document.items() if name != "layout"}
     try:
         strict_json.write(document)  # its depth, and characters that cannot be stored
     except ValueError as trouble:
-        desk.say("", str(trouble))
-        return desk.problems
+        collector.say("", str(trouble))
+        return collector.problems
     text = canonical_json(given)
     if len(text) > DEFINITION_BYTES_MAX:
         at_most = f"at most {DEFINITION_BYTES_MAX} are allowed"
-        desk.say("", f"takes {len(text)} bytes as JSON; {at_most}")
-        return desk.problems
+        collector.say("", f"takes {len(text)} bytes as JSON; {at_most}")
+        return collector.problems
     if patterns_cost(given) > DEFINITION_PATTERNS_COST_MAX:
-        desk.say("", "its patterns are too much to be compiled together; count less in them")
-        return desk.problems
+        collector.say("", "its patterns are too much to be compiled together; count less in them")
+        return collector.problems
     try:
-        found = _read_fields(document, desk)
-        graph = _read_graph(given.get("steps"), found, desk)
+        found = _read_fields(document, collector)
+        graph = _read_graph(given.get("steps"), found, collector)
     except Enough:
-        return desk.problems
-    if desk.problems:
-        return desk.problems
+        return collector.problems
+    if collector.problems:
+        return collector.problems
     return Definition(**found, steps=graph.steps, document=given, hash=hash_of(text))
 
 
@@ -75,133 +75,133 @@ def trust_definition(document: Any) -> Definition:
     A kind that this node does not have may be another's. Raises InvalidInput where it cannot be
     read at all, which a document of this release never does.
     """
-    desk = Reading(kinds=None)
+    collector = Collector(kinds=None)
     given = {name: value for name, value in document.items() if name != "layout"}
-    found = _read_fields(document, desk)
-    graph = _graph_in(given["steps"], desk)[0]
-    if desk.problems:
-        raise InvalidInput(*desk.problems)
+    found = _read_fields(document, collector)
+    graph = _graph_in(given["steps"], collector)[0]
+    if collector.problems:
+        raise InvalidInput(*collector.problems)
     digest = hash_of(canonical_json(given))
     return Definition(**found, steps=graph.steps, document=given, hash=digest)
 
 
-def _read_fields(document: dict[str, Any], desk: Reading) -> dict[str, Any]:
+def _read_fields(document: dict[str, Any], collector: Collector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in document.items():
         read = _FIELDS.get(name)
         if read is None:
-            desk.say(pointer_to(name), fields.unknown(name, tuple(_FIELDS)))
+            collector.say(pointer_to(name), fields.unknown(name, tuple(_FIELDS)))
         elif value is not None:
-            read(desk, found, value)
+            read(collector, found, value)
     for name, why in _NEEDED.items():
         if document.get(name) is None:
-            desk.say(f"/{name}", why)
+            collector.say(f"/{name}", why)
     return found
 
 
-def _read_graph(given: Any, found: dict[str, Any], desk: Reading) -> Graph:
-    graph, at = _graph_in(given if _is_list_of_steps(given) else [], desk)
-    order = check_order(graph, at, desk)
-    if order is not None and not desk.has_gaps:
-        check_reachable(graph, order, at, desk)
-    check_names(graph, order, at, found, desk)
+def _read_graph(given: Any, found: dict[str, Any], collector: Collector) -> Graph:
+    graph, at = _graph_in(given if _is_list_of_steps(given) else [], collector)
+    order = check_order(graph, at, collector)
+    if order is not None and not collector.has_gaps:
+        check_reachable(graph, order, at, collector)
+    check_names(graph, order, at, found, collector)
     return graph
 
 
-def _graph_in(given: list[Any], desk: Reading) -> tuple[Graph, list[int]]:
+def _graph_in(given: list[Any], collector: Collector) -> tuple[Graph, list[int]]:
     """The graph, and where in the document each of its steps stands."""
-    read = [(place, read_step(step, place, desk)) for place, step in enumerate(given)]
+    read = [(place, read_step(step, place, collector)) for place, step in enumerate(given)]
     steps = [(place, step) for place, step in read if step is not None]
     at = [place for place, _ in steps]
-    return graph_of([step for _, step in steps], at, desk), at
+    return graph_of([step for _, step in steps], at, collector), at
 
 
 def _is_list_of_steps(given: Any) -> bool:
     return isinstance(given, list) and 1 <= len(given) <= STEPS_MAX
 
 
-def _schema(desk: Reading, found: dict[str, Any], value: Any) -> None:
+def _schema(collector: Collector, found: dict[str, Any], value: Any) -> None:
     if value != SCHEMA:
-        desk.say("/schema", f"must be {SCHEMA}, or be left out")
+        collector.say("/schema", f"must be {SCHEMA}, or be left out")
 
 
-def _name(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["name"] = desk.take("/name", read_name, value)
+def _name(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["name"] = collector.take("/name", read_name, value)
     if found["name"] in RESERVED:
-        desk.say("/name", f"{value} has a meaning of its own in the API; choose another")
+        collector.say("/name", f"{value} has a meaning of its own in the API; choose another")
 
 
-def _description(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["description"] = desk.take("/description", fields.read_description, value)
+def _description(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["description"] = collector.take("/description", fields.read_description, value)
 
 
-def _inputs(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    mistakes = schema_mistakes(value) if desk.kinds is not None else []
+def _inputs(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    mistakes = schema_mistakes(value) if collector.kinds is not None else []
     for pointer, detail in mistakes:
-        desk.say(f"/inputs{pointer}", detail)
+        collector.say(f"/inputs{pointer}", detail)
     if mistakes or not isinstance(value, dict):
         return
     kinds = value.get("type", "object")
     if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
-        desk.say("/inputs/type", "must be object: an input is an object")
+        collector.say("/inputs/type", "must be object: an input is an object")
     found["inputs"] = value
 
 
-def _vars(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["vars"] = desk.take("/vars", fields.read_object, value)
+def _vars(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["vars"] = collector.take("/vars", fields.read_object, value)
 
 
-def _queue(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["queue"] = desk.take("/queue", read_name, value)
+def _queue(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["queue"] = collector.take("/queue", read_name, value)
 
 
-def _priority(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["priority"] = desk.take("/priority", fields.read_priority, value)
+def _priority(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["priority"] = collector.take("/priority", fields.read_priority, value)
 
 
-def _timeout(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["timeout_seconds"] = desk.take("/timeout", fields.read_patience, value)
+def _timeout(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["timeout_seconds"] = collector.take("/timeout", fields.read_patience, value)
 
 
-def _concurrency(desk: Reading, found: dict[str, Any], value: Any) -> None:
+def _concurrency(collector: Collector, found: dict[str, Any], value: Any) -> None:
     if not isinstance(value, dict):
-        desk.say("/concurrency", 'must be an object such as {"key": "${inputs.customer}"}')
+        collector.say("/concurrency", 'must be an object such as {"key": "${inputs.customer}"}')
         return
     for name in value:
         if name not in ("key", "limit", "policy"):
             detail = fields.unknown(name, ("key", "limit", "policy"))
-            desk.say(f"/concurrency{pointer_to(name)}", detail)
+            collector.say(f"/concurrency{pointer_to(name)}", detail)
     key, policy = value.get("key"), value.get("policy", "queue")
     if not isinstance(key, str) or not key:
-        desk.say("/concurrency/key", 'needs a text, such as "${inputs.customer}"')
+        collector.say("/concurrency/key", 'needs a text, such as "${inputs.customer}"')
         return
-    desk.collect("/concurrency/key", key, sees_steps=False)
-    limit = desk.take(
+    collector.collect("/concurrency/key", key, sees_steps=False)
+    limit = collector.take(
         "/concurrency/limit",
         lambda given: read_whole(given, CONCURRENT_MAX),
         value.get("limit", 1),
     )
     if policy not in POLICIES:
-        desk.say("/concurrency/policy", f"must be one of: {' '.join(POLICIES)}")
+        collector.say("/concurrency/policy", f"must be one of: {' '.join(POLICIES)}")
     found["concurrency"] = Concurrency(key=key, limit=limit or 1, policy=policy)
 
 
-def _steps(desk: Reading, found: dict[str, Any], value: Any) -> None:
+def _steps(collector: Collector, found: dict[str, Any], value: Any) -> None:
     if not _is_list_of_steps(value):
         count = f"holds {len(value)}; it " if isinstance(value, list) else ""
-        desk.say("/steps", f"{count}must be a list of 1 to {STEPS_MAX} steps")
+        collector.say("/steps", f"{count}must be a list of 1 to {STEPS_MAX} steps")
 
 
-def _output(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    desk.collect("/output", value)
+def _output(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    collector.collect("/output", value)
     found["output"] = value
 
 
-def _layout(desk: Reading, found: dict[str, Any], value: Any) -> None:
-    found["layout"] = desk.take("/layout", fields.read_object, value)
+def _layout(collector: Collector, found: dict[str, Any], value: Any) -> None:
+    found["layout"] = collector.take("/layout", fields.read_object, value)
 
 
-_FIELDS: Final[dict[str, Callable[[Reading, dict[str, Any], Any], None]]] = {
+_FIELDS: Final[dict[str, Callable[[Collector, dict[str, Any], Any], None]]] = {
     "schema": _schema,
     "name": _name,
     "description": _description,

@@ -1,4 +1,4 @@
-"""Reading one step: its fields depend on its kind."""
+"""Reading one step of a definition: its fields depend on its kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windlass.model.job.submission import read_name
 from windlass.model.json.pointer import step as pointer_to
 from windlass.model.workflow import fields
 from windlass.model.workflow.check_input import check_kind_input
-from windlass.model.workflow.collector import Reading, Use
+from windlass.model.workflow.collector import Collector, Use
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Case, Step
 from windlass.model.workflow.read_work import (
     PLACE_KINDS,
@@ -60,36 +60,38 @@ _EVERY: Final = tuple(
 )
 
 
-def read_step(given: Any, place: int, desk: Reading) -> Step | None:
+def read_step(given: Any, place: int, collector: Collector) -> Step | None:
     """The step, or None when it has no id to go by."""
-    return _StepReader(given, place, desk).read()
+    return _StepReader(given, place, collector).read()
 
 
 class _StepReader:
     """The fields of one step, each read by the method of its name."""
 
-    def __init__(self, given: Any, place: int, desk: Reading) -> None:
-        self.given, self.place, self.desk = given, place, desk
+    def __init__(self, given: Any, place: int, collector: Collector) -> None:
+        self.given, self.place, self.collector = given, place, collector
         self.at = f"/steps/{place}"
         self.kind = ""
         self.found: dict[str, Any] = {}
 
     def read(self) -> Step | None:
         if not isinstance(self.given, dict):
-            self.desk.say(self.at, 'a step is an object such as {"id": "greet", "kind": "noop"}')
+            self.collector.say(
+                self.at, 'a step is an object such as {"id": "greet", "kind": "noop"}'
+            )
             return None
-        self.kind = read_kind(self.given.get("kind"), self.at, self.desk, STEP_KINDS) or ""
+        self.kind = read_kind(self.given.get("kind"), self.at, self.collector, STEP_KINDS) or ""
         if self.given.get("id") is None:
-            self.desk.say(f"{self.at}/id", "every step has an id, by which others name it")
+            self.collector.say(f"{self.at}/id", "every step has an id, by which others name it")
         known = fields_of(self.kind) if self.kind else _EVERY
         for name, value in self.given.items():
             if name not in known:
-                self.desk.say(self.at + pointer_to(name), self._strange(name, known))
+                self.collector.say(self.at + pointer_to(name), self._strange(name, known))
             elif value is not None and name != "kind":
                 self._read_field(name, value)
         for name, why in _NEEDED.get(self.kind, {}).items():
             if self.given.get(name) is None:
-                self.desk.say(f"{self.at}/{name}", why)
+                self.collector.say(f"{self.at}/{name}", why)
         if self.kind and not isinstance(self.given.get("input"), dict):
             self._check_missing_input()
         if "id" not in self.found:
@@ -98,10 +100,10 @@ class _StepReader:
         return Step(kind=self.kind or "noop", **self.found)
 
     def _read_field(self, name: str, value: Any) -> None:
-        before = len(self.desk.problems)
+        before = len(self.collector.problems)
         _FIELDS[name](self, value)
-        if name in _SHAPING and len(self.desk.problems) > before:
-            self.desk.has_gaps = True
+        if name in _SHAPING and len(self.collector.problems) > before:
+            self.collector.has_gaps = True
 
     def _strange(self, name: str, known: tuple[str, ...]) -> str:
         if name in _EVERY:
@@ -110,10 +112,10 @@ class _StepReader:
 
     def _check_missing_input(self) -> None:
         if self.given.get("input") is None and "input" in fields_of(self.kind):
-            check_kind_input(self.kind, {}, f"{self.at}/input", self.desk)
+            check_kind_input(self.kind, {}, f"{self.at}/input", self.collector)
 
     def _take(self, name: str, attribute: str, read: Callable[[Any], Any], value: Any) -> Any:
-        taken = self.desk.take(f"{self.at}/{name}", read, value)
+        taken = self.collector.take(f"{self.at}/{name}", read, value)
         if taken is not None:
             self.found[attribute] = taken
         return taken
@@ -124,7 +126,9 @@ class _StepReader:
             self._use(f"{self.at}/{name}", text)
 
     def _use(self, pointer: str, text: str) -> None:
-        self.desk.uses.append(Use(pointer=pointer, value=text, is_template=False, step=self.place))
+        self.collector.uses.append(
+            Use(pointer=pointer, value=text, is_template=False, step=self.place)
+        )
 
     def id(self, value: Any) -> None:
         self._take("id", "id", fields.read_step_id, value)
@@ -133,7 +137,7 @@ class _StepReader:
         self._take("title", "title", fields.read_title, value)
 
     def needs(self, value: Any) -> None:
-        self.found["needs"] = read_needs(value, f"{self.at}/needs", self.desk)
+        self.found["needs"] = read_needs(value, f"{self.at}/needs", self.collector)
 
     def join(self, value: Any) -> None:
         if value != "all":
@@ -144,9 +148,9 @@ class _StepReader:
 
     def input(self, value: Any) -> None:
         if self._take("input", "input", fields.read_object, value) is not None:
-            self.desk.collect(f"{self.at}/input", value, step=self.place)
+            self.collector.collect(f"{self.at}/input", value, step=self.place)
             if self.kind:
-                check_kind_input(self.kind, value, f"{self.at}/input", self.desk)
+                check_kind_input(self.kind, value, f"{self.at}/input", self.collector)
 
     def retry(self, value: Any) -> None:
         self._take("retry", "retry", lambda found: check_retry(found, self.kind), value)
@@ -164,11 +168,11 @@ class _StepReader:
 
     def locks(self, value: Any) -> None:
         if self._take("locks", "locks", fields.read_locks, value) is not None:
-            self.desk.collect(f"{self.at}/locks", value, step=self.place)
+            self.collector.collect(f"{self.at}/locks", value, step=self.place)
 
     def undo(self, value: Any) -> None:
         self.found["undo"] = read_inner(
-            value, f"{self.at}/undo", self.desk, step=self.place, sees_itself=True
+            value, f"{self.at}/undo", self.collector, step=self.place, sees_itself=True
         )
 
     def items(self, value: Any) -> None:
@@ -176,7 +180,12 @@ class _StepReader:
 
     def each(self, value: Any) -> None:
         self.found["each"] = read_inner(
-            value, f"{self.at}/step", self.desk, step=self.place, sees_item=True, own=PLACE_KINDS
+            value,
+            f"{self.at}/step",
+            self.collector,
+            step=self.place,
+            sees_item=True,
+            own=PLACE_KINDS,
         )
 
     def max_parallel(self, value: Any) -> None:
@@ -190,20 +199,20 @@ class _StepReader:
 
     def cases(self, value: Any) -> None:
         if not isinstance(value, list) or not 1 <= len(value) <= CASES_MAX:
-            self.desk.say(f"{self.at}/cases", f"must be a list of 1 to {CASES_MAX} cases")
+            self.collector.say(f"{self.at}/cases", f"must be a list of 1 to {CASES_MAX} cases")
             return
         read = [self._case(case, f"{self.at}/cases/{n}") for n, case in enumerate(value)]
         self.found["cases"] = tuple(case for case in read if case is not None)
 
     def _case(self, case: Any, at: str) -> Case | None:
         if not isinstance(case, dict):
-            self.desk.say(at, 'a case is an object such as {"if": "${…}", "go": ["step"]}')
+            self.collector.say(at, 'a case is an object such as {"if": "${…}", "go": ["step"]}')
             return None
         for name in case:
             if name not in ("if", "go"):
-                self.desk.say(at + pointer_to(name), fields.unknown(name, ("if", "go")))
-        condition = self.desk.take(f"{at}/if", fields.read_expression, case.get("if"))
-        go = self.desk.take(f"{at}/go", fields.read_step_ids, case.get("go"))
+                self.collector.say(at + pointer_to(name), fields.unknown(name, ("if", "go")))
+        condition = self.collector.take(f"{at}/if", fields.read_expression, case.get("if"))
+        go = self.collector.take(f"{at}/go", fields.read_step_ids, case.get("go"))
         if condition is not None:
             self._use(f"{at}/if", condition)
         return None if condition is None or go is None else Case(condition=condition, go=go)

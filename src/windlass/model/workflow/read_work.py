@@ -1,8 +1,8 @@
-"""Reading work below a step: one place of a fan-out, or a compensation.
+"""Reading the parts of a step: its kind, its needs and join, its retry policy, and work below it.
 
-A node performs it; a place of a fan-out may also be an execution of another workflow.
-
-Reading what a step waits for: whom, which end, and how many of them.
+Work below a step is one place of a fan-out, or a compensation. A node performs it; a place of a
+fan-out may also be an execution of another workflow. Needs say whom a step waits for, which end,
+and how many of them.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from windlass.model.json.pointer import step as pointer_to
 from windlass.model.json.whole import read_whole
 from windlass.model.workflow import fields
 from windlass.model.workflow.check_input import check_kind_input
-from windlass.model.workflow.collector import Reading
+from windlass.model.workflow.collector import Collector
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, WHENS, Inner, Need
 
 _INNER: Final = ("kind", "input", "retry", "timeout", "queue", "priority", "locks")
-
-
 STEP_KINDS: Final = AWAITED_KINDS | DECIDED_KINDS
 PLACE_KINDS: Final = frozenset({"workflow"})
 
 
-def read_kind(value: Any, at: str, desk: Reading, own: frozenset[str]) -> str | None:
+def read_kind(value: Any, at: str, collector: Collector, own: frozenset[str]) -> str | None:
     """`own` are the engine's kinds that may stand here."""
-    if desk.kinds is None:
+    if collector.kinds is None:
         return str(value)
-    known = sorted({*desk.kinds.checks, *own})
+    known = sorted({*collector.kinds.checks, *own})
     if isinstance(value, str) and value in known:
         return value
     if isinstance(value, str) and value in STEP_KINDS:
-        desk.say(f"{at}/kind", f"{value} cannot stand here; it must be one of: {' '.join(known)}")
+        collector.say(
+            f"{at}/kind", f"{value} cannot stand here; it must be one of: {' '.join(known)}"
+        )
     else:
-        desk.say(f"{at}/kind", f"must be one of: {' '.join(known)}")
+        collector.say(f"{at}/kind", f"must be one of: {' '.join(known)}")
     return None
 
 
 def read_inner(
-    given: Any, at: str, desk: Reading, own: frozenset[str] = frozenset(), **sight: Any
+    given: Any, at: str, collector: Collector, own: frozenset[str] = frozenset(), **sight: Any
 ) -> Inner | None:
     """Work below a step: it has no place in the graph."""
     if not isinstance(given, dict):
-        desk.say(at, 'must be an object such as {"kind": "http", "input": {…}}')
+        collector.say(at, 'must be an object such as {"kind": "http", "input": {…}}')
         return None
-    kind = read_kind(given.get("kind"), at, desk, own)
+    kind = read_kind(given.get("kind"), at, collector, own)
     readers: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "input": ("input", fields.read_object),
         "retry": ("retry", lambda found: check_retry(found, kind or "")),
@@ -61,16 +61,16 @@ def read_inner(
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _INNER:
-            desk.say(at + pointer_to(name), fields.unknown(name, _INNER))
+            collector.say(at + pointer_to(name), fields.unknown(name, _INNER))
         elif value is not None and name != "kind":
             attribute, read = readers[name]
-            found[attribute] = desk.take(f"{at}/{name}", read, value)
+            found[attribute] = collector.take(f"{at}/{name}", read, value)
     if kind is None or None in found.values():
         return None
     for name in ("input", "locks"):
         if given.get(name) is not None:
-            desk.collect(f"{at}/{name}", given[name], **sight)
-    check_kind_input(kind, found.get("input", {}), f"{at}/input", desk)
+            collector.collect(f"{at}/{name}", given[name], **sight)
+    check_kind_input(kind, found.get("input", {}), f"{at}/input", collector)
     return Inner(kind=kind, **found)
 
 
@@ -83,18 +83,18 @@ def check_retry(value: Any, kind: str) -> dict[str, Any]:
     return kept
 
 
-def read_needs(value: Any, at: str, desk: Reading) -> tuple[Need, ...]:
+def read_needs(value: Any, at: str, collector: Collector) -> tuple[Need, ...]:
     """Those that can be read."""
     if not isinstance(value, list):
-        desk.say(at, "must be a list of the ids of steps")
+        collector.say(at, "must be a list of the ids of steps")
         return ()
     needs: dict[str, Need] = {}
     for place, given in enumerate(value):
-        need = desk.take(f"{at}/{place}", _read_need, given)
+        need = collector.take(f"{at}/{place}", _read_need, given)
         if need is None:
             continue
         if need.step in needs:
-            desk.say(f"{at}/{place}", f"{need.step} is needed twice; name it once")
+            collector.say(f"{at}/{place}", f"{need.step} is needed twice; name it once")
         needs[need.step] = need
     return tuple(needs.values())
 

@@ -1,4 +1,4 @@
-"""Which steps of an execution that has ended are done again: the pure part of a rerun.
+"""Which steps of an execution that has ended a rerun does again: the pure part of it.
 
 A step that is done again takes along all that followed from it: what those did was decided by an
 end that is no more.
@@ -18,7 +18,7 @@ class StepEnd:
     is_foreseen: bool = False  # its failure fails nothing by itself
 
 
-def after(plan: Plan, steps: Iterable[str]) -> frozenset[str]:
+def descendants(plan: Plan, steps: Iterable[str]) -> frozenset[str]:
     """All that follows from these steps, at whatever distance."""
     found: set[str] = set()
     near = list(steps)
@@ -29,8 +29,8 @@ def after(plan: Plan, steps: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def undone(ends: Mapping[str, StepEnd]) -> frozenset[str]:
-    """Steps that were compensated: what they did was taken back, so they are to be done again."""
+def compensated(ends: Mapping[str, StepEnd]) -> frozenset[str]:
+    """Steps whose compensation ran: what they did was taken back, so they are to be done again."""
     return frozenset(step.removesuffix(UNDO) for step in ends if step.endswith(UNDO))
 
 

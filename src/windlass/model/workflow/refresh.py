@@ -1,13 +1,12 @@
-"""Which node looks after which shard of the executions: rendezvous hashing, without a coordinator.
+"""Who refreshes which executions, and how often: rendezvous hashing of shards, and a throttle.
 
 Every node gives every shard a weight that only the two of them decide; the heaviest living one has
-the shard. Everybody who knows who lives comes to the same answer. A node that comes takes its part
-from all the others and from nobody more; one that goes leaves only its own.
-
-Executions with very many jobs are refreshed more rarely while they go on.
+the shard. Everybody who knows who lives comes to the same answer, without a coordinator. A node
+that comes takes its part from all the others and from nobody more; one that goes leaves its own.
 
 Counting a hundred thousand jobs every second, because each second some of them end, would be most
-of what a database does. So a refresh is followed by a rest that grows with what it has counted.
+of what a database does. So a refresh is followed by a rest that grows with what it has counted:
+executions with very many jobs are refreshed more rarely while they go on.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def _weight(shard: int, node: UUID) -> bytes:
     return blake2b(node.bytes, digest_size=8, salt=shard.to_bytes(2, "big")).digest() + node.bytes
 
 
-class Rests:
-    """Seconds are those of any steady clock."""
+class RefreshThrottle:
+    """When each execution may be refreshed again. Seconds are those of any steady clock."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[UUID, float] = OrderedDict()

@@ -2,7 +2,7 @@
 
 It says what fields there are and what each may hold, for editors and generators. What no schema can
 say (that a step exists, that nothing waits in a circle, that an expression compiles) is said by
-`definition_read`, which also takes a few rare spellings that this does not name (docs/http.md).
+`read_definition`, which also takes a few rare spellings that this does not name (docs/http.md).
 """
 
 from __future__ import annotations

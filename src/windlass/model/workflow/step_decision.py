@@ -1,4 +1,4 @@
-"""What a step becomes when its turn has come: a job, a wait, or an end without either.
+"""What a step becomes when its needs are met: a job, a wait, or an end without either.
 
 Expressions are evaluated here and nowhere later: the job that is inserted holds plain values. One
 that cannot be answered ends its step as `dead`, with what was missing and where.
@@ -25,7 +25,7 @@ Scope = Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
+class StepDecision:
     """`queued` and `awaited` are jobs to insert; the others are ends."""
 
     state: Literal["queued", "awaited", "succeeded", "dead", "skipped"]
@@ -39,17 +39,21 @@ class Turn:
     is_spent: bool = False  # dead, because it was more work than it was allowed
 
 
-def take_turn(vertex: Vertex, scope: Scope, run: Run | None = None) -> Turn:
+def decide_step(vertex: Vertex, scope: Scope, run: Run | None = None) -> StepDecision:
     """All expressions of the step share the allowance of one run."""
     run = run or Run(scope)
     try:
         if vertex.condition is not None and not _holds(vertex.condition, scope, run):
-            return Turn(state="skipped")
+            return StepDecision(state="skipped")
         match vertex.work.kind:
             case "transform":
-                return Turn(state="succeeded", result=vertex.work.input.fill_json(scope, run))
+                return StepDecision(
+                    state="succeeded", result=vertex.work.input.fill_json(scope, run)
+                )
             case "switch":
-                return Turn(state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}')
+                return StepDecision(
+                    state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}'
+                )
             case "fail":
                 message = vertex.work.input.fill(scope, run)["message"]
                 return _dead("failed_by_definition", _text(message))
@@ -63,29 +67,29 @@ def take_turn(vertex: Vertex, scope: Scope, run: Run | None = None) -> Turn:
         return _unforeseen(trouble)
 
 
-def work_of(work: Work, scope: Scope, run: Run | None = None) -> Turn:
+def work_of(work: Work, scope: Scope, run: Run | None = None) -> StepDecision:
     """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
     run = run or Run(scope)
     try:
-        turn = Turn(
+        decision = StepDecision(
             state="awaited" if work.kind in AWAITED_KINDS else "queued",
             input=work.input.fill_json(scope, run),
         )
         if work.kind == "http":
-            turn.target = target_of(str(msgspec.json.decode(turn.input).get("url")))
+            decision.target = target_of(str(msgspec.json.decode(decision.input).get("url")))
         if work.locks is not None:
-            turn.locks = _names(work.locks.fill(scope, run))
-        return turn
+            decision.locks = _names(work.locks.fill(scope, run))
+        return decision
     except Unanswerable as trouble:
         return _unanswered(trouble)
     except Exception as trouble:
         return _unforeseen(trouble)
 
 
-def _unanswered(trouble: Unanswerable) -> Turn:
-    turn = _dead("expression", str(trouble))
-    turn.is_spent = isinstance(trouble, Spent)
-    return turn
+def _unanswered(trouble: Unanswerable) -> StepDecision:
+    decision = _dead("expression", str(trouble))
+    decision.is_spent = isinstance(trouble, Spent)
+    return decision
 
 
 def _holds(condition: Expression, scope: Scope, run: Run) -> bool:
@@ -102,7 +106,7 @@ def _chosen(vertex: Vertex, scope: Scope, run: Run) -> int:
     return -1
 
 
-def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> Turn:
+def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
     assert vertex.items is not None
     items = vertex.items.evaluate(scope, run)
     if not isinstance(items, list):
@@ -111,8 +115,10 @@ def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> Turn:
         raise Unanswerable(f"items has {len(items)} elements; at most {FAN_PLACES_MAX} are allowed")
     if not items:
         empty = "[]" if vertex.is_collected else '{"total":0,"succeeded":0,"failed":0}'
-        return Turn(state="succeeded", result=empty)
-    return Turn(state="awaited", input=strict_json.write({"items": items}), places=len(items))
+        return StepDecision(state="succeeded", result=empty)
+    return StepDecision(
+        state="awaited", input=strict_json.write({"items": items}), places=len(items)
+    )
 
 
 def _names(value: Any) -> list[str]:
@@ -129,13 +135,13 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else strict_json.write(value)
 
 
-def _unforeseen(trouble: Exception) -> Turn:
+def _unforeseen(trouble: Exception) -> StepDecision:
     """Decided from what never changes, so another look would find the same: an end, and no reason
     for the ends of others to wait.
     """
     return _dead("expression", f"could not be evaluated: {type(trouble).__name__}: {trouble}")
 
 
-def _dead(cause: str, message: str) -> Turn:
+def _dead(cause: str, message: str) -> StepDecision:
     error = harmless_json({"cause": cause, "message": message})
-    return Turn(state="dead", cause=cause, error=error)
+    return StepDecision(state="dead", cause=cause, error=error)

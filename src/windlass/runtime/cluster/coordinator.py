@@ -1,4 +1,4 @@
-"""A node's part in blocking coordination: it beats, reads its signals, handles and acknowledges.
+"""A node as a coordinator: heartbeats in Redis; signals received, handled and acknowledged.
 
 Promises: a signal is handled once, however often and by whichever way it comes; whoever sends it
 again gets the same answer again. The process remembers what it has handled, so a flushed Redis
@@ -24,7 +24,7 @@ from windlass.clock import monotonic
 from windlass.engine.cluster.node_signals_stored import acknowledge_signals, pending_signals
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.lane import LaneDown
-from windlass.fastlane.signals import Signals, Waiting
+from windlass.fastlane.signals import PendingSignal, Signals
 from windlass.limits import (
     COORDINATOR_RENEW_SECONDS,
     SIGNAL_LIFE_SECONDS,
@@ -160,7 +160,7 @@ class Coordinator:
             return False
         return len(found) == SIGNALS_READ_MAX
 
-    async def _take(self, waiting: Waiting) -> None:
+    async def _take(self, waiting: PendingSignal) -> None:
         try:
             signal = waiting.signal()
         except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""What only the leader does, as a table. Each is idempotent; losing the lead stops them all.
+"""The duties of the leader, as a table. Each is idempotent; losing the lead stops them all.
 
 The lead is asked for before each deed, here by the monotonic clock and then in the database: a
 leader that was frozen and thaws in somebody else's term does nothing. What must be done in time
@@ -12,12 +12,12 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from windlass.engine.apart import Troubled
 from windlass.engine.cluster.node_signals_stored import forget_signals
 from windlass.engine.cluster.nodes import is_current
 from windlass.engine.cluster.operation_steps import forget_operations
 from windlass.engine.effects import Finished, Progressed
-from windlass.engine.executions.upkeep import find_untended
+from windlass.engine.executions.upkeep import find_neglected
+from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.limits import (
     FORGET_EVERY_SECONDS,
@@ -41,14 +41,14 @@ class LeaderDuty:
     is_fenced: bool = True  # False: two that both believe they lead do no harm, so nobody asks
 
 
-def table_of(
+def leader_duty_table(
     database: Database,
     # Removes what dead coordinators left in Redis. None: there is no Redis.
     sweep: Callable[[], Awaitable[object]] | None,
     # Tells of what came of a deed, and goes on with it (engine.follow).
     follow: Callable[[Finished], None],
     # Who rests after a failure.
-    troubled: Troubled | None = None,
+    backoff: ItemBackoff | None = None,
 ) -> list[LeaderDuty]:
     """The duties there are."""
 
@@ -61,12 +61,12 @@ def table_of(
             pass
 
     async def locks() -> None:
-        passed = await mend_locks(database, troubled)
+        passed = await mend_locks(database, backoff)
         follow(Finished(ready=passed.ready, progressed=Progressed(locks=passed)))
         while await forget_locks(database):
             pass
 
-    tending = Tending(database=database, follow=follow, troubled=troubled)
+    tending = ExecutionUpkeep(database=database, follow=follow, backoff=backoff)
 
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
         ("forget operations", FORGET_EVERY_SECONDS, operations),
@@ -85,12 +85,12 @@ def table_of(
 
 
 @dataclass(slots=True, kw_only=True)
-class Tending:
+class ExecutionUpkeep:
     """Looks after executions: often while it finds something to do."""
 
     database: Database
     follow: Callable[[Finished], None]
-    troubled: Troubled | None = None
+    backoff: ItemBackoff | None = None
     rest_seconds: float = TEND_EVERY_SECONDS
 
     @property
@@ -104,7 +104,7 @@ class Tending:
         )
 
     async def tend(self) -> None:
-        found = await find_untended(self.database, self.troubled)
+        found = await find_neglected(self.database, self.backoff)
         is_quiet = found == Finished()
         self.rest_seconds = TEND_IDLE_SECONDS if is_quiet else TEND_EVERY_SECONDS
         self.follow(found)

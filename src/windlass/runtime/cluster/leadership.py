@@ -1,4 +1,4 @@
-"""Who leads: a lock for speed, a lease for truth, on a thread and a connection of their own.
+"""Leader election: an advisory lock for speed, a lease for truth, on a thread of its own.
 
 A leader holds two things. The *seat* is an advisory lock that lives and dies with its session: when
 the process is killed the server frees it at once, and a candidate that waits for it is seated. The

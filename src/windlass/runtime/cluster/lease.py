@@ -1,15 +1,17 @@
-"""A node's right to run work, renewed on a thread and a connection of its own.
+"""A node's lease: its right to run work, renewed by heartbeats from a thread of its own.
 
-Nothing that happens on the node's main loop, however slow, can delay a renewal. The node trusts its
-lease only for a window counted from when the last successful renewal *started*, by the monotonic
-clock, less a margin: it stops starting work before anybody may take its jobs away. When half of the
-margin is gone too it gives up what still runs, so that nothing runs in two places at once.
+That thread has a connection of its own, too: nothing that happens on the node's main loop, however
+slow, can delay a renewal. The node trusts its lease only for a window counted from when the last
+successful renewal *started*, by the monotonic clock, less a margin: it stops starting work before
+anybody may take its jobs away. When half of the margin is gone too it gives up what still runs, so
+that nothing runs in two places at once (G2).
 
     renewal starts        answer        stop starting   give up   lease lapses
     |---------------------|-------------------|-----------|-----------|
                                               |--------margin---------|
 
-What this process uses of its machine: memory now, CPU since it was last asked.
+Each renewal says what the process uses of its machine (`Footprint`: memory now, CPU since it was
+last asked), and brings the leader's term, the nodes that live, and whether a signal waits.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ from windlass.store.statements import statement
 log = structlog.get_logger()
 
 _LAST_TRY_SECONDS: Final = 0.2
+
+_STATM: Final = Path("/proc/self/statm")
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class Lease:
@@ -149,10 +154,6 @@ class Lease:
     async def _rest(self, seconds: float) -> None:
         """Nothing else runs on this loop, so a blocking wait that stop() can end is fine."""
         await asyncio.to_thread(self._stop.wait, seconds)
-
-
-_STATM: Final = Path("/proc/self/statm")
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)

@@ -1,8 +1,7 @@
-"""One operation on its way through its phases.
+"""The progress of one operation through its phases, written before each is entered.
 
-A phase is written before it is entered, and no write is given up while the node lives: when
-PostgreSQL is away the operation stands where it is. Whoever carries it out hears at each step
-whether to go on.
+No write is given up while the node lives: when PostgreSQL is away the operation stands where it is.
+Whoever carries it out hears at each step whether to go on.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ T = TypeVar("T")
 RETRY_SECONDS: Final = 0.2
 
 
-class Diverted(Exception):
-    """It does not go on."""
+class OperationInterrupted(Exception):
+    """It does not go on: somebody aborts it, or has ended it."""
 
     def __init__(self, why: Literal["abort", "ended"]) -> None:
         self.why = why
 
 
-class Course:
+class OperationProgress:
     def __init__(self, database: Database, operation: Operation) -> None:
         self._database = database
         self.operation = operation
@@ -40,19 +39,19 @@ class Course:
         self._progress: dict[str, Any] = dict(operation.progress)
 
     async def enter(self, phase: Phase) -> None:
-        """Write that the phase begins. Raises Diverted."""
+        """Write that the phase begins. Raises OperationInterrupted."""
         log.info("operation", id=ids.show("operation", self.operation.id), phase=phase)
         await self._step(phase)
 
     async def say(self, **progress: Any) -> None:
-        """Write how far it is. Raises Diverted."""
+        """Write how far it is. Raises OperationInterrupted."""
         self._progress |= progress
         await self._step(self._phase)
 
     async def done(self) -> None:
-        """Raises Diverted when others have ended it before."""
+        """Raises OperationInterrupted when others have ended it before."""
         if not await self._end("done", None):
-            raise Diverted("ended")
+            raise OperationInterrupted("ended")
 
     async def rolled_back(self, reason: str) -> None:
         shown = ids.show("operation", self.operation.id)
@@ -66,7 +65,7 @@ class Course:
         )
         self._phase = phase
         if answer != "go_on":
-            raise Diverted(answer)
+            raise OperationInterrupted(answer)
 
     async def _end(self, phase: Literal["done", "rolled_back"], reason: str | None) -> bool:
         progress = self._progress

@@ -1,4 +1,4 @@
-"""Carries out what is asked of this node: resize, pause, resume, drain; one at a time.
+"""Operations as this node carries them out: resize, pause, resume, drain; one at a time.
 
 The signal `operation` wakes it. Without one it learns from the worker's look at the lines, which
 says in passing whether an operation is open anywhere; only while the worker does not look (all
@@ -17,10 +17,10 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.cluster.operation_steps import next_of
+from windlass.engine.cluster.operation_steps import next_operation
 from windlass.limits import OPERATION_POLL_SECONDS
 from windlass.model.cluster.operation import Operation
-from windlass.runtime.cluster.operation_progress import Course, Diverted
+from windlass.runtime.cluster.operation_progress import OperationInterrupted, OperationProgress
 from windlass.runtime.cluster.resize import Resizer
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker.worker import Worker
@@ -50,7 +50,7 @@ class Operations:
         self._resizer = resizer
         self._node_id = node_id
         self._is_told = True  # it may have been asked before it could hear
-        self._under_way: Course | None = None
+        self._under_way: OperationProgress | None = None
         self._loop = Loop("operations", self._tick)
         self._asked_at = 0.0
         worker.on_operation(self._noticed)
@@ -78,14 +78,14 @@ class Operations:
         """The node leaves now. Returns how long it may take: an operation may have said so."""
         self._loop.abort()
         await self._loop.stop()
-        course = self._under_way
-        if course is None:
+        progress = self._under_way
+        if progress is None:
             return seconds
-        if course.operation.kind == "drain":
-            await _within_reason(course.enter("draining"))
-            return course.operation.drain_seconds
+        if progress.operation.kind == "drain":
+            await _within_reason(progress.enter("draining"))
+            return progress.operation.drain_seconds
         self._under_way = None
-        await _within_reason(course.rolled_back("the node was told to leave"))
+        await _within_reason(progress.rolled_back("the node was told to leave"))
         return seconds
 
     async def left(self) -> None:
@@ -101,43 +101,43 @@ class Operations:
         if not self._is_told and self._worker.looked_seconds_ago < LOOKED_SECONDS_MAX:
             return OPERATION_POLL_SECONDS
         self._is_told, self._asked_at = False, monotonic()
-        operation = await next_of(self._database, self._node_id)
+        operation = await next_operation(self._database, self._node_id)
         if operation is not None:
             await self._carry_out(operation)
             self._announcer.happened()
         return OPERATION_POLL_SECONDS
 
     async def _carry_out(self, operation: Operation) -> None:
-        course = self._under_way = Course(self._database, operation)
+        progress = self._under_way = OperationProgress(self._database, operation)
         try:
-            await self._go(course)
+            await self._go(progress)
             if operation.kind == "drain":
                 return  # it is done when the node has left
-            await course.done()
+            await progress.done()
             self.on_done(operation)
-        except Diverted as diverted:
+        except OperationInterrupted as interrupted:
             if operation.kind == "resize":
                 self._resizer.apply(operation.from_workers)
-            if diverted.why == "abort":
-                await course.rolled_back("aborted")
+            if interrupted.why == "abort":
+                await progress.rolled_back("aborted")
         except Exception as trouble:  # or the node could never be changed again
             log.exception("operation_failed")
-            await course.rolled_back(f"it failed: {trouble}")
+            await progress.rolled_back(f"it failed: {trouble}")
         self._under_way = None
 
-    async def _go(self, course: Course) -> None:
-        match course.operation.kind:
+    async def _go(self, progress: OperationProgress) -> None:
+        match progress.operation.kind:
             case "resize":
-                await self._resizer.resize(course)
+                await self._resizer.resize(progress)
             case "pause":
-                await course.enter("pausing")
+                await progress.enter("pausing")
                 self._worker.pause_claiming(PAUSE)
                 await self._worker.put_back()
             case "resume":
-                await course.enter("resuming")
+                await progress.enter("resuming")
                 self._worker.resume_claiming(PAUSE)
             case "drain":
-                await course.enter("pausing")
+                await progress.enter("pausing")
                 self.on_leave()
             case _ as never:
                 assert_never(never)
@@ -145,6 +145,6 @@ class Operations:
 
 async def _within_reason(word: Awaitable[None]) -> None:
     """Who leaves does not wait for PostgreSQL for ever; what it could not say, others will."""
-    with contextlib.suppress(TimeoutError, Diverted):
+    with contextlib.suppress(TimeoutError, OperationInterrupted):
         async with asyncio.timeout(LAST_WORD_SECONDS):
             await word

@@ -1,4 +1,4 @@
-"""Changing how many slots a node has, while it works (DESIGN §8).
+"""Resize: changing how many slots a node has, while it works (DESIGN §8).
 
 Growing is one step. Shrinking lets attempts end first, and closes only connections that nobody
 uses: what is in flight keeps its own. If anything stops a resize on its way, the node is left as it
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from windlass.clock import monotonic
 from windlass.limits import HAND_BACK_SECONDS, OPERATION_SAY_SECONDS
 from windlass.model.cluster.operation import Operation
-from windlass.runtime.cluster.operation_progress import Course
+from windlass.runtime.cluster.operation_progress import OperationProgress
 from windlass.runtime.worker.kinds import Kinds
-from windlass.runtime.worker.target_gate import Targets
+from windlass.runtime.worker.target_gate import TargetGate
 from windlass.runtime.worker.worker import Worker
 
 WHY = "resize"
@@ -27,17 +27,17 @@ WHY = "resize"
 class Resizer:
     worker: Worker
     kinds: Kinds
-    targets: Targets
+    targets: TargetGate
 
-    async def resize(self, course: Course) -> None:
-        """Raises Diverted when it is called back; then everything is as before."""
-        operation = course.operation
+    async def resize(self, progress: OperationProgress) -> None:
+        """Raises OperationInterrupted when it is called back; then everything is as before."""
+        operation = progress.operation
         assert operation.to_workers is not None
         try:
             if operation.is_shrink:
-                await self._shrink(course, operation, operation.to_workers)
+                await self._shrink(progress, operation, operation.to_workers)
             else:
-                await course.enter("applying")
+                await progress.enter("applying")
                 self.apply(operation.to_workers)
         except BaseException:
             self.apply(operation.from_workers)
@@ -45,30 +45,32 @@ class Resizer:
         finally:
             self.worker.resume_claiming(WHY)
 
-    async def _shrink(self, course: Course, operation: Operation, workers: int) -> None:
-        await course.enter("pausing")
+    async def _shrink(
+        self, progress: OperationProgress, operation: Operation, workers: int
+    ) -> None:
+        await progress.enter("pausing")
         self.worker.pause_claiming(WHY)
         await self.worker.put_back()
-        await course.enter("draining")
-        await self._drain(course, operation, workers)
-        await course.enter("shrinking")
+        await progress.enter("draining")
+        await self._drain(progress, operation, workers)
+        await progress.enter("shrinking")
         self.kinds.resize(workers)
-        await course.enter("applying")
+        await progress.enter("applying")
         self.apply(workers)
-        await course.enter("resuming")
+        await progress.enter("resuming")
 
-    async def _drain(self, course: Course, operation: Operation, workers: int) -> None:
+    async def _drain(self, progress: OperationProgress, operation: Operation, workers: int) -> None:
         """Until no more run than will have slots; to zero: until nothing runs."""
         until = monotonic() + operation.drain_seconds
         while self.worker.executing > workers and (left := until - monotonic()) > 0:
-            await course.say(in_flight=self.worker.executing)
+            await progress.say(in_flight=self.worker.executing)
             await self.worker.fall_to(workers, min(left, OPERATION_SAY_SECONDS))
         handed_back = 0
         if self.worker.executing > workers and operation.on_timeout == "hand_back":
             handed_back = self.worker.hand_back_beyond(workers)
             await self.worker.fall_to(workers, HAND_BACK_SECONDS)
         # What is to finish late runs above the new size until it ends.
-        await course.say(in_flight=self.worker.executing, handed_back=handed_back)
+        await progress.say(in_flight=self.worker.executing, handed_back=handed_back)
 
     def apply(self, workers: int) -> None:
         """The slots, and everything that is reckoned from their number."""

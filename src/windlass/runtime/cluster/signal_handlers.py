@@ -1,4 +1,4 @@
-"""What a node does when it is told something: a name, and who answers to it.
+"""Handlers of signals between nodes: ping, cancel, invalidate, reload; a name, and who answers.
 
 A handler takes the payload and returns the answer. It runs at most once for a signal, under a
 deadline; that it failed, or that there is none, is an answer too.

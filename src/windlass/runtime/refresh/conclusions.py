@@ -1,4 +1,4 @@
-"""Concludes executions that have come to their end; those that cannot be are set aside.
+"""Concludes executions that have ended, in batches; those that cannot be yet are set aside.
 
 A batch is concluded as one, and fails as one: somebody holds what one of them needs, or one trips
 over what nobody had thought of. The refresher does not wait to find out; it goes on with the next.
@@ -9,7 +9,7 @@ over what nobody had thought of. The refresher does not wait to find out; it goe
 
 Promises: the refresher waits once for a batch, however many of it are held. What is set aside has
 its turn in the order in which it came; a round of that waits SIFT_WAITS_MAX times at most, and has
-one connection while it is tried. Who is told of nothing here is found by the net (refresh_net).
+one connection while it is tried. Who is told of nothing here is found by runtime.refresh.net.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.effects import Finished
-from windlass.engine.executions.refresh import Conclude, held_executions
+from windlass.engine.executions.refresh import Conclude, find_locked_executions
 from windlass.errors import Unavailable
 from windlass.limits import HELD_REST_SECONDS_MAX, REFRESH_WAITING_MAX, SIFT_WAITS_MAX
 from windlass.runtime.loop import Loop
-from windlass.store.database import Database, Held, TooSlow
+from windlass.store.database import Database, RowLocked, TooSlow
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -80,7 +80,7 @@ class Conclusions:
         """False: they could not be concluded together, and were put off or set aside."""
         try:
             self._follow(await self._conclude(self._database, group))
-        except (Held, TooSlow):
+        except (RowLocked, TooSlow):
             await self._put_off(group)
         except Unavailable:
             raise
@@ -95,7 +95,7 @@ class Conclusions:
         return False
 
     async def _put_off(self, group: list[UUID]) -> None:
-        held = await held_executions(self._database, group)
+        held = await find_locked_executions(self._database, group)
         free = [one for one in group if one not in held]
         if held:
             self._on_held(held)

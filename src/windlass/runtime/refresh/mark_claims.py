@@ -1,4 +1,4 @@
-"""Which of this node's shards have marks, and taking them.
+"""Claims of marks: which of this node's shards have some in Redis, taking and acknowledging them.
 
 A shard is looked into when somebody says that marks were left there; and for what others claimed
 and never acknowledged when it becomes ours, when Redis comes back, or when something of our own was
@@ -25,7 +25,7 @@ _AGAIN_SECONDS: Final = 1.0  # after Redis gave no answer
 _SLACK_SECONDS: Final = 0.05
 
 
-class Claims:
+class MarkClaims:
     def __init__(self, marks: Marks, shards: Shards, *, hold_seconds: float) -> None:
         self._marks = marks
         self._shards = shards

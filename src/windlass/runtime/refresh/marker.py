@@ -1,4 +1,4 @@
-"""Leaves marks: executions of which this process knows that they are out of date.
+"""Leaves marks of executions that are out of date, as far as this process knows.
 
 Those that may have ended go to Redis at once, those that go on gather for a second: most of them go
 on several times in it, or end. Without Redis they stay here, and this node refreshes them itself.

@@ -1,6 +1,6 @@
-"""The net under lost marks: what nobody marked, or whose mark got lost, is found in PostgreSQL.
+"""The safety net under lost marks: reconciliation of executions by polling PostgreSQL.
 
-Two looks, because neither is enough:
+What nobody marked, or whose mark got lost, is found there. Two looks, because neither is enough:
   stale   of its own shards, each node takes those that were refreshed longest ago. Whatever was
           missed, and why, has its turn; but where a million wait for days, turns are rare.
   missed  of all shards, whoever has the first one takes those of which a job has ended since the
@@ -24,7 +24,7 @@ from windlass.store.database import Database
 _FIRST_SHARD = 0
 
 
-class Net:
+class RefreshNet:
     def __init__(
         self,
         database: Database,

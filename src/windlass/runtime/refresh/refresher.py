@@ -1,4 +1,4 @@
-"""A node's part in keeping executions up to date: it refreshes those of its shards that are marked.
+"""Refreshes executions: a node keeps those of its shards up to date that are marked.
 
     a job ends -> marker -> marks in Redis -> poke -> claim -> one statement -> acknowledge
                      \\-- without Redis: they wait here ------^
@@ -33,14 +33,14 @@ from windlass.limits import (
     REFRESH_ROUND_MAX,
     REFRESH_ROUND_SHARE,
 )
-from windlass.model.workflow.refresh import Rests
+from windlass.model.workflow.refresh import RefreshThrottle
 from windlass.runtime.loop import Loop
+from windlass.runtime.refresh.backlog import RefreshBacklog
 from windlass.runtime.refresh.conclusions import Conclusions
-from windlass.runtime.refresh.mark_claims import Claims
+from windlass.runtime.refresh.mark_claims import MarkClaims
 from windlass.runtime.refresh.marker import Marker, batched
-from windlass.runtime.refresh.net import Net
+from windlass.runtime.refresh.net import RefreshNet
 from windlass.runtime.refresh.shards import Shards
-from windlass.runtime.refresh.waiting import Waiting
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
@@ -67,8 +67,8 @@ class Refresher:
         self.tally = Tally()
         self.shards = Shards()
         self.shards.on_change = self._shards_changed
-        self._rests = Rests()
-        self._waiting = Waiting(self._rests, self._overflowed)
+        self._rests = RefreshThrottle()
+        self._waiting = RefreshBacklog(self._rests, self._overflowed)
         self._conclusions = Conclusions(
             database,
             metrics,
@@ -77,11 +77,13 @@ class Refresher:
             on_held=self._put_off,
             on_overflow=self._overflowed,
         )
-        self._claims = Claims(marks, self.shards, hold_seconds=REFRESH_HOLD_SHARE * lease_seconds)
+        self._claims = MarkClaims(
+            marks, self.shards, hold_seconds=REFRESH_HOLD_SHARE * lease_seconds
+        )
         self._marker = Marker(
             marks, on_left=self._left, on_kept=self._keep, on_overflow=self._overflowed
         )
-        self._net = Net(
+        self._net = RefreshNet(
             database,
             self.shards,
             self.tally,

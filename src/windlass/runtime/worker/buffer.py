@@ -1,4 +1,4 @@
-"""The buffer: what a worker has claimed and not begun, oldest first, and how far it claims ahead.
+"""The prefetch buffer: what a worker has claimed and not begun, and how far it claims ahead.
 
 It claims ahead by a bounded amount that adapts: while claimed jobs begin at once the amount
 doubles, when they have to wait it halves. So short jobs flow in large batches, and long ones are

@@ -1,4 +1,4 @@
-"""The checkpoints of all durable functions that run on this node, kept many at a time.
+"""Checkpoints of the durable functions that run on this node, written many at a time.
 
 The functions run on the users' loop, the database is on the node's. What they ask is laid down in
 one line; the node's loop is woken once for as much as has gathered, and while one batch is on its
@@ -23,7 +23,7 @@ from typing import Any
 import structlog
 
 from windlass.engine.executions.checkpoint_waits import listen
-from windlass.engine.executions.checkpoints import Fence, Kept, keep_many, load_many
+from windlass.engine.executions.checkpoints import CheckpointWrite, Fence, keep_many, load_many
 from windlass.errors import Cancelled, Unavailable
 from windlass.limits import (
     CHECKPOINT_AGAIN_SECONDS,
@@ -127,7 +127,7 @@ class Checkpoints:
                 return
 
     async def _keep(self, asks: list[_Ask]) -> list[Any]:
-        batch = [Kept(ask.fence, ask.note) for ask in asks if ask.note is not None]
+        batch = [CheckpointWrite(ask.fence, ask.note) for ask in asks if ask.note is not None]
         return [_or_cancelled(found) for found in await keep_many(self._database, batch)]
 
     async def _load(self, asks: list[_Ask]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Knowing where work is, and claiming it.
+"""Polling for work and claiming it, with a backoff while there is none.
 
 Lines are learned from wake-ups and from peeks (see engine.jobs.claim). Without news a peek is
 repeated after a rest that grows from busy to idle; a job that waits for its time ends the rest on
@@ -172,7 +172,7 @@ class Claimer:
     async def orphans(self) -> list[Record]:
         """What doubted claims have taken, as far as they are committed by now."""
         now = self._looked_at = monotonic()
-        rows = await claims.held_under(self._database, self._node_id, list(self._doubted))
+        rows = await claims.find_claimed_under(self._database, self._node_id, list(self._doubted))
         found = {row["claim_id"] for row in rows}
         self._doubted = {
             claim_id: since

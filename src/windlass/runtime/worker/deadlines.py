@@ -1,11 +1,12 @@
-"""Deadlines of attempts, most of which end long before.
+"""Timeouts of attempts, most of which end long before; and attempts whose work runs off the loop.
 
 A timer of the loop costs as much as a short task. So a deadline gets one only if its attempt still
 runs after a while; until then it stands in a list that a single timer looks through.
 
     set  set  set  set ..  one look after DEADLINE_LOOK_SECONDS  ..>  timers for those still there
 
-An attempt that runs without a task of the node's loop, until it ends or its time is up.
+An `OffloadedAttempt` needs no task of the node's loop: a thread or the users' loop does its work,
+and it ends when that says so or when its time is up.
 """
 
 from __future__ import annotations
@@ -16,26 +17,6 @@ from collections.abc import Callable
 from windlass.limits import DEADLINE_LOOK_SECONDS
 from windlass.model.job.outcome import Outcome, TimedOut
 from windlass.strategies.strategy import Work
-
-
-def _nothing() -> None:
-    pass
-
-
-class Deadline:
-    __slots__ = ("at", "is_over", "stop", "timer")
-
-    def __init__(self, at: float, stop: Callable[[], object]) -> None:
-        self.at = at  # by the loop's clock
-        self.stop = stop
-        self.timer: asyncio.TimerHandle | None = None  # None: it has none yet
-        self.is_over = False
-
-    def cancel(self) -> None:
-        self.is_over = True
-        self.stop = _nothing  # it stays in the list for a while, and holds nobody there
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 class Deadlines:
@@ -64,9 +45,26 @@ class Deadlines:
                 deadline.timer = loop.call_at(deadline.at, deadline.stop)
 
 
-class Begun:
-    """It lets go of its work when it is over: the two know each other, and would wait for the
-    collector.
+class Deadline:
+    __slots__ = ("at", "is_over", "stop", "timer")
+
+    def __init__(self, at: float, stop: Callable[[], object]) -> None:
+        self.at = at  # by the loop's clock
+        self.stop = stop
+        self.timer: asyncio.TimerHandle | None = None  # None: it has none yet
+        self.is_over = False
+
+    def cancel(self) -> None:
+        self.is_over = True
+        self.stop = _nothing  # it stays in the list for a while, and holds nobody there
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class OffloadedAttempt:
+    """An attempt whose work is done elsewhere, under a deadline.
+
+    It drops its work when it is over: the two know each other, and would wait for the collector.
     """
 
     __slots__ = ("_deadline", "_on_end", "_seconds", "_work")
@@ -97,3 +95,7 @@ class Begun:
     def _stop_late(self) -> None:
         if self.stop():
             self._on_end(TimedOut(self._seconds))
+
+
+def _nothing() -> None:
+    pass

@@ -1,10 +1,10 @@
-"""Gathers settlements and applies them in batches.
+"""Finishes attempts: gathers settlements and commits them in batches (group commit).
 
 While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
 here; nothing is dropped until the node itself has lost its lease, after which its answers are
 powerless anyway. A batch that fails for one of its members, or would have to wait for a row that
-somebody holds, is set aside and taken apart there (`runtime.worker.suspects`): the next one goes
-on.
+somebody holds, is set aside and taken apart there (runtime.worker.stuck_settlements): the next one
+goes on.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from windlass.limits import (
 )
 from windlass.model.job.attempt import Fence
 from windlass.model.job.settle import Settlement
-from windlass.runtime.worker.suspects import Suspects, reason_of
-from windlass.store.database import Database, Held, TooSlow
+from windlass.runtime.worker.stuck_settlements import StuckSettlements, reason_of
+from windlass.store.database import Database, RowLocked, TooSlow
 from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
@@ -60,14 +60,14 @@ class Finisher:
         self._committing: list[Settlement] = []
         self._task: asyncio.Task[None] | None = None
         self._apart: set[asyncio.Task[None]] = set()
-        self._suspects = Suspects(
+        self._stuck = StuckSettlements(
             self._commit,
             partial(rehearse, database),
             self._held,
             on_buried=metrics.buried.inc,
             on_empty=self._is_quiet_perhaps,
         )
-        metrics.aside = self._suspects.__len__
+        metrics.aside = self._stuck.__len__
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._is_abandoned = False
@@ -79,18 +79,18 @@ class Finisher:
     def unsettled(self) -> int:
         """Settlements that are not in the database yet."""
         batches = len(self._waiting) + len(self._committing)
-        return batches + len(self._suspects) + len(self._apart)
+        return batches + len(self._stuck) + len(self._apart)
 
     @property
     def fences(self) -> set[Fence]:
         """Of those: what the batches speak of, and not what is finished apart."""
-        put = [*self._waiting, *self._committing, *self._suspects.settlements]
+        put = [*self._waiting, *self._committing, *self._stuck.settlements]
         return {settlement.fence for settlement in put}
 
     def put(self, settlement: Settlement) -> None:
         self._quiet.clear()
-        if self._suspects.concern(settlement):
-            self._suspects.add([settlement])
+        if self._stuck.concern(settlement):
+            self._stuck.add([settlement])
             return
         self._waiting.append(settlement)
         if self._task is None:
@@ -109,7 +109,7 @@ class Finisher:
         self._is_quiet_perhaps()
 
     def _is_quiet_perhaps(self) -> None:
-        if self._task is None and not self._apart and not self._suspects:
+        if self._task is None and not self._apart and not self._stuck:
             self._quiet.set()
 
     def was_apart(self, settlement: Settlement, finished: Finished) -> None:
@@ -127,7 +127,7 @@ class Finisher:
         for task in [*self._apart, *([self._task] if self._task is not None else [])]:
             task.cancel()
         self._waiting.clear()
-        self._suspects.abandon()
+        self._stuck.abandon()
 
     async def _run(self) -> None:
         try:
@@ -162,16 +162,16 @@ class Finisher:
         while True:
             try:
                 return await self._commit(batch)
-            except (Held, TooSlow) as trouble:
+            except (RowLocked, TooSlow) as trouble:
                 log.info("finish_set_aside", count=len(batch), reason=str(trouble))
-                return self._suspects.add(batch)
+                return self._stuck.add(batch)
             except Unavailable as trouble:
                 log.warning("finish_waits", count=len(batch), reason=str(trouble))
                 await asyncio.sleep(rest)
                 rest = min(rest * 2, 2.0)
             except Exception as trouble:
                 log.warning("finish_set_aside", count=len(batch), reason=reason_of(trouble))
-                return self._suspects.add(batch)
+                return self._stuck.add(batch)
 
     async def _commit(self, batch: list[Settlement]) -> None:
         """Apply them, and tell everybody who waits for that. Raises what `finish` does."""

@@ -1,4 +1,4 @@
-"""Giving back to the queue what this node has claimed and does not run.
+"""Handing back to the queue what this node has claimed and does not run: released, or parked.
 
 Whose row a transaction holds is not waited for: the others go back at once, and that one when it
 can be had. What cannot be given back is not lost: `reconcile` finds it, or the end of the node's
@@ -32,7 +32,7 @@ RETRY_SECONDS: Final = 0.2
 Give = Callable[[list[Attempt]], Awaitable[list[Record]]]
 
 
-class Returns:
+class HandBack:
     def __init__(
         self,
         database: Database,

@@ -1,14 +1,14 @@
-"""What a node can perform, and for how long. Plugins may be replaced while it does.
+"""The kinds of jobs that a node can perform, each by its strategy and under its timeout.
 
-What becomes of a node's plugins when they are loaded again: a decision, without doing it.
+Plugins may be replaced while the node works: attempts under way end with what they began with. What
+becomes of each when they are loaded again is decided by `merge_plugins`, without doing it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from dataclasses import replace as with_changes
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -16,10 +16,10 @@ from windlass import __version__
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, TimedOut
 from windlass.model.job.submission import InputCheck
-from windlass.runtime.worker.deadlines import Begun, Deadlines
-from windlass.strategies.plugins.described import Described, describe_builtin, describe_plugin
+from windlass.runtime.worker.deadlines import Deadlines, OffloadedAttempt
+from windlass.strategies.plugins.description import Description, describe_builtin, describe_plugin
 from windlass.strategies.plugins.load import Plugin
-from windlass.strategies.plugins.plugged import Plugged
+from windlass.strategies.plugins.strategy import PluginStrategy
 from windlass.strategies.python.task import Task
 from windlass.strategies.strategy import Begin, Instant, Resizable, Strategy
 
@@ -49,20 +49,20 @@ class Kinds:
     def names(self) -> list[str]:
         return sorted([*self.instant, *self.slotted])
 
-    def described(self) -> list[Described]:
+    def described(self) -> list[Description]:
         own = [kind for kind in self.names if kind not in _working(self.plugins)]
         told = [describe_builtin(kind, __version__, self.tasks) for kind in own]
         return told + [describe_plugin(self.plugins[kind]) for kind in sorted(self.plugins)]
 
-    async def load_plugins(self, *, is_again: bool) -> Replaced:
+    async def load_plugins(self, *, is_again: bool) -> PluginChanges:
         """Take over what is installed now; attempts under way end with what they began with."""
         async with self._loading:
             found = await asyncio.to_thread(self.load, is_again=is_again)
             return self._plug(found)
 
-    def _plug(self, found: Mapping[str, Plugin]) -> Replaced:
+    def _plug(self, found: Mapping[str, Plugin]) -> PluginChanges:
         before = _working(self.plugins)
-        self.plugins, replaced = replace(self.plugins, found)
+        self.plugins, replaced = merge_plugins(self.plugins, found)
         after = _working(self.plugins)
         own = {kind: strategy for kind, strategy in self.slotted.items() if kind not in before}
         self.slotted = {**own, **after}
@@ -82,23 +82,23 @@ class Kinds:
         except Exception as trouble:
             return _broken(attempt, trouble)
 
-    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Begun | None:
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> OffloadedAttempt | None:
         """Without a task, if its strategy can. None: it is to be performed."""
         strategy = self.slotted.get(attempt.kind)
         begin: Begin | None = getattr(strategy, "begin", None)
         if begin is None:
             return None
-        begun = Begun(on_end)
+        offloaded = OffloadedAttempt(on_end)
         try:
-            work = begin(attempt, begun.end)
+            work = begin(attempt, offloaded.end)
         except Exception as trouble:
             log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
             return None  # performing it will say what is wrong
         if work is None:
             return None
         seconds = self._deadline_seconds(attempt)
-        begun.go_on(work, seconds, self._deadlines)
-        return begun
+        offloaded.go_on(work, seconds, self._deadlines)
+        return offloaded
 
     async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
         strategy = self.slotted.get(attempt.kind)
@@ -153,7 +153,39 @@ class Kinds:
             await strategy.close()
 
 
-def _working(plugins: Mapping[str, Plugin]) -> dict[str, Plugged]:
+def merge_plugins(
+    before: Mapping[str, Plugin], found: Mapping[str, Plugin]
+) -> tuple[dict[str, Plugin], PluginChanges]:
+    """The plugins to go on with. A broken one leaves the strategy that it had before."""
+    after: dict[str, Plugin] = {}
+    for kind, plugin in found.items():
+        known = before.get(kind)
+        if plugin.strategy is None and known is not None and known.strategy is not None:
+            plugin = replace(known, error=plugin.error)
+        after[kind] = plugin
+    works = {kind for kind, plugin in after.items() if plugin.strategy is not None}
+    worked = {kind for kind, plugin in before.items() if plugin.strategy is not None}
+    return after, PluginChanges(
+        added=sorted(works - worked),
+        changed=sorted(
+            kind for kind in works & worked if after[kind].digest != before[kind].digest
+        ),
+        removed=sorted(worked - works),
+        errors={kind: plugin.error for kind, plugin in after.items() if plugin.error is not None},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginChanges:
+    """The kinds of plugins, by what became of them."""
+
+    added: list[str]
+    changed: list[str]  # loaded from other code than before
+    removed: list[str]
+    errors: dict[str, str]  # why one could not be loaded; the one before it goes on
+
+
+def _working(plugins: Mapping[str, Plugin]) -> dict[str, PluginStrategy]:
     """One that has taken a name of ours is broken, and so not among them."""
     return {
         kind: plugin.strategy for kind, plugin in plugins.items() if plugin.strategy is not None
@@ -166,35 +198,3 @@ def _broken(attempt: Attempt, trouble: Exception) -> Failed:
         "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
     )
     return Failed(type(trouble).__name__, str(trouble))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replaced:
-    """The kinds of plugins, by what became of them."""
-
-    added: list[str]
-    changed: list[str]  # loaded from other code than before
-    removed: list[str]
-    errors: dict[str, str]  # why one could not be loaded; the one before it goes on
-
-
-def replace(
-    before: Mapping[str, Plugin], found: Mapping[str, Plugin]
-) -> tuple[dict[str, Plugin], Replaced]:
-    """The plugins to go on with. A broken one leaves the strategy that it had before."""
-    after: dict[str, Plugin] = {}
-    for kind, plugin in found.items():
-        known = before.get(kind)
-        if plugin.strategy is None and known is not None and known.strategy is not None:
-            plugin = with_changes(known, error=plugin.error)
-        after[kind] = plugin
-    works = {kind for kind, plugin in after.items() if plugin.strategy is not None}
-    worked = {kind for kind, plugin in before.items() if plugin.strategy is not None}
-    return after, Replaced(
-        added=sorted(works - worked),
-        changed=sorted(
-            kind for kind in works & worked if after[kind].digest != before[kind].digest
-        ),
-        removed=sorted(worked - works),
-        errors={kind: plugin.error for kind, plugin in after.items() if plugin.error is not None},
-    )

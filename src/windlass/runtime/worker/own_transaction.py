@@ -1,4 +1,4 @@
-"""The transaction that a task writes in (`current().db`), and that its job ends in.
+"""A job's own transaction: what a task writes in (`current().db`) is committed with the job's end.
 
 It lives on the node's loop, with a connection that is lent by the first statement; the task asks
 from its own thread or loop. It ends in one of three ways:
@@ -7,14 +7,12 @@ from its own thread or loop. It ends in one of three ways:
     the fence had moved    ROLLBACK: another attempt writes the effects, or did
     anything else          ROLLBACK, then the attempt is settled as any other
 
-Promises: after it is over nobody writes in it, whatever thread a task has left behind.
-
-How a job ends whose task succeeded and wrote in the job's own transaction.
-
 When the answer to COMMIT is lost nobody knows whether it happened. Then the attempt is settled as a
 failure, under the same fence: if the commit took effect the job has ended and the failure changes
 nothing; if it is still on its way the failure waits for the row that it holds; if it did not happen
 the next attempt does the work, for the first time as far as anybody can see.
+
+Promises: after it is over nobody writes in it, whatever thread a task has left behind.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from windlass.engine.jobs.finish import finish_own, has_finished
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import OWN_ROLLBACK_SECONDS
 from windlass.model.job.outcome import Cancelled, Failed
-from windlass.model.job.running import Own
+from windlass.model.job.running import OwnSession
 from windlass.model.job.settle import Settlement
 from windlass.store.database import Connection, Database, LimitReached, Record
 from windlass.supervise import supervisor
@@ -193,12 +191,8 @@ class OwnTransaction:
             pass
 
 
-def _stopped() -> errors.Cancelled:
-    return errors.Cancelled("the job is to stop, or has ended: it writes nothing any more")
-
-
-async def end_with(
-    own: Own, database: Database, settlement: Settlement
+async def commit_and_finish(
+    own: OwnSession, database: Database, settlement: Settlement
 ) -> Finished | Failed | Cancelled:
     """What was committed; or how the attempt ended instead, with nothing of it committed."""
     made: list[Finished] = []
@@ -228,3 +222,7 @@ async def _look(database: Database, settlement: Settlement) -> Finished | None:
         return await has_finished(database, settlement)
     except Unavailable:
         return None
+
+
+def _stopped() -> errors.Cancelled:
+    return errors.Cancelled("the job is to stop, or has ended: it writes nothing any more")

@@ -1,22 +1,28 @@
-"""Slots: the places in which attempts run until they end or are stopped.
+"""Slots: the concurrency limit of a node; the places in which attempts run until they end.
 
-An attempt whose work is done elsewhere is only waited for (`begun`); any other has a task of the
-node's loop that performs it. Either way it leaves its place once, and its end is told once.
+An attempt whose work is done elsewhere is only waited for (`offloaded`); any other has a task of
+the node's loop that performs it. Either way it leaves its place once, and its end is told once.
+
+Some are kept for jobs that this node itself accepts, while they are inserted (`Reservations`). A
+reserved slot is free and yet not to be claimed for. It is given back when the insert has been
+answered, whatever the answer is; in doubt the worker looks for what may have been inserted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from windlass.clock import monotonic
+from windlass.engine.jobs.enqueue import Reservation
 from windlass.limits import CRASHES_SOLO
 from windlass.model.job.attempt import Attempt, Fence
+from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed
-from windlass.runtime.worker.deadlines import Begun
+from windlass.runtime.worker.deadlines import OffloadedAttempt
 from windlass.runtime.worker.kinds import Kinds
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).
@@ -27,12 +33,12 @@ Stop = Literal["cancelled", "handed_back", "abandoned"]
 class Running:
     """An attempt in its slot."""
 
-    __slots__ = ("attempt", "began_at", "begun", "has_begun", "stop", "task")
+    __slots__ = ("attempt", "began_at", "has_begun", "offloaded", "stop", "task")
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
         self.began_at = monotonic()
-        self.begun: Begun | None = None
+        self.offloaded: OffloadedAttempt | None = None
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False  # False: its task has not had its first turn
         self.stop: Stop | None = None  # why it was stopped; None: it was not
@@ -69,8 +75,8 @@ class Slots:
 
     def begin(self, attempt: Attempt) -> None:
         running = self._running[attempt.job_id] = Running(attempt)
-        running.begun = self._kinds.begin(attempt, partial(self._leave, running))
-        if running.begun is None:
+        running.offloaded = self._kinds.begin(attempt, partial(self._leave, running))
+        if running.offloaded is None:
             # The cheaper way.
             running.task = asyncio.get_running_loop().create_task(self._perform(running))
 
@@ -118,8 +124,8 @@ class Slots:
 
     def _stop(self, running: Running, why: Stop) -> None:
         running.stop = why
-        if running.begun is not None:
-            is_stopped = running.begun.stop()
+        if running.offloaded is not None:
+            is_stopped = running.offloaded.stop()
         else:
             assert running.task is not None
             running.task.cancel()
@@ -140,7 +146,7 @@ class Slots:
         attempt = running.attempt
         if self._running.get(attempt.job_id) is running:
             del self._running[attempt.job_id]
-        running.begun = None  # which knows us: nothing is to wait for the collector
+        running.offloaded = None  # which knows us: nothing is to wait for the collector
         self._left.set()
         if running.stop != "abandoned":
             self._on_end(attempt, outcome, running.began_at)
@@ -157,3 +163,40 @@ def _outcome_of(stop: Stop | None) -> Outcome:
             return Snoozed(0.0)
         case None:
             return Failed("CancelledError", "the work was cancelled from inside")
+
+
+class Reservations:
+    def __init__(self, kinds: Kinds, node_id: UUID) -> None:
+        self._kinds = kinds
+        self._node_id = node_id
+        self.slots = 0  # how many are kept now
+        self.claim_ids: set[UUID] = set()  # of inserts that are on their way
+
+    def keep(self, drafts: Sequence[Draft], slots_free: int) -> Reservation | None:
+        """Places for those of `drafts` that may begin at once; None if none may."""
+        return self._keep(
+            [(draft.kind, draft.is_due and draft.parked_for is None) for draft in drafts],
+            slots_free,
+        )
+
+    def keep_steps(self, kinds: Sequence[str], slots_free: int) -> Reservation | None:
+        """The same for steps, which are due when they are inserted."""
+        return self._keep([(kind, True) for kind in kinds], slots_free)
+
+    def _keep(self, asked: Sequence[tuple[str, bool]], slots_free: int) -> Reservation | None:
+        free = slots_free - self.slots
+        starts, slots = [], 0
+        for kind, is_due in asked:
+            needs_slot = kind not in self._kinds.instant
+            starts.append(is_due and not (needs_slot and slots >= free))
+            slots += starts[-1] and needs_slot
+        if not any(starts):
+            return None
+        self.slots += slots
+        claim_id = uuid4()
+        self.claim_ids.add(claim_id)
+        return Reservation(node_id=self._node_id, claim_id=claim_id, starts=starts, slots=slots)
+
+    def release(self, reservation: Reservation) -> None:
+        self.slots -= reservation.slots
+        self.claim_ids.discard(reservation.claim_id)

@@ -1,14 +1,14 @@
-"""The targets of webhooks, as one node sees them: may this delivery go, and what came of it.
+"""Circuit breaker and rate limit of webhook targets, as one node applies them: may a delivery go?
 
 A copy of every target that is out of the ordinary is kept here (limits, a breaker that is not
 closed, disabled); it is at most seconds old. By it a claimed delivery is begun or parked, without
 a round trip. What the limits allow, and who probes a half-open target, is decided in the database
-by `let_go`, which any node may call at any time.
+by engine.targets.unpark, which any node may call at any time.
 
     claimed -> why_not? -> slot -> ended: verdict -> failures in a row -> open
                  |                                                          |
                  '-> parked <-------------------------------- its jobs park '
-                       '-> let_go, as room comes -> claimed again, with a pass
+                       '-> unparked, as room comes -> claimed again, with a pass
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.effects import Finished
-from windlass.engine.targets import unpark as let_go
-from windlass.fastlane.failures import Failures
-from windlass.fastlane.target_rate import Limits
+from windlass.engine.targets import unpark
+from windlass.fastlane.target_failures import TargetFailures
+from windlass.fastlane.target_rate import TargetRateLimit
 from windlass.limits import (
     TARGET_ALIVE_SECONDS,
     TARGET_GONE_SECONDS,
@@ -39,30 +39,37 @@ from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Failed, Outcome, TimedOut
 from windlass.model.job.settle import Settlement
-from windlass.model.job.target import ParkedFor, Target, Verdict, target_from, verdict, why_not
+from windlass.model.job.target import (
+    ParkedFor,
+    Target,
+    Verdict,
+    reason_to_park,
+    target_from,
+    verdict,
+)
 from windlass.runtime.loop import Loop
-from windlass.store.database import Database, Held, Record
+from windlass.store.database import Database, Record, RowLocked
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
 
 # How often a node looks: while something is parked, while webhooks run, and else.
 LOOK_WAITING_SECONDS, LOOK_BUSY_SECONDS, LOOK_IDLE_SECONDS = 0.5, 1.0, 5.0
-LET_GO_SECONDS_MIN = 0.02
+UNPARK_SECONDS_MIN = 0.02
 LOOK_GONE_SECONDS = 60.0
 TELL_SECONDS = 0.9
 LATE_COMMIT = timedelta(seconds=2)
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Targets:
+class TargetGate:
     def __init__(
         self,
         *,
         database: Database,
         announcer: Announcer,
-        limits: Limits,
-        failures: Failures,
+        limits: TargetRateLimit,
+        failures: TargetFailures,
         metrics: Metrics,
         slots: int,
     ) -> None:
@@ -104,7 +111,7 @@ class Targets:
         """Mark what is about to be accepted for targets without room; returns these targets.
 
         Of many jobs for one target only the first join their line: what stands behind them there,
-        for other targets, need not wait for them all. The rest is let go as the target answers.
+        for other targets, need not wait for them all. The rest is unparked as the target answers.
         """
         joined: Counter[str] = Counter()
         parked: set[str] = set()
@@ -123,7 +130,7 @@ class Targets:
 
     def _why_not(self, host: str, *, has_pass: bool) -> ParkedFor | None:
         known = self._known.get(host)
-        if known is not None and (reason := why_not(known, has_pass=has_pass)) is not None:
+        if known is not None and (reason := reason_to_park(known, has_pass=has_pass)) is not None:
             return reason
         return "crowded" if not has_pass and self._room(host) <= 0 else None
 
@@ -205,7 +212,7 @@ class Targets:
 
     async def start(self) -> None:
         """Learn of every limit and breaker before the first delivery."""
-        targets, now = await let_go.special(self._database)
+        targets, now = await unpark.read_exceptional(self._database)
         for target in targets:
             self._keep(target)
         self._known_at = now - LATE_COMMIT
@@ -231,8 +238,8 @@ class Targets:
 
     async def _tick(self) -> float:
         await self._act_on_reports()
-        await self._tell()
-        rest = await self._let_go()
+        await self._add_tally()
+        rest = await self._unpark()
         if self._waiting:
             return min(rest, LOOK_WAITING_SECONDS)
         return LOOK_BUSY_SECONDS if self._running or self._tally else LOOK_IDLE_SECONDS
@@ -259,26 +266,26 @@ class Targets:
                 case "answered" | "gone":
                     try:
                         await self._change(await self._moved_by(said, host, reason))
-                    except Held:
+                    except RowLocked:
                         held[said, host] = reason
         if not failed.keys() <= self._known.keys():
-            await self._news()  # what somebody has just said of a target counts already
+            await self._learn_changes()  # what somebody has just said of a target counts already
         for host, (count, reason) in failed.items():
             try:
                 await self._failed(host, count, reason)
-            except Held:
+            except RowLocked:
                 held["failed", host] = reason
         # At the next look again, once for however many there were.
         self._reports.extend((said, host, reason) for (said, host), reason in held.items())
 
     async def _moved_by(self, said: Verdict, host: str, reason: str) -> Target | None:
         if said == "answered":
-            return await let_go.close_breaker(self._database, host)
-        return await let_go.disable_gone(self._database, host, reason)
+            return await unpark.close_breaker(self._database, host)
+        return await unpark.disable_gone(self._database, host, reason)
 
     async def _failed(self, host: str, count: int, reason: str) -> None:
         if await self._should_open(host, count):
-            opened = await let_go.open_breaker(self._database, host, reason, chance())
+            opened = await unpark.open_breaker(self._database, host, reason, chance())
             self._failures.pop(host, None)
             self._shared_failures.forget(host)
             await self._change(opened)
@@ -300,14 +307,14 @@ class Targets:
         self._keep(target)
         self._announcer.targets([target.host])
 
-    async def _tell(self) -> None:
+    async def _add_tally(self) -> None:
         if not self._tally or monotonic() - self._told < TELL_SECONDS:
             return
         self._told = monotonic()
         tally, self._tally = self._tally, {}
         told: set[str] = set()
         try:
-            told = await let_go.tell(
+            told = await unpark.add_tally(
                 self._database, [(host, ok, bad) for host, (ok, bad) in tally.items()]
             )
         finally:
@@ -316,16 +323,16 @@ class Targets:
                 again = self._tally.setdefault(host, [0, 0])
                 again[:] = [now + before for now, before in zip(again, tally[host], strict=True)]
 
-    async def _let_go(self) -> float:
-        """Let parked jobs go where there is room; returns how long to rest.
+    async def _unpark(self) -> float:
+        """Unpark jobs where there is room; returns how long to rest.
 
         A look goes through a page of the targets, and through those where something happened.
         """
         named, self._urgent = self._urgent, set()
-        news = await self._news(after=self._page_after, named=named)
-        self._page_after = news.until or ""
-        rows = [row for row in news.rows if row["waiting"]]
-        self._remember_waiting(news, rows, named)
+        changes = await self._learn_changes(after=self._page_after, named=named)
+        self._page_after = changes.until or ""
+        rows = [row for row in changes.rows if row["waiting"]]
+        self._remember_waiting(changes, rows, named)
         rest = LOOK_WAITING_SECONDS
         places: dict[str, int] = {}
         for row in rows:
@@ -335,20 +342,22 @@ class Targets:
             if wait < LOOK_WAITING_SECONDS:
                 self._hurry(row["host"])
             rest = min(rest, wait)
-        self._announcer.rows(await let_go.let_go(self._database, places))
+        self._announcer.rows(await unpark.unpark(self._database, places))
         await self._bury(rows)
-        return max(rest, LET_GO_SECONDS_MIN)
+        return max(rest, UNPARK_SECONDS_MIN)
 
-    def _remember_waiting(self, news: let_go.News, rows: list[Record], named: set[str]) -> None:
+    def _remember_waiting(
+        self, changes: unpark.TargetChanges, rows: list[Record], named: set[str]
+    ) -> None:
         """What this look went through is as it says; of other targets we know from others."""
-        if not news.after and news.until is None:
+        if not changes.after and changes.until is None:
             self._waiting = {row["host"] for row in rows}
             return
-        until = news.until
+        until = changes.until
         stay = {
             host
             for host in self._waiting - named
-            if host <= news.after or (until is not None and host > until)
+            if host <= changes.after or (until is not None and host > until)
         }
         if len(stay) > TARGETS_REMEMBERED_MAX:
             stay = set()
@@ -375,22 +384,26 @@ class Targets:
             and row["now"] - row["gone_at"] > longest
         ]
         if gone:
-            buried = await let_go.bury_gone(self._database, gone)
+            buried = await unpark.bury_gone(self._database, gone)
             self.on_buried(buried)
             is_all = len(buried.ended) < UNPARK_BATCH_MAX
             self._bury_at = monotonic() + LOOK_GONE_SECONDS if is_all else 0.0
 
-    async def _news(self, *, after: str = "", named: Collection[str] = ()) -> let_go.News:
+    async def _learn_changes(
+        self, *, after: str = "", named: Collection[str] = ()
+    ) -> unpark.TargetChanges:
         """Learn of targets that have changed."""
-        news = await let_go.news(self._database, self._known_at, after=after, named=named)
-        for row in [*news.rows, *news.more]:
+        changes = await unpark.read_changes(
+            self._database, self._known_at, after=after, named=named
+        )
+        for row in [*changes.rows, *changes.more]:
             self._keep(target_from(row))
             # What commits late has an earlier instant: look back a little each time.
             self._known_at = max(self._known_at, row["changed_at"] - LATE_COMMIT)
-        return news
+        return changes
 
     async def _places(self, row: Record) -> tuple[int, float]:
-        """How many jobs of a target this node would let go, and when to look again."""
+        """How many jobs of a target this node would unpark, and when to look again."""
         target = target_from(row)
         if not target.is_enabled:
             return 0, LOOK_WAITING_SECONDS

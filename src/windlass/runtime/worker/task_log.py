@@ -1,4 +1,4 @@
-"""What tasks say while they run, written many at a time.
+"""Log lines and progress of running tasks, written many at a time.
 
 Notes come from any thread and wait in the node; about once a second, and when an attempt ends, all
 of them are written by one statement of each sort. They are told to people and decide nothing: while
@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.jobs.task_log import Noted, Progressed, put_lines, put_progress
+from windlass.engine.jobs.task_log import AttemptLine, AttemptProgress, put_lines, put_progress
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import (
     NOTES_BATCH_MAX,
@@ -32,12 +32,14 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 
-class Notes:
+class TaskLogWriter:
+    """Belongs to the loop that makes it."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._loop = asyncio.get_running_loop()
-        self._lines: deque[Noted] = deque()
-        self._progress: dict[UUID, Progressed] = {}
+        self._lines: deque[AttemptLine] = deque()
+        self._progress: dict[UUID, AttemptProgress] = {}
         self._left_out = 0
         self._is_told = False  # the loop knows that there is something
         self._task: asyncio.Task[None] | None = None
@@ -114,7 +116,9 @@ class Notes:
             log.warning("notes_left_out", lines=self._left_out)
             self._left_out = 0
 
-    async def _put(self, progress: Sequence[Progressed], lines: Sequence[Noted]) -> set[UUID]:
+    async def _put(
+        self, progress: Sequence[AttemptProgress], lines: Sequence[AttemptLine]
+    ) -> set[UUID]:
         """Returns the jobs whose progress could not be put yet."""
         now = monotonic()
         for start in range(0, len(lines), NOTES_BATCH_MAX):

@@ -1,4 +1,4 @@
-"""What this node does for its tasks: their notes, their transactions, their checkpoints."""
+"""Services of this node for its tasks: log lines, progress, own transactions, checkpoints."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from windlass.errors import Unavailable
 from windlass.limits import UNKNOWN_TASK_RESTS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.checkpoint import Checkpoints as Kept
-from windlass.model.job.running import Own
+from windlass.model.job.running import OwnSession
 from windlass.runtime.worker.checkpoints import Checkpoints
 from windlass.runtime.worker.own_transaction import OwnTransaction
-from windlass.runtime.worker.task_log import Notes
+from windlass.runtime.worker.task_log import TaskLogWriter
 from windlass.store.database import Database
 
 
-class NodeDesk:
+class NodeTaskServices:
     """Belongs to the loop that makes it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._loop = asyncio.get_running_loop()
         self._checkpoints = Checkpoints(database)
-        notes = Notes(database)
+        notes = TaskLogWriter(database)
         self.note_line, self.note_progress = notes.note_line, notes.note_progress
         self.written = notes.written
         self.may_begin: Callable[[], bool] = lambda: True  # asks the lease, once there is one
 
-    def open(self, attempt: Attempt) -> Own:
+    def open(self, attempt: Attempt) -> OwnSession:
         return OwnTransaction(self._database, self._loop)
 
     def checkpoints(self, attempt: Attempt) -> Kept:

@@ -1,4 +1,4 @@
-"""The worker: takes claimed jobs in, runs them in slots, hands back what it cannot begin.
+"""The worker: claims jobs, runs them in slots, hands back what it cannot begin.
 
     claimer -> buffer -> slots (or at once, for instant kinds) -> finisher
 
@@ -21,7 +21,7 @@ from windlass.engine.announce import Line
 from windlass.engine.effects import Finished
 from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.jobs import claim as claims
-from windlass.engine.jobs.cancel import cancelling
+from windlass.engine.jobs.cancel import find_cancel_requested
 from windlass.engine.jobs.enqueue import Reservation
 from windlass.limits import (
     CLAIM_BATCH_MAX,
@@ -34,19 +34,18 @@ from windlass.limits import (
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Succeeded
-from windlass.model.job.running import Own
-from windlass.model.job.settle import Settlement, settle, settled_somehow
+from windlass.model.job.running import OwnSession
+from windlass.model.job.settle import Settlement, settle, settle_or_bury
 from windlass.runtime.cluster.lease import Lease
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker.buffer import Buffer
 from windlass.runtime.worker.claimer import Claimer
 from windlass.runtime.worker.finisher import Finisher
-from windlass.runtime.worker.hand_back import Returns
+from windlass.runtime.worker.hand_back import HandBack
 from windlass.runtime.worker.kinds import Kinds
-from windlass.runtime.worker.own_transaction import end_with
-from windlass.runtime.worker.reservations import Reservations
-from windlass.runtime.worker.slots import Slots
-from windlass.runtime.worker.target_gate import Targets
+from windlass.runtime.worker.own_transaction import commit_and_finish
+from windlass.runtime.worker.slots import Reservations, Slots
+from windlass.runtime.worker.target_gate import TargetGate
 from windlass.store.database import Database, Record
 from windlass.telemetry.metrics import Metrics
 
@@ -62,7 +61,7 @@ class Worker:
         lease: Lease,
         metrics: Metrics,
         kinds: Kinds,
-        targets: Targets,
+        targets: TargetGate,
         node_id: UUID,
         workers: int,
     ) -> None:
@@ -78,7 +77,7 @@ class Worker:
         self._claimer = Claimer(database, metrics, node_id)
         self._buffer = Buffer(ahead=min(workers, 1))
         self._reserved = Reservations(kinds, node_id)
-        self._returns = Returns(database, finisher, lambda rows: self.on_returned(rows))
+        self._hand_back = HandBack(database, finisher, lambda rows: self.on_returned(rows))
         self._ending: set[Fence] = set()  # of what ends in transactions of their own
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
@@ -123,7 +122,7 @@ class Worker:
         """
         self._is_leaving = True
         await self._loop.stop()
-        await self._returns.quiet()
+        await self._hand_back.quiet()
         await self.put_back()
         left = await self._slots.empty(seconds)
         if left:
@@ -167,7 +166,7 @@ class Worker:
         async with self._claiming:  # a claim under way brings its jobs first
             claimed = await self._claimer.stop()
             waiting = self._buffer.take_all()  # first: none of it may begin meanwhile
-            await self._returns.release([*claimed, *waiting])
+            await self._hand_back.release([*claimed, *waiting])
 
     def resize(self, workers: int) -> None:
         if workers < self.workers:
@@ -211,7 +210,7 @@ class Worker:
         held = self.holds()
         if not held or (named is not None and held.isdisjoint(named)):
             return 0
-        job_ids = held.intersection(await cancelling(self._database, self.node_id))
+        job_ids = held.intersection(await find_cancel_requested(self._database, self.node_id))
         for job_id in job_ids:
             self._cancel(job_id)
         return len(job_ids)
@@ -231,8 +230,8 @@ class Worker:
         self._targets.settled(batch)
         self._loop.wake()
 
-    def _ended(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
-        self._settle(attempt, outcome, begun)  # first of all: whatever fails, it is not lost
+    def _ended(self, attempt: Attempt, outcome: Outcome, began_at: float) -> None:
+        self._settle(attempt, outcome, began_at)  # first of all: whatever fails, it is not lost
         self._targets.ended(attempt, outcome)
         if not self._is_asked_to_go_on:  # once for all that end in this turn of the loop
             self._is_asked_to_go_on = True
@@ -250,7 +249,7 @@ class Worker:
         if not self._lease.is_trusted:
             return 0.2
         if self._claimer.should_look:
-            await self._returns.release_rows(await self._claimer.orphans())
+            await self._hand_back.release_rows(await self._claimer.orphans())
         if not self._is_claiming:
             return POLL_IDLE_SECONDS  # whoever resumes wakes us
         if self._is_spared:
@@ -263,7 +262,7 @@ class Worker:
 
     async def _claim(self) -> float:
         self._begin()  # what came while the lease was not trusted
-        await self._returns.release(self._buffer.take_stale())
+        await self._hand_back.release(self._buffer.take_stale())
         places = self._places()
         if places <= 0 and not self._claimer.is_under_way:
             return POLL_IDLE_SECONDS  # a slot or the finisher will wake us
@@ -324,7 +323,7 @@ class Worker:
             self._take_in(attempts, places=0)
         elif attempts:
             # Drained in the meantime: hand them to the others.
-            self._returns.soon(attempts, self._returns.release(attempts))
+            self._hand_back.soon(attempts, self._hand_back.release(attempts))
 
     def doubt(self, reservation: Reservation) -> None:
         """Nobody knows whether its jobs were inserted; those that were are handed back."""
@@ -387,26 +386,28 @@ class Worker:
             "buffered": len(self._buffer),
         }
 
-    def _settle(self, attempt: Attempt, outcome: Outcome, begun: float) -> None:
+    def _settle(self, attempt: Attempt, outcome: Outcome, began_at: float) -> None:
         if (own := attempt.own) is not None:
-            work = self._settle_own(attempt, own, outcome, begun)
+            work = self._settle_own(attempt, own, outcome, began_at)
             ending = self._finisher.apart(work)
             # Given up, perhaps before its first turn, it still holds a connection.
             ending.add_done_callback(lambda _: own.abort())
             self._ending.add(attempt.fence)
             ending.add_done_callback(lambda _: self._ending.discard(attempt.fence))
             return
-        settlement = settled_somehow(attempt, outcome, chance())
-        settlement.duration_seconds = monotonic() - begun
+        settlement = settle_or_bury(attempt, outcome, chance())
+        settlement.duration_seconds = monotonic() - began_at
         self._finisher.put(settlement)
 
-    async def _settle_own(self, attempt: Attempt, own: Own, outcome: Outcome, begun: float) -> None:
+    async def _settle_own(
+        self, attempt: Attempt, own: OwnSession, outcome: Outcome, began_at: float
+    ) -> None:
         """It wrote in a transaction that is to be committed with its end, or not at all."""
         try:
             if isinstance(outcome, Succeeded):
                 settlement = settle(attempt, outcome, chance())
-                settlement.duration_seconds = monotonic() - begun
-                ended = await end_with(own, self._database, settlement)
+                settlement.duration_seconds = monotonic() - began_at
+                ended = await commit_and_finish(own, self._database, settlement)
                 if isinstance(ended, Finished):
                     self._finisher.was_apart(settlement, ended)
                     return
@@ -417,19 +418,19 @@ class Worker:
             log.warning("own_end_failed", job=f"job_{attempt.job_id.hex}", reason=repr(trouble))
             outcome = Failed(type(trouble).__name__, f"its transaction was not ended: {trouble}")
         attempt.own = None
-        self._settle(attempt, outcome, begun)
+        self._settle(attempt, outcome, began_at)
 
     # -- handing back ----------------------------------------------------------------------------
 
     def _park(self, attempts: list[Attempt], reasons: list[str]) -> None:
         if attempts:
-            parking = self._returns.park(attempts, reasons, self._targets.parked)
-            self._returns.soon(attempts, parking)
+            parking = self._hand_back.park(attempts, reasons, self._targets.parked)
+            self._hand_back.soon(attempts, parking)
 
     async def reconcile(self, older_than_seconds: float) -> int:
         """Hand back what the database thinks we run and we do not: a claim's answer was lost."""
         before = self._fences()
-        rows = await claims.held(self._database, self.node_id, older_than_seconds)
+        rows = await claims.find_claimed(self._database, self.node_id, older_than_seconds)
         if all((row["id"], row["claim_id"]) in before for row in rows):
             return 0
         async with self._claiming:  # nothing is between a claim and the buffer
@@ -440,13 +441,13 @@ class Worker:
                 for row in rows
                 if (row["id"], row["claim_id"]) not in mine and row["claim_id"] not in coming
             ]
-            await self._returns.release_rows(orphans)
+            await self._hand_back.release_rows(orphans)
         return len(orphans)
 
     def _fences(self) -> set[Fence]:
         """Every claim that this node knows of and has not settled in the database."""
         brought = {attempt.fence for attempt in self._claimer.brought()}
-        parts = (self._slots, self._buffer, self._finisher, self._returns)
+        parts = (self._slots, self._buffer, self._finisher, self._hand_back)
         return brought.union(self._ending, *(part.fences for part in parts))
 
 

@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from windlass.sdk.http.across import AsgiApp, Receive, Send
+from windlass.sdk.http.cross_loop import AsgiApp, Receive, Send
 from windlass.sdk.tasks.app import App
 
 # Nodes that run in this process, by their App.
@@ -62,9 +62,11 @@ async def _client(app: App, url: str, token: str | None) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _node(app: App, settings: dict[str, object]) -> AsyncIterator[None]:
     # Here: who only wants a client needs no server installed.
-    from windlass.compose.in_program import Inside
+    from windlass.compose.in_program import NodeInProgram
 
-    node = Inside(app, {name: value for name, value in settings.items() if value is not None})
+    node = NodeInProgram(
+        app, {name: value for name, value in settings.items() if value is not None}
+    )
     _running[app] = await node.start()
     try:
         yield

@@ -21,8 +21,8 @@ from windlass.errors import InvalidArguments
 from windlass.limits import CHECKPOINT_NAME_CHARS_MAX, RESULT_BYTES_MAX
 from windlass.model.job.retry import DEFAULT, read_retry, rest_seconds
 from windlass.sdk.tasks.codec import Codec, Unusable
-from windlass.sdk.tasks.hints import hints_of, signature_of
 from windlass.sdk.tasks.options import Retry
+from windlass.sdk.tasks.type_hints import hints_of, signature_of
 
 THREADS_MAX: Final = 256
 CODECS_MAX: Final = 4_096

@@ -1,6 +1,7 @@
-"""What a durable function did before and what it calls now, side by side.
+"""Why a durable function cannot go on: its code has changed (non-determinism), or it was misused.
 
-What a durable function is told when it is used as it cannot be.
+`explain_mismatch` puts what it did before and what it calls now side by side; DurableMisuse is a
+call that it cannot make where it stands.
 """
 
 from __future__ import annotations

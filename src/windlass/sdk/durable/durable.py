@@ -23,8 +23,8 @@ from windlass.sdk.durable.difference import DurableMisuse
 from windlass.sdk.tasks.arguments import Arguments
 from windlass.sdk.tasks.execution_handle import ExecutionHandle
 from windlass.sdk.tasks.handle import HasClient, run
-from windlass.sdk.tasks.hints import signature_of
 from windlass.sdk.tasks.task import AsyncTask, Task
+from windlass.sdk.tasks.type_hints import signature_of
 
 if TYPE_CHECKING:
     from windlass.model.job.checkpoint import Checkpoints

@@ -1,16 +1,14 @@
-"""One attempt of a durable function: played from its top, with what was done before at hand.
+"""One attempt of a durable function: replayed from its top, with its checkpoints at hand.
 
 A call that stands where one stood before gives what that gave; the first that does not is done and
 kept. When nothing is left to do but to rest, the attempt ends as snoozed and gives its slot back.
 The function is then cancelled where it stands, and every call that it makes on its way out (in a
 `finally`) is refused, so nothing is written that the next attempt would not do itself.
 
-Where in a durable function a call stands.
-
-A place must be the same when the function is played again, though its steps then take no time at
-all and so finish in another order. Within one task of asyncio calls follow each other, and so are
-counted; a task that the function made is a branch of its own, named by the order in which such
-branches made their first call:
+A call's place must be the same in a replay, though the steps then take no time at all and so finish
+in another order. Within one task of asyncio calls follow each other, and so are counted; a task
+that the function made is a branch of its own, named by the order in which such branches made their
+first call:
 
     await step(a)                      ""  place 0
     await gather(left(), right())      left: "0"  places 0, 1, …     right: "1"  places 0, 1, …
@@ -30,7 +28,7 @@ from windlass.limits import (
     DURABLE_LISTEN_SECONDS,
     DURABLE_REST_SECONDS,
 )
-from windlass.model.job.checkpoint import Checkpoint, Checkpoints, Ended, Kind, Note
+from windlass.model.job.checkpoint import AttemptEnded, Checkpoint, Checkpoints, Kind, Note
 from windlass.model.job.outcome import Failed, Outcome, Snoozed
 from windlass.sdk.durable.call import Call
 from windlass.sdk.durable.difference import DurableMisuse, Place, explain_mismatch, shown
@@ -56,7 +54,7 @@ class Run:
         self._ended: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
 
     async def drive(self, body: Callable[[], Awaitable[Any]]) -> Any:
-        """What the function returns or raises. Raises Ended if the attempt ends otherwise."""
+        """What the function returns or raises. Raises AttemptEnded if it ends in another way."""
         task = asyncio.create_task(self._begin(body))
         task.add_done_callback(lambda _: self._end(None))
         try:
@@ -71,7 +69,7 @@ class Run:
         if outcome is None and not task.cancelled() and task.exception() is None:
             outcome = self._unplayed()
         if outcome is not None:
-            raise Ended(outcome)
+            raise AttemptEnded(outcome)
         return task.result()
 
     async def _begin(self, body: Callable[[], Awaitable[Any]]) -> Any:
@@ -238,6 +236,8 @@ def _note(
 
 
 class Branch:
+    """The calls of one task of asyncio, counted."""
+
     __slots__ = ("_children", "_places", "path", "run", "task")
 
     def __init__(self, run: Run, path: str) -> None:
@@ -265,9 +265,10 @@ def enter(run: Run) -> None:
 
 
 def branch_here() -> Branch | None:
+    """Of the current task; None: no durable function runs here."""
     branch = _here.get()
     if branch is None or branch.task is asyncio.current_task():
         return branch
-    made = branch.child()
-    _here.set(made)
-    return made
+    child = branch.child()
+    _here.set(child)
+    return child

@@ -48,10 +48,10 @@ class Listed(Generic[P]):
     def __init__(self, method: Callable[Concatenate[Any, P], Pages]) -> None:
         self.method = method
 
-    def __get__(self, instance: Blocks[Any], owner: object = None) -> Callable[P, Things]:
+    def __get__(self, instance: Blocks[Any], owner: object = None) -> Callable[P, BlockingPages]:
         @functools.wraps(self.method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> Things:
-            return Things(self.method(instance.inner, *args, **kwargs))
+        def call(*args: P.args, **kwargs: P.kwargs) -> BlockingPages:
+            return BlockingPages(self.method(instance.inner, *args, **kwargs))
 
         return call
 
@@ -70,7 +70,7 @@ class Streamed(Generic[P, T]):
         return call
 
 
-class Things:
+class BlockingPages:
     """The things of one list, a page at a time as they are asked for."""
 
     def __init__(self, pages: Pages) -> None:

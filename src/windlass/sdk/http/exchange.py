@@ -1,4 +1,4 @@
-"""One call of the API, made again until it is answered.
+"""One call of the API, retried with backoff until it is answered.
 
 Promises: a call whose answer got lost, or that the server was too busy for, is repeated with pauses
 that double, within the client's patience. That is safe because every POST that does something

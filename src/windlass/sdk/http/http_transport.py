@@ -1,4 +1,4 @@
-"""Requests over HTTP, on connections that are kept open.
+"""Requests over HTTP, on a connection pool for each event loop.
 
 Promises: one App or client may be used from several event loops, one after the other or at once;
 each loop has connections of its own, and they are closed when that loop ends.

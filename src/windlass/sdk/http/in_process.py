@@ -1,7 +1,7 @@
 """The API of a node in this very process, without a socket between.
 
 Owns: the request as the API sees it. The caller is known by being inside: its name stands in the
-scope, where only code of this process can put it (see api.door); no header can say the same.
+scope, where only code of this process can put it (see api.http.door); no header can say the same.
 Promises: may be used from any thread and from any event loop; the API runs on the node's own.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 from urllib.parse import unquote
 
-from windlass.sdk.http.across import Across, AsgiApp, Message, on_loop
+from windlass.sdk.http.cross_loop import AsgiApp, CrossLoop, Message, on_loop
 from windlass.sdk.http.problems import Unreachable, error_of
 from windlass.sdk.http.transport import Request, Response
 
-# The name of the caller in the scope; api.door reads it.
+# The name of the caller in the scope; api.http.door reads it.
 INSIDE: Final = "windlass.inside"
 # What errors call it, where others name an address.
 PLACE: Final = "the node in this process"
@@ -44,7 +44,7 @@ class InProcessTransport:
         flow = _Flow(request.body or b"", request.timeout_seconds)
         serving = asyncio.create_task(self._serve(request, flow))
         try:
-            yield await flow.begun()
+            yield await flow.answered()
         finally:
             flow.gone.set()
             serving.cancel()
@@ -61,7 +61,7 @@ class InProcessTransport:
 
     async def _serve(self, request: Request, flow: _Flow) -> None:
         try:
-            await Across(self._app, self._loop)(self._scope(request), flow.receive, flow.send)
+            await CrossLoop(self._app, self._loop)(self._scope(request), flow.receive, flow.send)
             await flow.pieces.put(None)
         except Exception as trouble:
             await flow.pieces.put(trouble)
@@ -139,7 +139,7 @@ class _Flow:
             await self._head.send(message)
         await self.pieces.put(message.get("body", b""))
 
-    async def begun(self) -> AsyncIterator[bytes]:
+    async def answered(self) -> AsyncIterator[bytes]:
         """The lines, once the API has said that there are some. Raises what it refused with."""
         if await self._next() is None:  # the head comes first, and has no bytes
             raise Unreachable(PLACE, "it ended without an answer")

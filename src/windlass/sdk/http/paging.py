@@ -1,4 +1,4 @@
-"""Lists that turn their pages by themselves."""
+"""Paging: lists that turn their pages by themselves, cursor by cursor."""
 
 from __future__ import annotations
 

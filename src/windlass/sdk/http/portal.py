@@ -61,7 +61,7 @@ class Portal:
 
 
 async def _said(words: set[asyncio.Task[None]]) -> None:
-    """A program that commits and ends has a moment for the hint; see sdk.hinting."""
+    """A program that commits and ends has a moment for the hint; see sdk.tasks.commit_hints."""
     if words:
         await asyncio.wait(set(words), timeout=CLOSE_SECONDS / 4)
 

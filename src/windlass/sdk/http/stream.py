@@ -20,7 +20,7 @@ from windlass.sdk.http.wire import path_with
 from windlass.sdk.limits import PAUSE_SECONDS, PAUSE_SECONDS_MAX, SILENCE_SECONDS
 
 PATH: Final = "/v1/events/stream"
-GIVEN_MAX: Final = 20_000
+SEEN_MAX: Final = 20_000
 Event = dict[str, Any]
 
 
@@ -28,7 +28,7 @@ async def follow(
     exchange: Exchange, query: Mapping[str, object], after: str | None
 ) -> AsyncGenerator[Event]:
     """Events for ever. A server that is away is fatal only before the first connection."""
-    last, pause, given = after, PAUSE_SECONDS, Given()
+    last, pause, seen = after, PAUSE_SECONDS, SeenEvents()
     was_connected = False
     while True:
         try:
@@ -40,7 +40,7 @@ async def follow(
                 was_connected, pause = True, PAUSE_SECONDS
                 async for position, event in events_in(lines):
                     last = position or last
-                    if given.is_new(event["id"]):
+                    if seen.is_new(event["id"]):
                         yield event
         except Unavailable as trouble:
             is_final = isinstance(trouble, Unreachable) and trouble.is_final
@@ -50,7 +50,7 @@ async def follow(
         pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
 
-class Given:
+class SeenEvents:
     """The newest events that were given out: another node than before tells a few of them again."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Given:
         if event_id in self._ids:
             return False
         self._ids[event_id] = None
-        if len(self._ids) > GIVEN_MAX:
+        if len(self._ids) > SEEN_MAX:
             self._ids.popitem(last=False)
         return True
 

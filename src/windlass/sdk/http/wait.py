@@ -1,4 +1,4 @@
-"""Waiting for a thing to become so, by polls that the server holds (`?wait=`)."""
+"""Waiting for a thing to become so, by long polling: the server holds the answer (`?wait=`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windlass.sdk.http.paging import Thing
 from windlass.sdk.limits import POLL_SECONDS
 
 
-async def until_so(
+async def poll_until(
     exchange: Exchange, path: str, seconds: float | None, is_so: Callable[[Thing], bool]
 ) -> Thing:
     """The thing once it is so, or as it is after `seconds`. None: however long it takes."""

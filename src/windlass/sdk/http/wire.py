@@ -1,8 +1,7 @@
-"""What goes over the wire: paths with their query, bodies, answers.
+"""What goes over the wire: paths with their query, JSON bodies, answers, and the trace header.
 
-The caller's trace goes with what it asks for, so that the job's span stands below the caller's.
-
-OpenTelemetry is not imported here: where nobody has imported it, no span can be current.
+`traceparent` of the caller's span goes with what it asks for, so that the job's span stands below
+it. OpenTelemetry is not imported for that: where nobody has imported it, no span can be current.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from windlass.sdk.http.stream import follow
 from windlass.sdk.nouns.noun import Instant, Many, Noun
 
 
-class Followed(TypedDict, total=False):
+class StreamFilter(TypedDict, total=False):
     queue: str
     job_id: str
     execution_id: str
@@ -18,7 +18,7 @@ class Followed(TypedDict, total=False):
     type: str
 
 
-class EventFilter(Followed, total=False):
+class EventFilter(StreamFilter, total=False):
     created_after: Instant
     created_before: Instant
     limit: int
@@ -32,7 +32,7 @@ class Events(Noun):
         return self._pages(filters)
 
     def stream(
-        self, after: str | None = None, **filters: Unpack[Followed]
+        self, after: str | None = None, **filters: Unpack[StreamFilter]
     ) -> AsyncGenerator[Thing]:
         """What happens, for as long as it is asked; behind the event `after`, or from now on."""
         return follow(self._exchange, dict(filters), after)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypedDict, Unpack
 
 from windlass.sdk.http.paging import Pages, Thing
-from windlass.sdk.http.wait import until_so
+from windlass.sdk.http.wait import poll_until
 from windlass.sdk.http.wire import segment
 from windlass.sdk.nouns.noun import Instant, Many, Noun, given
 
@@ -55,7 +55,7 @@ class Executions(Noun):
     async def wait(self, execution_id: str, seconds: float | None = None) -> Thing:
         """It once it has ended, or as it is after so many seconds. None: however long."""
         path = self._one(execution_id)
-        return await until_so(self._exchange, path, seconds, lambda one: one["state"] in ENDED)
+        return await poll_until(self._exchange, path, seconds, lambda one: one["state"] in ENDED)
 
     def list(self, **filters: Unpack[ExecutionFilter]) -> Pages:
         """Newest first."""

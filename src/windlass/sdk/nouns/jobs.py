@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 from windlass.limits import HINT_JOBS_MAX
 from windlass.model.job.states import is_terminal
 from windlass.sdk.http.paging import Pages, Thing
-from windlass.sdk.http.wait import until_so
+from windlass.sdk.http.wait import poll_until
 from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
 
@@ -103,7 +103,7 @@ class Jobs(Noun):
 
     async def wait(self, job_id: str, seconds: float | None = None) -> Thing:
         """The job once it has ended, or as it is after so many seconds. None: however long."""
-        return await until_so(
+        return await poll_until(
             self._exchange, self._one(job_id), seconds, lambda job: is_terminal(job["state"])
         )
 

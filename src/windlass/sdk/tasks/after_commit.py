@@ -1,4 +1,4 @@
-"""What is called once the caller's transaction has committed, where its library says when.
+"""After-commit hooks: called once the caller's transaction has committed, if its library tells.
 
 | connection | known by |
 |---|---|

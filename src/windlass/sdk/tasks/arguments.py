@@ -16,7 +16,7 @@ import msgspec
 
 from windlass.errors import InvalidArguments
 from windlass.sdk.tasks.codec import UNKNOWN, Codec, Unusable, schemas_of
-from windlass.sdk.tasks.hints import hints_of, signature_of
+from windlass.sdk.tasks.type_hints import hints_of, signature_of
 
 _BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)

@@ -1,4 +1,4 @@
-"""One type hint: values to JSON and back.
+"""Serialization by one type hint: values to JSON and back (msgspec, pydantic).
 
 What is written is read again at once by the hint's own decoder, so that what the caller may send
 and what the node will take are the same by construction. A hint that msgspec knows nothing of

@@ -1,7 +1,7 @@
 """Schedules that are written beside what they run: `@app.cron("0 8 * * 1-5")`, `@app.every("5m")`.
 
 The rule is judged here and now, by the server's own rules; what it does is written down when the
-app is published (sdk.publish), because a hint may name what stands further down in the file.
+app is published (sdk.tasks.publish), because a hint may name what stands further down in the file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from windlass.model.job.submission import read_name
 from windlass.model.schedule import placeholder as schedule_instant
 from windlass.model.schedule.decision import Misfire, Overlap
 from windlass.model.schedule.read import RULE_FIELDS, read_rule
-from windlass.sdk.tasks.hints import signature_of
 from windlass.sdk.tasks.options import Duration
 from windlass.sdk.tasks.task import AsyncTask, Task
+from windlass.sdk.tasks.type_hints import signature_of
 
 if TYPE_CHECKING:
     from windlass.sdk.tasks.app import App

@@ -18,7 +18,7 @@ import msgspec
 
 from windlass.errors import InvalidInput
 from windlass.sdk.tasks.after_commit import after_commit
-from windlass.sdk.tasks.sending import job_of
+from windlass.sdk.tasks.job_body import job_of
 
 # windlass.enqueue for each job of a JSON array, in its order: one round trip, however many.
 # Text first: whatever codec the caller's connection has for jsonb, it never sees the value.

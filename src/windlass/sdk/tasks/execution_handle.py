@@ -1,4 +1,4 @@
-"""An execution that was started: ask for its output, its state, and why it has not ended.
+"""Handle of an execution that was started: its output, its state, and why it has not ended.
 
 The twin of `Handle`, for workflows and durable functions.
 """

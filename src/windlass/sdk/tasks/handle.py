@@ -1,9 +1,8 @@
-"""A job that was made: ask for its end, its state, and why it has none yet.
+"""Handles of enqueued jobs (futures): ask for the result, the state, and why there is none yet.
 
 Every verb comes twice: `result()` blocks, `await handle.aresult()` does not. Inside a task neither
-waits: a slot that waits for a slot may wait for ever.
-
-The jobs of one `.map(…)`, in the order of their items.
+waits: a slot that waits for a slot may wait for ever. `Handles` are the jobs of one `.map(…)`, in
+the order of their items.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class Handle(Generic[R_co]):
         """Tell the nodes of a job that was enqueued in a transaction, after its commit: they look
         for it now. Returns at once and raises nothing, in async code too.
         """
-        from windlass.sdk.tasks.hinting import hint
+        from windlass.sdk.tasks.commit_hints import hint
 
         hint(self._home, [self.id])
 
@@ -124,6 +123,48 @@ class Handle(Generic[R_co]):
         return hash(self.id)
 
 
+class Handles(Sequence[Handle[R_co]], Generic[R_co]):
+    """A handle is made when it is asked for: ten thousand of them are seldom looked at."""
+
+    __slots__ = ("_home", "_read", "ids")
+
+    def __init__(self, home: HasClient, ids: list[str], read: Callable[[Any], R_co]) -> None:
+        self.ids = ids
+        self._home, self._read = home, read
+
+    @overload
+    def __getitem__(self, place: int) -> Handle[R_co]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Handles[R_co]: ...
+
+    def __getitem__(self, place: int | slice) -> Handle[R_co] | Handles[R_co]:
+        if isinstance(place, slice):
+            return Handles(self._home, self.ids[place], self._read)
+        return Handle(self._home, self.ids[place], self._read)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def hint(self) -> None:
+        """Tell the nodes of them, as `Handle.hint` does of one."""
+        from windlass.sdk.tasks.commit_hints import hint
+
+        hint(self._home, self.ids)
+
+    def results(self, timeout: Duration | None = None) -> list[R_co]:
+        """What each returned, in their order. Raises JobFailed as soon as one has failed."""
+        return run(self.aresults(timeout))
+
+    async def aresults(self, timeout: Duration | None = None) -> list[R_co]:
+        from windlass.sdk.tasks.waiting import results_of
+
+        return await results_of(self, timeout)
+
+    def __repr__(self) -> str:
+        return f"Handles({len(self.ids)} jobs)"
+
+
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Blocks until it has ended, on a loop beside the caller's."""
     # Late: asyncio alone would take up most of what `import windlass` may cost.
@@ -152,45 +193,3 @@ def failure_of(job: dict[str, Any]) -> JobFailed:
         message=error.get("message") or said.get(job["state"], "nothing more is known"),
         remote_traceback=error.get("traceback"),
     )
-
-
-class Handles(Sequence[Handle[R_co]], Generic[R_co]):
-    """A handle is made when it is asked for: ten thousand of them are seldom looked at."""
-
-    __slots__ = ("_home", "_read", "ids")
-
-    def __init__(self, home: HasClient, ids: list[str], read: Callable[[Any], R_co]) -> None:
-        self.ids = ids
-        self._home, self._read = home, read
-
-    @overload
-    def __getitem__(self, place: int) -> Handle[R_co]: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Handles[R_co]: ...
-
-    def __getitem__(self, place: int | slice) -> Handle[R_co] | Handles[R_co]:
-        if isinstance(place, slice):
-            return Handles(self._home, self.ids[place], self._read)
-        return Handle(self._home, self.ids[place], self._read)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def hint(self) -> None:
-        """Tell the nodes of them, as `Handle.hint` does of one."""
-        from windlass.sdk.tasks.hinting import hint
-
-        hint(self._home, self.ids)
-
-    def results(self, timeout: Duration | None = None) -> list[R_co]:
-        """What each returned, in their order. Raises JobFailed as soon as one has failed."""
-        return run(self.aresults(timeout))
-
-    async def aresults(self, timeout: Duration | None = None) -> list[R_co]:
-        from windlass.sdk.tasks.waiting import results_of
-
-        return await results_of(self, timeout)
-
-    def __repr__(self) -> str:
-        return f"Handles({len(self.ids)} jobs)"

@@ -1,4 +1,4 @@
-"""`windlass.sleep` and `windlass.wait_for`: steps in a workflow, awaited elsewhere."""
+"""`windlass.sleep` and `windlass.wait_for`: steps in a workflow, awaited in a durable function."""
 
 from __future__ import annotations
 

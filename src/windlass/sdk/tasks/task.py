@@ -109,12 +109,12 @@ class Bound(Generic[P, R]):
         return await aenqueue_in(self.connection, inputs, self.fields, self._tell)
 
     def _tell(self, job_ids: list[str]) -> None:
-        from windlass.sdk.tasks.hinting import hint
+        from windlass.sdk.tasks.commit_hints import hint
 
         hint(self.task.home, job_ids)
 
     async def _post(self, inputs: list[bytes]) -> list[str]:
-        from windlass.sdk.tasks.sending import batches_of, job_of
+        from windlass.sdk.tasks.job_body import batches_of, job_of
 
         jobs = self.task.home.client.jobs
         if len(inputs) == 1:

@@ -1,4 +1,4 @@
-"""A workflow and what its next execution, or a step that runs it, is to be."""
+"""A workflow with options: what its next execution, or a step that runs it (child), is to be."""
 
 from __future__ import annotations
 

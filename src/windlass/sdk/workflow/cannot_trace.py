@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from windlass.errors import WindlassError
 
-_HERE: Final = str(Path(__file__).parent)
+_HERE: Final = str(Path(__file__).parents[1])
 # Their frames stand between a line of the user and ours.
 _BETWEEN: Final = ("contextlib.py", "functools.py")
 

@@ -1,14 +1,16 @@
 """A workflow that is written as a Python function.
 
 The function is called once, with a Value for each parameter, and never again: what its steps say
-is the definition, the same `windlass/v1` document that the API takes and the canvas edits.
+is the definition, the same `windlass/v1` document that the API takes and the canvas edits, as a
+person would have written it.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeAlias, Unpack
 
 from windlass.errors import InvalidInput
@@ -16,11 +18,12 @@ from windlass.model.json.canonical import canonical_json, hash_of
 from windlass.model.workflow.definition import Definition
 from windlass.model.workflow.known_kinds import KnownKinds
 from windlass.model.workflow.read import read_definition
+from windlass.sdk.workflow.block import Switch
 from windlass.sdk.workflow.bound import BoundWorkflow, WorkflowOptions
 from windlass.sdk.workflow.cannot_trace import CannotTrace
-from windlass.sdk.workflow.document import steps_of
 from windlass.sdk.workflow.inputs import Inputs
-from windlass.sdk.workflow.render import rendered
+from windlass.sdk.workflow.needs import Graph, Place
+from windlass.sdk.workflow.render import expression, rendered
 from windlass.sdk.workflow.step import After, Each, Step
 from windlass.sdk.workflow.trace import TRACE, Trace
 from windlass.sdk.workflow.work import written_duration
@@ -28,6 +31,7 @@ from windlass.sdk.workflow.work import written_duration
 if TYPE_CHECKING:
     from windlass.sdk.tasks.app import App
     from windlass.sdk.tasks.execution_handle import ExecutionHandle
+
 
 P = ParamSpec("P")
 Document: TypeAlias = dict[str, Any]
@@ -167,3 +171,40 @@ class WorkflowRegistrar:
         code = WorkflowCode(self._app, name, function, self._settings)
         self._app.workflows[name] = code
         return code
+
+
+def steps_of(trace: Trace) -> list[dict[str, Any]]:
+    """Raises CannotTrace where the code says what no definition can."""
+    graph = Graph(trace)
+    return [_step(graph.places[step.id]) for step in trace.steps]
+
+
+def _step(place: Place) -> dict[str, Any]:
+    step = place.step
+    made: dict[str, Any] = {"id": step.id}
+    if step.title is not None:
+        made["title"] = step.title
+    body = dict(step.body)
+    made["kind"] = body.pop("kind")
+    if place.needs:
+        made["needs"] = [
+            name if when == "succeeded" else {"step": name, "when": when}
+            for name, when in place.needs.items()
+        ]
+    if place.join is not None:
+        made["join"] = place.join
+    if place.conditions:
+        made["if"] = expression(reduce(and_, place.conditions))
+    made |= body if step.switch is None else _ways(step.switch)
+    if step.undo_body is not None:
+        made["undo"] = step.undo_body
+    return made
+
+
+def _ways(switch: Switch) -> dict[str, Any]:
+    cases = [
+        {"if": expression(case.condition), "go": case.go}
+        for case in switch.cases
+        if case.condition is not None
+    ]
+    return {"cases": cases, "default": [] if switch.otherwise is None else switch.otherwise.go}

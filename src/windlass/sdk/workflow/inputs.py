@@ -11,7 +11,7 @@ import msgspec
 from windlass.errors import InvalidArguments
 from windlass.model.json.schema_check import schema_mistakes
 from windlass.sdk.tasks.codec import Codec, Unusable, encode_unknown, schemas_of
-from windlass.sdk.tasks.hints import hints_of, signature_of
+from windlass.sdk.tasks.type_hints import hints_of, signature_of
 from windlass.sdk.workflow.cannot_trace import CannotTrace
 from windlass.sdk.workflow.value import Value
 

@@ -1,4 +1,4 @@
-"""Who waits for whom, as far as the code says it: `after=`, values that are used, and blocks.
+"""The edges of the graph: who waits for whom by `after=`, by values that are used, and by blocks.
 
 A step waits for what it names in `after=`, and for every step whose output it uses, unless that
 has surely succeeded before something else that it waits for. In a block
@@ -22,7 +22,7 @@ from typing import Any, Final
 from windlass.model.workflow.definition import When as WhenWord
 from windlass.sdk.workflow.block import Block, Case, When
 from windlass.sdk.workflow.cannot_trace import CannotTrace
-from windlass.sdk.workflow.render import asked, expression
+from windlass.sdk.workflow.render import expression, references
 from windlass.sdk.workflow.step import Step
 from windlass.sdk.workflow.trace import Trace
 from windlass.sdk.workflow.value import Value, value_of
@@ -163,7 +163,7 @@ class _Placing:
 
     def _imply(self, template: Any, but: str | None = None) -> None:
         """It needs the steps that its expressions ask for: their output, or at least their end."""
-        for name, is_output in asked(template):
+        for name, is_output in references(template):
             if name == but:
                 continue
             if name not in self.places:

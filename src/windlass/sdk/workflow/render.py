@@ -1,4 +1,4 @@
-"""Values and constants as a template of JSON, and what its expressions ask for."""
+"""Values and constants rendered as a template of JSON, and which steps its expressions refer to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def expression(value: Value) -> str:
     return f"${{{value.cel}}}"
 
 
-def asked(template: Any) -> Iterator[tuple[str, bool]]:
+def references(template: Any) -> Iterator[tuple[str, bool]]:
     """The steps that its expressions name, and whether by their output."""
     for _, found in compile_template(template).expressions:
         for path in found.paths:

@@ -1,11 +1,11 @@
-"""What a workflow function said so far: its steps in order, and the blocks they stand in.
+"""The trace of a workflow function: the steps it has said so far, and the blocks they stand in.
 
-Is a workflow being traced here? Tasks ask, so this file is light; the rest loads when it is so.
+Tasks ask here whether a workflow is being traced, so this file is light; the rest loads then.
 
-@app.workflow       called once, with a Value for every parameter    -> sdk.workflow.code
-  task.step(…)      notes a step in the current trace                -> sdk.workflow.work
-  windlass.when(…)  opens a block in it                              -> sdk.workflow.block
-what was noted      who waits for whom, and the document             -> sdk.workflow.needs
+    @app.workflow       called once, with a Value for every parameter    -> sdk.workflow.code
+      task.step(…)      notes a step in the current trace                -> sdk.workflow.work
+      windlass.when(…)  opens a block in it                              -> sdk.workflow.block
+    what was noted      who waits for whom, and the document             -> sdk.workflow.needs
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from windlass.sdk.workflow.cannot_trace import CannotTrace
 if TYPE_CHECKING:
     from windlass.sdk.workflow.block import Block
     from windlass.sdk.workflow.step import Step
-
 
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -50,19 +49,20 @@ class Trace:
         return made
 
 
-def current_trace(what: str) -> Trace:
-    """Raises CannotTrace outside of a workflow function."""
-    found = TRACE.get()
-    if found is None:
-        raise CannotTrace(f"{what} belongs inside a function with @app.workflow")
-    return found
-
-
+# None: no workflow is being traced here.
 TRACE: Final[ContextVar[Trace | None]] = ContextVar("windlass_trace", default=None)
 
 
 def is_tracing() -> bool:
     return TRACE.get() is not None
+
+
+def current_trace(what: str) -> Trace:
+    """Raises CannotTrace outside of a workflow function."""
+    trace = TRACE.get()
+    if trace is None:
+        raise CannotTrace(f"{what} belongs inside a function with @app.workflow")
+    return trace
 
 
 def task_step(
@@ -85,13 +85,9 @@ def task_map(
 
 def refuse_call(name: str) -> NoReturn:
     """A task was called like a function while a workflow is traced: it would run now, and once."""
-    from windlass.sdk.workflow.cannot_trace import CannotTrace
-
     raise CannotTrace(f"{name}(…) would run while the workflow is traced; write {name}.step(…)")
 
 
 def refuse_await(asked: str) -> NoReturn:
     """A word of durable functions in a workflow: nobody would ever await it."""
-    from windlass.sdk.workflow.cannot_trace import CannotTrace
-
     raise CannotTrace(f"{asked} is for @app.durable; in a workflow write task.step(…)")

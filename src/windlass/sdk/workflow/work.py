@@ -1,6 +1,6 @@
-"""Work that a step can do, be it a step itself, each place of a fan-out, or an undo.
+"""The work of a step, of each place of a fan-out (map), or of an undo: a task with arguments, say.
 
-`task.step(…)`, `task.map(…)` and `.undo(task, …)`: a task with arguments, as work.
+`task.step(…)`, `task.map(…)` and `.undo(task, …)` come in by `step_of`, `map_of` and `inner_of`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, Unpack
 
-from windlass.sdk.tasks.hints import signature_of
 from windlass.sdk.tasks.options import Retry, Using, fields_of
+from windlass.sdk.tasks.type_hints import signature_of
 from windlass.sdk.workflow.cannot_trace import CannotTrace
 from windlass.sdk.workflow.render import expression, rendered
 from windlass.sdk.workflow.step import After, Each, Step, afters_of
@@ -26,6 +26,9 @@ INDEX: Final = Value("index")
 _USUAL_RETRY: Final = Retry().to_json()
 _OPTIONS: Final = ("queue", "priority", "timeout", "retry", "locks")
 _NOT_OF_STEPS: Final = frozenset(("tags",))  # a task may have them, and its steps go without
+# Keywords of ours, unless the task has a parameter of that name.
+_OF_STEP: Final = ("after", "join")
+_OF_MAP: Final = ("each", "after", "join", "max_parallel", "tolerance", "collect")
 _UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 0.001}
 
 
@@ -126,11 +129,6 @@ def written_duration(value: Any) -> Any:
         if (value / seconds).is_integer():
             return f"{value / seconds:.0f}{unit}"
     return value
-
-
-# Keywords of ours, unless the task has a parameter of that name.
-_OF_STEP: Final = ("after", "join")
-_OF_MAP: Final = ("each", "after", "join", "max_parallel", "tolerance", "collect")
 
 
 def step_of(

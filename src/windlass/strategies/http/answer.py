@@ -1,9 +1,9 @@
-"""A receiver's answer, as far as it was read; the rest of it is worked out when asked for.
+"""A receiver's answer (HTTP response), as far as it was read, and the redirects that follow.
 
-Redirects: followed only where a job allows it, and only within one origin.
-
-Whoever may answer at an origin may also send us round within it; credentials and bodies never go
-to another one, whatever it says. Every hop is judged by the egress guard as the first one was.
+What nobody may need of an answer is worked out when it is asked for. Redirects are followed only
+where a job allows it, and only within one origin: whoever may answer at an origin may also send us
+round within it; credentials and bodies never go to another one, whatever it says. Every hop is
+judged by the egress guard as the first one was.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from windlass.model.json import strict as strict_json
 from windlass.model.json.storable import harmless_text
 from windlass.strategies.http.net.wire import Wire
 
+# Redirects that keep method and body, and those that are followed by a GET.
+_KEEP: Final = frozenset({307, 308})
+_ASK_ANEW: Final = frozenset({301, 302, 303})
+
 
 class Answer:
     def __init__(self, wire: Wire, headers: Mapping[str, str], body: bytes) -> None:
@@ -27,7 +31,7 @@ class Answer:
         self.reason = wire.reason
         self.headers = headers  # the case of a name does not count
         self.location = headers.get("location", "")  # as it came; to be followed, never to be kept
-        self.told: Collection[str] = ()  # the secrets that its sender knows from us
+        self.sent_secrets: Collection[str] = ()  # which its sender knows from us
         self.body = body
         self.is_whole = wire.is_whole  # False: there was more than we read
         # The beginning, fit to be stored. A character has four bytes at most.
@@ -70,10 +74,6 @@ class Answer:
             return None
 
 
-_KEEP: Final = frozenset({307, 308})
-_ASK_ANEW: Final = frozenset({301, 302, 303})
-
-
 class Request(NamedTuple):
     method: str
     url: str
@@ -81,7 +81,7 @@ class Request(NamedTuple):
     content_type: str | None  # None: no body, or the caller's own headers say it
 
 
-def redirected(request: Request, answer: Answer) -> Request | None:
+def next_hop(request: Request, answer: Answer) -> Request | None:
     """The request that follows from `answer`, or None when none does."""
     if answer.status not in _KEEP and answer.status not in _ASK_ANEW:
         return None
@@ -93,7 +93,7 @@ def redirected(request: Request, answer: Answer) -> Request | None:
     return Request(method="GET", url=url, body=None, content_type=None)
 
 
-def pointed_to(request: Request, answer: Answer) -> str | None:
+def redirect_host(request: Request, answer: Answer) -> str | None:
     """The host a redirect leads to, without the path, which may hold anything."""
     location = answer.headers.get("location", "")
     url = _joined(request, location) if 300 <= answer.status < 400 else None

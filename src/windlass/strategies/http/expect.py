@@ -19,7 +19,7 @@ __all__ = ["NAMES", "Expectation", "Spent", "Unanswerable", "expectation"]
 NAMES: Final = ("status", "headers", "body", "json")
 
 
-class Answer(Protocol):
+class AnswerLike(Protocol):
     """What an expression may look at; made only when it does."""
 
     status: int
@@ -46,7 +46,7 @@ class Expectation:
         if strange:
             raise ValueError(f"knows no {min(strange)!r}; there are: {' '.join(NAMES)}")
 
-    def holds(self, answer: Answer, work_max: int = EXPECT_WORK_MAX) -> bool:
+    def holds(self, answer: AnswerLike, work_max: int = EXPECT_WORK_MAX) -> bool:
         """Whether the answer is as expected. Raises Unanswerable, Spent if that was too much."""
         seen = {name: _SIGHT[name](answer) for name in self._expression.names}
         try:
@@ -62,7 +62,7 @@ class Expectation:
         return said
 
 
-_SIGHT: Final[dict[str, Callable[[Answer], Any]]] = {
+_SIGHT: Final[dict[str, Callable[[AnswerLike], Any]]] = {
     "status": lambda answer: answer.status,
     "headers": lambda answer: dict(answer.fields),
     "body": lambda answer: answer.text,

@@ -1,16 +1,19 @@
-"""`http`: deliver one request and judge the answer. The contract of a delivery is DESIGN §10.
+"""`http`: deliver one webhook and judge the answer. The contract of a delivery is DESIGN §10.
 
     input -> body, made once -> credentials over those bytes -> request -> capped answer -> verdict
 
 Bounded in time (connect, first byte, and the attempt's timeout over everything, which comes from
 outside), in size (an answer is read raw up to a cap), and in reach (the egress guard judges every
-connect). What happens is kept in `attempt.detail` as it happens.
+connect). What happens is kept in `attempt.detail` as it happens, by the `Delivery` under way.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import secrets
 import socket
+import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -18,10 +21,17 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from multidict import CIMultiDict
 
-from windlass.limits import CONCEAL_QUICK_BYTES_MAX, IDLE_CONNECTIONS_MAX
+from windlass.duration import parse_seconds
+from windlass.limits import (
+    CALLBACK_SECONDS,
+    CONNECT_SECONDS_MAX,
+    IDLE_CONNECTIONS_MAX,
+    REDACT_QUICK_BYTES_MAX,
+)
 from windlass.model.job.attempt import Attempt
-from windlass.model.job.outcome import Failed, Outcome, Succeeded, TimedOut
-from windlass.strategies.http.answer import Answer, pointed_to, redirected
+from windlass.model.job.outcome import Awaited, Failed, Outcome, Succeeded, TimedOut
+from windlass.model.job.target import target_of
+from windlass.strategies.http.answer import Answer, Request, next_hop, redirect_host
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared
 from windlass.strategies.http.auth.secrets import (
     NoVault,
@@ -30,18 +40,17 @@ from windlass.strategies.http.auth.secrets import (
     SigningUnavailable,
     Vault,
 )
-from windlass.strategies.http.conceal import concealed, concealed_bytes
-from windlass.strategies.http.delivery import Delivery
 from windlass.strategies.http.input import check_input, read_input
-from windlass.strategies.http.judge import is_deferred, judged
+from windlass.strategies.http.judge import is_deferred, judge_answer
 from windlass.strategies.http.net.address import read_address
 from windlass.strategies.http.net.egress import Egress
-from windlass.strategies.http.net.pool import Pool
+from windlass.strategies.http.net.pool import Pool, Timings
 from windlass.strategies.http.net.resolver import Lookup
 from windlass.strategies.http.net.token_session import open_session
 from windlass.strategies.http.net.wire import Wire
-from windlass.strategies.http.record import without
-from windlass.strategies.http.request import write_request
+from windlass.strategies.http.record import Record, without_secrets
+from windlass.strategies.http.redact import redact, redact_bytes
+from windlass.strategies.http.request import identity, make_body, write_request
 from windlass.strategies.http.trouble import explain
 
 __all__ = ["Http", "check_input"]
@@ -92,7 +101,7 @@ class Http:
             return TimedOut(late.after_seconds, late.waited_for)
         except (OSError, ValueError) as trouble:
             return explain(trouble)
-        outcome = await judged(answer, given, pointed_to(delivery.request, answer))
+        outcome = await judge_answer(answer, given, redirect_host(delivery.request, answer))
         if isinstance(outcome, Succeeded) and is_deferred(answer):
             return delivery.awaited()
         return outcome
@@ -103,7 +112,7 @@ class Http:
         try:
             while True:
                 answer = await self._exchange(delivery)
-                following = redirected(delivery.request, answer) if hops_left else None
+                following = next_hop(delivery.request, answer) if hops_left else None
                 if following is None:
                     return answer
                 hops_left -= 1
@@ -121,18 +130,21 @@ class Http:
             timestamp=delivery.timestamp,
             body=delivery.request.body or b"",
         )
-        told = (delivery.token, *(prepared.headers[name] for name in prepared.secret_headers))
+        sent_secrets = (
+            delivery.token,
+            *(prepared.headers[name] for name in prepared.secret_headers),
+        )
         wire = await self._send(delivery, prepared)
         try:
             received = CIMultiDict(wire.fields)
             head_bytes = sum(len(name) + len(text) for name, text in wire.fields)
-            fields = CIMultiDict(await _aside(head_bytes, without, received, told))
+            fields = CIMultiDict(await _aside(head_bytes, without_secrets, received, sent_secrets))
             delivery.record.head(wire.status, fields)
             body = await wire.body()
-            body = await _aside(len(body), concealed_bytes, body, told)
+            body = await _aside(len(body), redact_bytes, body, sent_secrets)
             answer = Answer(wire, fields, body)
-            answer.reason = concealed(answer.reason or "", told)
-            answer.location, answer.told = received.get("location", ""), told
+            answer.reason = redact(answer.reason or "", sent_secrets)
+            answer.location, answer.sent_secrets = received.get("location", ""), sent_secrets
         finally:
             self._wires.give(wire)
         delivery.record.excerpt(answer.excerpt)
@@ -201,13 +213,54 @@ class Http:
             await asyncio.sleep(0)
 
 
-async def _aside(size: int, conceal: Callable[..., _Kept], *given: Any) -> _Kept:
+async def _aside(size: int, work: Callable[..., _Kept], *given: Any) -> _Kept:
     """In a thread, where a receiver could hold up the loop by what it answers."""
-    if size <= CONCEAL_QUICK_BYTES_MAX:
-        return conceal(*given)
-    return await asyncio.to_thread(conceal, *given)
+    if size <= REDACT_QUICK_BYTES_MAX:
+        return work(*given)
+    return await asyncio.to_thread(work, *given)
 
 
 class _Late(Exception):
     def __init__(self, after_seconds: float, waited_for: str) -> None:
         self.after_seconds, self.waited_for = after_seconds, waited_for
+
+
+class Delivery:
+    def __init__(self, attempt: Attempt, given: dict[str, Any]) -> None:
+        body, content_type = make_body(given)
+        self.given = given
+        self.target = target_of(given["url"]) or ""  # whose key signs
+        self.request = Request(given.get("method", "POST"), given["url"], body, content_type)
+        self.timestamp = int(time.time())
+        self.token = secrets.token_hex(20)
+        self.identity = identity(attempt, timestamp=self.timestamp, token=self.token)
+        self.record = Record(attempt, self.request.method)
+        # None: as long as the whole attempt may take, which is seen to from outside.
+        self.first_byte_seconds = _seconds(given, "first_byte_timeout")
+        self.connect_seconds = _seconds(given, "connect_timeout") or CONNECT_SECONDS_MAX
+        self.timings = Timings()
+
+    def headers(self, prepared: Prepared) -> dict[str, str]:
+        """Ours, the caller's over them, and last what proves who we are; by lower-case name."""
+        made = dict(self.identity)
+        if self.request.content_type is not None:
+            made["content-type"] = self.request.content_type
+        if "headers" in self.given:
+            made |= {name.lower(): text for name, text in self.given["headers"].items()}
+        made |= {name.lower(): text for name, text in prepared.headers.items()}
+        return made
+
+    def follow(self, following: Request, answer: Answer) -> None:
+        self.record.redirected(answer.status, following.url, answer.sent_secrets)
+        self.timings = Timings()
+        self.request = following
+
+    def awaited(self) -> Awaited:
+        return Awaited(
+            hashlib.sha256(self.token.encode()).digest(),
+            _seconds(self.given, "callback_timeout") or CALLBACK_SECONDS,
+        )
+
+
+def _seconds(given: dict[str, Any], name: str) -> float | None:
+    return parse_seconds(given[name]) if name in given else None

@@ -1,4 +1,4 @@
-"""What a receiver's answer means: done, another try, or the end.
+"""What a receiver's answer (HTTP status) means: done, another try, or the end.
 
 asked for `webhook-delivery: abort`     -> the end, whatever else it says
 the job's `expect` holds                -> done, whatever the status
@@ -34,25 +34,25 @@ CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
 STATUSES_MAX: Final = 100
 
 
-async def judged(
-    answer: Answer, given: Mapping[str, Any], pointed_to: str | None = None
+async def judge_answer(
+    answer: Answer, given: Mapping[str, Any], redirect_host: str | None = None
 ) -> Outcome:
     """`judge`, in a thread where what is expected takes longer than the loop may be held up."""
     try:
-        return judge(answer, given, pointed_to, EXPECT_QUICK_WORK_MAX)
+        return judge(answer, given, redirect_host, EXPECT_QUICK_WORK_MAX)
     except Spent:
-        return await asyncio.to_thread(judge, answer, given, pointed_to)
+        return await asyncio.to_thread(judge, answer, given, redirect_host)
 
 
 def judge(
     answer: Answer,
     given: Mapping[str, Any],
-    pointed_to: str | None = None,
+    redirect_host: str | None = None,
     work_max: int = EXPECT_WORK_MAX,
 ) -> Outcome:
     """The outcome of an attempt that got an answer.
 
-    `given` is the job's input; `pointed_to` the host of a redirect that was not followed. Raises
+    `given` is the job's input; `redirect_host` the host of a redirect that was not followed. Raises
     Spent when `work_max` was too little to tell and less than may be.
     """
     if answer.headers.get("webhook-delivery", "").strip().lower() == "abort":
@@ -78,9 +78,9 @@ def judge(
     said = (
         f"the receiver answered {answer.status} {harmless_text(answer.reason or '')[:100]}".rstrip()
     )
-    if pointed_to is not None:
+    if redirect_host is not None:
         said += (
-            f" and points to {pointed_to}; redirects are followed as often as `redirects` says, "
+            f" and points to {redirect_host}; redirects are followed as often as `redirects` says, "
             "and only within one origin"
         )
     return _failed(answer, cause, said, is_final=verdict == "fail")

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from windlass.limits import RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
 from windlass.model.job.attempt import Attempt
-from windlass.strategies.http.conceal import REDACTED, concealed
 from windlass.strategies.http.net.pool import Timings
+from windlass.strategies.http.redact import REDACTED, redact
 
 _SECRET: Final = re.compile(
     r"token|secret|key|password|auth|session|cookie|^proxy-|^webhook-signature$"
@@ -35,7 +35,7 @@ class Record:
         self._detail["request_headers"] = shown(headers, secret)
 
     def head(self, status: int, headers: Mapping[str, str]) -> None:
-        """The first of the answer; nothing that its sender was told is in it any more."""
+        """The first of the answer; the secrets that were sent are not in it any more."""
         self._timings_ms["first_byte"] = self._elapsed_ms()
         self._detail["status_code"] = status
         self._detail["response_headers"] = shown(headers)
@@ -43,9 +43,9 @@ class Record:
     def excerpt(self, text: str) -> None:
         self._detail["response_excerpt"] = text
 
-    def redirected(self, status: int, url: str, told: Collection[str]) -> None:
-        """`told` are the secrets that who sent us there knows from us."""
-        path = concealed(urlsplit(url).path, told)[:RECORD_HEADER_CHARS_MAX]
+    def redirected(self, status: int, url: str, sent_secrets: Collection[str]) -> None:
+        """`sent_secrets`: those that who sent us there knows from us."""
+        path = redact(urlsplit(url).path, sent_secrets)[:RECORD_HEADER_CHARS_MAX]
         self._detail.setdefault("redirects", []).append(f"{status} {path}")
 
     def over(self, timings: Timings) -> None:
@@ -69,12 +69,12 @@ class Record:
 def shown(
     headers: Mapping[str, str],
     secret: frozenset[str] = frozenset(),
-    told: Collection[str] = (),
+    sent_secrets: Collection[str] = (),
 ) -> dict[str, str]:
     """Headers fit to be kept, by lower-case name: without secrets, and no more than a page."""
     made: dict[str, str] = {}
     # Before anything is cut: of half a secret nothing would be found.
-    for given, text in without(headers, told):
+    for given, text in without_secrets(headers, sent_secrets):
         name, is_secret = _known(given)
         if is_secret or name in secret:
             text = _schemes(text) if name == "webhook-signature" else REDACTED
@@ -88,14 +88,16 @@ def shown(
     return made
 
 
-def without(headers: Mapping[str, str], told: Collection[str]) -> Iterable[tuple[str, str]]:
+def without_secrets(
+    headers: Mapping[str, str], sent_secrets: Collection[str]
+) -> Iterable[tuple[str, str]]:
     """The headers, and neither a name nor a value with a secret."""
     lines = headers.items()
     # Between them stands what no header holds and no line ends with.
-    whole = "\x1f".join(f"{name}\x1f{text}" for name, text in lines) if told else ""
-    if concealed(whole, told) == whole:
+    whole = "\x1f".join(f"{name}\x1f{text}" for name, text in lines) if sent_secrets else ""
+    if redact(whole, sent_secrets) == whole:
         return lines
-    return [(concealed(name, told), concealed(text, told)) for name, text in lines]
+    return [(redact(name, sent_secrets), redact(text, sent_secrets)) for name, text in lines]
 
 
 @lru_cache(maxsize=4_096)

@@ -1,13 +1,10 @@
-"""The body of a delivery: made once, so that what is signed is exactly what is sent.
+"""The request of a delivery: its body, the headers that identify it (idempotency key), its bytes.
 
-The identity of a delivery: what every request of ours says of itself.
-
-`webhook-id` and `idempotency-key` are the job's and the same in every attempt, so a receiver that
-saw one before knows that it did. `windlass-attempt` and `windlass-fence` grow with each try: of two
-requests that overlap, the larger fence is the one that counts. The callback token is fresh for
-each attempt.
-
-The bytes of a request.
+The body is made once, so that what is signed is exactly what is sent. `webhook-id` and
+`idempotency-key` are the job's and the same in every attempt (G3), so a receiver that saw one
+before knows that it did. `windlass-attempt` and `windlass-fence` grow with each try: of two
+requests that overlap, the larger fence is the one that counts. The callback token is fresh for each
+attempt.
 """
 
 from __future__ import annotations
@@ -29,56 +26,8 @@ from windlass.model.trace_context import trace_id_of
 from windlass.strategies.http.net.address import Address
 
 BODIES: Final = ("json", "text", "form", "base64")
-
-
-def make_body(given: dict[str, Any]) -> tuple[bytes | None, str | None]:
-    """The bytes and their content type; None for a request without a body."""
-    if "json" in given:
-        return msgspec.json.encode(given["json"]), "application/json"
-    if "text" in given:
-        return given["text"].encode(), "text/plain; charset=utf-8"
-    if "form" in given:
-        return urlencode(given["form"]).encode(), "application/x-www-form-urlencoded"
-    if "base64" in given:
-        return base64.b64decode(given["base64"]), "application/octet-stream"
-    return None, None
-
-
-def body_problems(value: dict[str, Any]) -> list[tuple[str, str]]:
-    given = [name for name in BODIES if name in value]
-    if len(given) > 1:
-        return [("", f"has more than one body; give one of: {' '.join(BODIES)}")]
-    if not given or given[0] == "json":  # whatever it is
-        return []
-    trouble = _TROUBLE[given[0]](value[given[0]])
-    return [(f"/{given[0]}", trouble)] if trouble else []
-
-
-def is_text_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-def _text_trouble(value: object) -> str | None:
-    return None if isinstance(value, str) else "must be text"
-
-
-def _form_trouble(value: object) -> str | None:
-    return None if is_text_map(value) else "must be an object of texts"
-
-
-def _base64_trouble(value: object) -> str | None:
-    try:
-        if isinstance(value, str):
-            base64.b64decode(value, validate=True)
-            return None
-    except ValueError:
-        pass
-    return "must be base64 text"
-
-
-_TROUBLE: Final = {"text": _text_trouble, "form": _form_trouble, "base64": _base64_trouble}
-
-
+# These say their length even when it is nothing.
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
 NAME_PATTERN: Final = "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}"
 _NAME: Final = re.compile(NAME_PATTERN)
@@ -99,10 +48,23 @@ _SAME_FOR_ALL: Final = {
 }
 
 
+def make_body(given: dict[str, Any]) -> tuple[bytes | None, str | None]:
+    """The bytes and their content type; None for a request without a body."""
+    if "json" in given:
+        return msgspec.json.encode(given["json"]), "application/json"
+    if "text" in given:
+        return given["text"].encode(), "text/plain; charset=utf-8"
+    if "form" in given:
+        return urlencode(given["form"]).encode(), "application/x-www-form-urlencoded"
+    if "base64" in given:
+        return base64.b64decode(given["base64"]), "application/octet-stream"
+    return None, None
+
+
 def identity(attempt: Attempt, *, timestamp: int, token: str) -> dict[str, str]:
     """Our headers, by lower-case name."""
     webhook_id = f"job_{attempt.job_id.hex}"
-    trace = trace_of(attempt)
+    trace = _trace_of(attempt)
     number = str(attempt.number)
     return {
         **_SAME_FOR_ALL,
@@ -119,41 +81,10 @@ def identity(attempt: Attempt, *, timestamp: int, token: str) -> dict[str, str]:
     }
 
 
-def trace_of(attempt: Attempt) -> str:
+def _trace_of(attempt: Attempt) -> str:
     """The trace this job was submitted under; else one that all attempts of it share."""
     found = (trace_id_of(attempt.trace_id) or "").lower()
     return found if _TRACE_ID.fullmatch(found) and found.strip("0") else attempt.job_id.hex
-
-
-def header_problems(headers: Any) -> list[tuple[str, str]]:
-    """What is wrong with the headers of a caller."""
-    if not is_text_map(headers) or len(headers) > HEADERS_MAX:
-        return [("/headers", f"must be an object of at most {HEADERS_MAX} texts")]
-    problems: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    for name, text in headers.items():
-        lower = name.lower()
-        if trouble := _trouble(lower, text):
-            problems.append(("/headers" + step(name), trouble))
-        elif lower in seen:
-            problems.append(("/headers" + step(name), "stands twice; case does not count"))
-        seen.add(lower)
-    return problems
-
-
-def _trouble(name: str, text: str) -> str | None:
-    if not _NAME.fullmatch(name):
-        return "must be a header name and a value without line breaks"
-    if name in OURS or name.startswith(OUR_PREFIXES):
-        return "is set by Windlass itself; leave it out"
-    if len(text) > HEADER_CHARS_MAX:
-        return f"is longer than {HEADER_CHARS_MAX} characters"
-    # A tab or a line break is not printable; the empty text is.
-    return None if is_printable(text) else "must be a header name and a value without line breaks"
-
-
-# These say their length even when it is nothing.
-_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 
 
 def write_request(
@@ -169,3 +100,66 @@ def write_request(
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
         raise ValueError("a header holds a line break")
     return head.encode() + b"\r\n\r\n" + (body or b"")
+
+
+def body_problems(value: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with the body of a caller."""
+    given = [name for name in BODIES if name in value]
+    if len(given) > 1:
+        return [("", f"has more than one body; give one of: {' '.join(BODIES)}")]
+    if not given or given[0] == "json":  # whatever it is
+        return []
+    trouble = _BODY_TROUBLE[given[0]](value[given[0]])
+    return [(f"/{given[0]}", trouble)] if trouble else []
+
+
+def _is_text_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _text_trouble(value: object) -> str | None:
+    return None if isinstance(value, str) else "must be text"
+
+
+def _form_trouble(value: object) -> str | None:
+    return None if _is_text_map(value) else "must be an object of texts"
+
+
+def _base64_trouble(value: object) -> str | None:
+    try:
+        if isinstance(value, str):
+            base64.b64decode(value, validate=True)
+            return None
+    except ValueError:
+        pass
+    return "must be base64 text"
+
+
+_BODY_TROUBLE: Final = {"text": _text_trouble, "form": _form_trouble, "base64": _base64_trouble}
+
+
+def header_problems(headers: Any) -> list[tuple[str, str]]:
+    """What is wrong with the headers of a caller."""
+    if not _is_text_map(headers) or len(headers) > HEADERS_MAX:
+        return [("/headers", f"must be an object of at most {HEADERS_MAX} texts")]
+    problems: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for name, text in headers.items():
+        lower = name.lower()
+        if trouble := _header_trouble(lower, text):
+            problems.append(("/headers" + step(name), trouble))
+        elif lower in seen:
+            problems.append(("/headers" + step(name), "stands twice; case does not count"))
+        seen.add(lower)
+    return problems
+
+
+def _header_trouble(name: str, text: str) -> str | None:
+    if not _NAME.fullmatch(name):
+        return "must be a header name and a value without line breaks"
+    if name in OURS or name.startswith(OUR_PREFIXES):
+        return "is set by Windlass itself; leave it out"
+    if len(text) > HEADER_CHARS_MAX:
+        return f"is longer than {HEADER_CHARS_MAX} characters"
+    # A tab or a line break is not printable; the empty text is.
+    return None if is_printable(text) else "must be a header name and a value without line breaks"

@@ -1,4 +1,4 @@
-"""What a request without an answer becomes: a short cause to group by, and a sentence."""
+"""Connection, DNS and TLS errors: a request without an answer becomes a cause and a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windlass.limits import ERROR_TEXT_MAX
 from windlass.model.job.outcome import Failed
 from windlass.model.json.storable import harmless_text
 from windlass.strategies.http.net.egress import EgressRefused
-from windlass.strategies.http.net.resolver import LookupFailed, OurLack
+from windlass.strategies.http.net.resolver import LocalShortage, LookupFailed
 from windlass.strategies.http.net.wire import WireBroken
 
 _BY_NUMBER: Final = {
@@ -20,7 +20,7 @@ _BY_NUMBER: Final = {
     errno.ECONNABORTED: "connection reset",
     errno.EHOSTUNREACH: "unreachable",
     errno.ETIMEDOUT: "connection timed out",
-    # What this node lacks says nothing of its target (model.breaker knows these causes).
+    # What this node lacks says nothing of its target (model.job.target knows these causes).
     errno.ENETUNREACH: "no route",
     errno.ENETDOWN: "no route",
     errno.EPERM: "no route",
@@ -47,7 +47,7 @@ def _cause(trouble: OSError | ValueError) -> str:
         case WireBroken():
             return trouble.cause
         case LookupFailed():
-            return "out of sockets" if isinstance(trouble.why, OurLack) else "dns"
+            return "out of sockets" if isinstance(trouble.why, LocalShortage) else "dns"
         case ssl.SSLError() | ssl.CertificateError():
             return "tls"
         case OSError() if trouble.errno in _BY_NUMBER:

@@ -28,7 +28,7 @@ import structlog
 from windlass.limits import ERROR_TEXT_MAX
 from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
 from windlass.strategies.builtin import INPUT_CHECKS
-from windlass.strategies.plugins.plugged import Plugged
+from windlass.strategies.plugins.strategy import PluginStrategy
 
 log = structlog.get_logger()
 
@@ -42,7 +42,7 @@ RESERVED: Final = frozenset((*INPUT_CHECKS, *AWAITED_KINDS, *DECIDED_KINDS))
 class Plugin:
     kind: str
     version: str | None  # of its distribution; None: it has none
-    strategy: Plugged | None  # None: it could not be loaded
+    strategy: PluginStrategy | None  # None: it could not be loaded
     error: str | None  # None: it could
     digest: str = ""  # of what it was loaded from
 
@@ -70,7 +70,7 @@ def _load(entry: EntryPoint, times_brought: int) -> Plugin:
     version = entry.dist.version if entry.dist is not None else None
     try:
         _check_name(entry.name, times_brought)
-        strategy = Plugged(entry.name, entry.load())
+        strategy = PluginStrategy(entry.name, entry.load())
         digest = _digest(entry)
     except (Exception, SystemExit) as trouble:  # a module may raise anything while it is imported
         is_ours = type(trouble) is ValueError

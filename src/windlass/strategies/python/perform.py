@@ -1,4 +1,4 @@
-"""What a task's value or exception becomes.
+"""Calling a task, and what its value or exception becomes: an outcome.
 
 Everything here runs where the task ran (its thread, the users' loop, its process): turning a value
 into JSON and an exception into text calls the user's own code, which may take for ever.
@@ -16,7 +16,7 @@ from typing import Any, Final
 from windlass.errors import Cancelled, Drop, InvalidArguments, RetryAfter
 from windlass.limits import ERROR_TEXT_MAX, RESULT_BYTES_MAX
 from windlass.model.job import outcome as ends
-from windlass.model.job.checkpoint import Ended
+from windlass.model.job.checkpoint import AttemptEnded
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.job.running import Running, current
 from windlass.model.json import strict as strict_json
@@ -41,8 +41,8 @@ def perform(
             else:
                 value = task.function(*args, **kwargs)
         return value if inspect.iscoroutine(value) else succeeded(value, task)
-    except (Exception, Ended) as raised:
-        return ended_by(raised)
+    except (Exception, AttemptEnded) as raised:
+        return outcome_of_exception(raised)
     finally:
         current.set(None)  # the thread goes on to another
 
@@ -59,19 +59,21 @@ async def perform_async(
             else:
                 value = await task.function(*args, **kwargs)
         return succeeded(value, task)
-    except (Exception, Ended) as raised:
-        return ended_by(raised)
+    except (Exception, AttemptEnded) as raised:
+        return outcome_of_exception(raised)
 
 
-async def perform_begun(task: Task, running: Running, begun: Coroutine[Any, Any, Any]) -> Outcome:
+async def perform_coroutine(
+    task: Task, running: Running, begun: Coroutine[Any, Any, Any]
+) -> Outcome:
     """Await what `perform` brought back."""
     current.set(running)
     try:
         with task_span(running):
             value = await begun
         return succeeded(value, task)
-    except (Exception, Ended) as raised:
-        return ended_by(raised)
+    except (Exception, AttemptEnded) as raised:
+        return outcome_of_exception(raised)
 
 
 def succeeded(value: Any, task: Task) -> Outcome:
@@ -94,10 +96,10 @@ def succeeded(value: Any, task: Task) -> Outcome:
     return Succeeded(text)
 
 
-def ended_by(raised: BaseException) -> Outcome:
+def outcome_of_exception(raised: BaseException) -> Outcome:
     """What an exception means: some are how a task says what is to become of its job."""
     match raised:
-        case Ended():
+        case AttemptEnded():
             return raised.outcome
         case Cancelled():
             return ends.Cancelled()

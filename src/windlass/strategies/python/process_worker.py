@@ -20,8 +20,8 @@ import msgspec
 
 from windlass.model.job.outcome import Outcome
 from windlass.model.job.running import Facts
-from windlass.strategies.python.perform import failed, perform, perform_begun, to_line
-from windlass.strategies.python.running import RunningApart
+from windlass.strategies.python.perform import failed, perform, perform_coroutine, to_line
+from windlass.strategies.python.running import RunningIsolated
 from windlass.strategies.python.task import Task, load_tasks
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -67,11 +67,11 @@ def _perform(
     tasks: dict[str, Task], question: dict[str, Any], say: Callable[[str], None]
 ) -> Outcome:
     task = tasks[question["task"]]
-    running = RunningApart(msgspec.convert(question["facts"], Facts), say)
+    running = RunningIsolated(msgspec.convert(question["facts"], Facts), say)
     try:
         answer = perform(task, running, question["args"], question["kwargs"])
         if isinstance(answer, Coroutine):
-            return asyncio.run(perform_begun(task, running, answer))
+            return asyncio.run(perform_coroutine(task, running, answer))
         return answer
     except BaseException as raised:
         # As in a thread: whatever it is, it ends the task and not the process.

@@ -1,4 +1,4 @@
-"""Isolated tasks in processes that can be killed.
+"""A pool of processes for isolated tasks, which can be killed.
 
 Each process runs one task at a time, so when it dies we know whose fault it was. Arguments and
 results cross a pipe as JSON lines, never as pickles.

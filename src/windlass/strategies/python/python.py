@@ -21,11 +21,11 @@ from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Crashed, Failed, Outcome, Snoozed
 from windlass.model.json.pointer import step
 from windlass.model.json.printable import is_printable
-from windlass.strategies.python.ends import Stoppable
-from windlass.strategies.python.perform import failed, perform, perform_async, perform_begun
+from windlass.strategies.python.completions import Stoppable
+from windlass.strategies.python.perform import failed, perform, perform_async, perform_coroutine
 from windlass.strategies.python.processes import ProcessDied, Processes
 from windlass.strategies.python.running import RunningTask
-from windlass.strategies.python.services import Desk, EmptyDesk
+from windlass.strategies.python.services import NoTaskServices, TaskServices
 from windlass.strategies.python.task import Task
 from windlass.strategies.python.threads import Threads
 from windlass.strategies.python.user_loop import UserLoop
@@ -83,7 +83,7 @@ def _read(text: str) -> _Given:
 class _Work:
     """A task that was begun: it has ended when its notes are written, too."""
 
-    __slots__ = ("_desk", "_on_end", "_users_loop", "_writing", "call", "running", "task")
+    __slots__ = ("_on_end", "_services", "_users_loop", "_writing", "call", "running", "task")
     call: Stoppable
 
     def __init__(
@@ -91,11 +91,11 @@ class _Work:
         task: Task,
         running: RunningTask,
         users_loop: UserLoop,
-        desk: Desk,
+        services: TaskServices,
         on_end: Callable[[Outcome], None],
     ) -> None:
         self.task, self.running = task, running
-        self._users_loop, self._desk, self._on_end = users_loop, desk, on_end
+        self._users_loop, self._services, self._on_end = users_loop, services, on_end
         self._writing: asyncio.Task[None] | None = None  # its notes; None: it has not ended
 
     def stop(self) -> bool:
@@ -108,7 +108,7 @@ class _Work:
     def ended(self, value: Any, raised: BaseException | None) -> None:
         if inspect.iscoroutine(value):
             given = [self.task, self.running, value]
-            self.call = self._users_loop.start(perform_begun, given, {}, self.ended)
+            self.call = self._users_loop.start(perform_coroutine, given, {}, self.ended)
             return
         outcome: Outcome = value if raised is None else failed(raised)
         self.running.end()
@@ -119,17 +119,17 @@ class _Work:
 
     async def _write(self, outcome: Outcome) -> None:
         try:
-            await self._desk.written()
+            await self._services.written()
         finally:
             self._on_end(outcome)
 
 
 class Python:
     def __init__(
-        self, tasks: Mapping[str, Task], app: str | None, desk: Desk | None = None
+        self, tasks: Mapping[str, Task], app: str | None, services: TaskServices | None = None
     ) -> None:
         self._tasks = tasks
-        self._desk: Desk = desk or EmptyDesk()
+        self._services: TaskServices = services or NoTaskServices()
         self._threads = Threads()
         self._loop = UserLoop()
         self._processes = Processes(app)
@@ -142,8 +142,8 @@ class Python:
         task = self._tasks.get(given.task)
         if task is None or task.is_isolated:
             return None
-        running = RunningTask(attempt, task.name, self._desk)
-        work = _Work(task, running, self._loop, self._desk, on_end)
+        running = RunningTask(attempt, task.name, self._services)
+        work = _Work(task, running, self._loop, self._services, on_end)
         args = [task, running, given.args, given.kwargs]
         if task.is_async:
             work.call = self._loop.start(perform_async, args, {}, work.ended)
@@ -172,8 +172,8 @@ class Python:
             return refused_input(refused.problems)
         task = self._tasks.get(given.task)
         if task is None:
-            return self._unknown(attempt, given.task, await self._desk.unknown_rests(attempt))
-        running = RunningTask(attempt, task.name, self._desk)
+            return self._unknown(attempt, given.task, await self._services.unknown_rests(attempt))
+        running = RunningTask(attempt, task.name, self._services)
         outcome: Outcome
         try:
             outcome = await self._processes.call(running, given.args, given.kwargs)
@@ -188,7 +188,7 @@ class Python:
         if running.has_notes:
             # It has ended: whoever stops it now does not change how.
             with contextlib.suppress(asyncio.CancelledError):
-                await self._desk.written()
+                await self._services.written()
         return outcome
 
     def _unknown(self, attempt: Attempt, task: str, rests: int) -> Outcome:

@@ -1,11 +1,8 @@
-"""A running task, as `windlass.current()` sees it inside a node.
+"""A running task, as `windlass.current()` sees it: in the node, or isolated in its own process.
 
-Made for every attempt, so it holds nothing that nobody has asked for.
-
-A running task, as `windlass.current()` sees it in a process of its own.
-
-What it says crosses the pipe; the node bounds and keeps it. A database transaction does not cross a
-pipe: an isolated task has none.
+`RunningTask` is made for every attempt, so it holds nothing that nobody has asked for. What a
+`RunningIsolated` says crosses the pipe; the node bounds and keeps it. A database transaction does
+not cross a pipe: an isolated task has none.
 """
 
 from __future__ import annotations
@@ -19,19 +16,21 @@ from windlass.clock import monotonic
 from windlass.errors import Cancelled
 from windlass.limits import LOG_LINES_MAX
 from windlass.model.job.attempt import Attempt
-from windlass.model.job.running import Facts, Own
+from windlass.model.job.running import Facts, OwnSession
 from windlass.model.job.task_log import line, progress
 from windlass.model.json.storable import harmless_json
 from windlass.model.trace_context import trace_id_of, traceparent_of
-from windlass.strategies.python.services import Desk, NotOffered
+from windlass.strategies.python.services import NotOffered, TaskServices
 
 
 class RunningTask:
-    __slots__ = ("_attempt", "_desk", "_facts", "_is_over", "_lines", "has_notes", "task")
+    """In the node: its thread, or its loop."""
 
-    def __init__(self, attempt: Attempt, task: str, desk: Desk) -> None:
+    __slots__ = ("_attempt", "_facts", "_is_over", "_lines", "_services", "has_notes", "task")
+
+    def __init__(self, attempt: Attempt, task: str, services: TaskServices) -> None:
         self._attempt = attempt
-        self._desk = desk
+        self._services = services
         self._is_over = False  # nobody waits for it any more
         self._lines = 0
         self._facts: Facts | None = None
@@ -46,7 +45,7 @@ class RunningTask:
 
     @property
     def may_begin(self) -> bool:
-        return self._desk.may_begin()
+        return self._services.may_begin()
 
     @property
     def is_cancelled(self) -> bool:
@@ -54,26 +53,28 @@ class RunningTask:
 
     def note_progress(self, done: float, total: float | None, message: str | None) -> None:
         self.has_notes = True
-        self._desk.note_progress(self._attempt, progress(monotonic(), done, total, message))
+        self._services.note_progress(self._attempt, progress(monotonic(), done, total, message))
 
     def note_line(self, level: str, message: str, fields: Mapping[str, Any]) -> None:
         place, self._lines = self._lines, self._lines + 1
         if place < LOG_LINES_MAX:
             self.has_notes = True
-            self._desk.note_line(self._attempt, line(place, monotonic(), level, message, fields))
+            self._services.note_line(
+                self._attempt, line(place, monotonic(), level, message, fields)
+            )
 
     @property
-    def db(self) -> Own:
+    def db(self) -> OwnSession:
         own = self._attempt.own
         if own is None:
             if self.is_cancelled:
                 raise Cancelled("the job is to stop, and writes nothing any more")
-            own = self._attempt.own = self._desk.open(self._attempt)
+            own = self._attempt.own = self._services.open(self._attempt)
         return own
 
     @property
     def checkpoints(self) -> Any:
-        return self._desk.checkpoints(self._attempt)
+        return self._services.checkpoints(self._attempt)
 
     def end(self) -> None:
         """The task has ended; what it may have left running speaks for nobody."""
@@ -102,7 +103,9 @@ def facts_of(attempt: Attempt, task: str) -> Facts:
     )
 
 
-class RunningApart:
+class RunningIsolated:
+    """In a process of its own."""
+
     is_cancelled = False  # whoever is to stop is killed
 
     def __init__(self, facts: Facts, say: Callable[[str], None]) -> None:
@@ -128,7 +131,7 @@ class RunningApart:
         self._is_over = True
 
     @property
-    def db(self) -> Own:
+    def db(self) -> OwnSession:
         raise NotOffered(
             "a task with isolate='process' has no transaction of its job's; give it a connection "
             "of its own, or let it run in a thread"

@@ -1,7 +1,8 @@
-"""What a node does for the tasks that run on it.
+"""What a node does for the tasks that run on it: log, progress, transaction, checkpoints.
 
 The `python` strategy knows it only by this shape; who writes lines, lends connections and keeps
-checkpoints is the runtime's affair. The notes may be made from any thread, and return at once.
+checkpoints is the runtime's affair (runtime.worker.task_services). The notes may be made from any
+thread, and return at once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Protocol
 
 from windlass.errors import WindlassError
 from windlass.model.job.attempt import Attempt
-from windlass.model.job.running import Own
+from windlass.model.job.running import OwnSession
 from windlass.model.job.task_log import Line, Progress
 
 
@@ -20,7 +21,9 @@ class NotOffered(WindlassError):
     code = "not_offered"
 
 
-class Desk(Protocol):
+class TaskServices(Protocol):
+    """For all tasks of a node."""
+
     def note_line(self, attempt: Attempt, line: Line) -> None: ...
 
     def note_progress(self, attempt: Attempt, progress: Progress) -> None: ...
@@ -28,7 +31,7 @@ class Desk(Protocol):
     async def written(self) -> None:
         """Wait a while for the notes that were made before."""
 
-    def open(self, attempt: Attempt) -> Own:
+    def open(self, attempt: Attempt) -> OwnSession:
         """The transaction that is committed with this attempt's end, begun by its first use."""
 
     def checkpoints(self, attempt: Attempt) -> Any: ...
@@ -40,7 +43,7 @@ class Desk(Protocol):
         """How often in a row, up to now, its job rested because nobody knew its task."""
 
 
-class EmptyDesk:
+class NoTaskServices:
     """For a strategy that no node has taken in: notes are made nowhere."""
 
     def note_line(self, attempt: Attempt, line: Line) -> None:
@@ -52,7 +55,7 @@ class EmptyDesk:
     async def written(self) -> None:
         pass
 
-    def open(self, attempt: Attempt) -> Own:
+    def open(self, attempt: Attempt) -> OwnSession:
         raise NotOffered("there is no database here; current().db is for tasks that a node runs")
 
     def checkpoints(self, attempt: Attempt) -> Any:

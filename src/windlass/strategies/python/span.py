@@ -1,6 +1,6 @@
-"""A task runs inside a span, below the one it was submitted from.
+"""Tracing: a task runs inside an OpenTelemetry span, below the one it was submitted from.
 
-Only where somebody has set OpenTelemetry up: who wants spans has done so in the `--app` module.
+Only where somebody has set that up: who wants spans has done so in the `--app` module.
 """
 
 from __future__ import annotations

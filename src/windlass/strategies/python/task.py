@@ -1,9 +1,7 @@
-"""Tasks: the Python functions that the `python` strategy performs, found on the `--app` object.
+"""Tasks: the Python functions of the `--app` object, and what each takes, read from its signature.
 
-What a task takes, read from its signature, so that a definition can be checked against it.
-
-A task is called with what JSON gave: annotations are hints to whoever writes a definition, and one
-that JSON knows nothing of allows anything.
+A definition is checked against that. A task is called with what JSON gave: annotations are hints to
+whoever writes a definition, and one that JSON knows nothing of allows anything.
 """
 
 from __future__ import annotations
@@ -22,6 +20,9 @@ import msgspec
 
 from windlass.errors import AppNotLoaded
 from windlass.model.workflow.known_kinds import TaskShape
+
+_BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_REST: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +91,6 @@ def _task(name: str, entry: Any) -> Task:
         encode=getattr(entry, "encode_result", None),
         entry=entry,
     )
-
-
-_BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_REST: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 @lru_cache(maxsize=10_000)

@@ -1,4 +1,4 @@
-"""Sync tasks in threads that can be stopped.
+"""A thread pool for sync tasks, whose threads can be stopped.
 
 A thread cannot be killed, but an exception can be raised inside it: it takes effect at the next
 Python instruction. A thread that sits in a C call beyond that is left behind (it is a daemon and is
@@ -26,7 +26,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
-from windlass.strategies.python.ends import Call, Ends, OnEnd, harmless
+from windlass.strategies.python.completions import Call, Completions, OnEnd, harmless
 
 IDLE_SECONDS: Final = 30.0
 # Calls that take less are short. The average forgets by eighths, and one long call counts no more
@@ -42,18 +42,18 @@ class TaskStopped(BaseException):
 
 
 class _Call(Call):
-    __slots__ = ("_args", "_ends", "_function", "_kwargs", "_lock", "_thread_id")
+    __slots__ = ("_args", "_completions", "_function", "_kwargs", "_lock", "_thread_id")
 
     def __init__(
         self,
-        ends: Ends,
+        completions: Completions,
         function: Callable[..., Any],
         args: list[Any],
         kwargs: dict[str, Any],
         on_end: OnEnd,
     ) -> None:
         super().__init__(on_end)
-        self._ends = ends
+        self._completions = completions
         self._function, self._args, self._kwargs = function, args, kwargs
         self._lock = threading.Lock()
         self._thread_id: int | None = None  # None: not begun, or over
@@ -74,9 +74,9 @@ class _Call(Call):
         with self._lock:
             self._thread_id = None
         if failure is None:
-            self._ends.put(self, value, None)
+            self._completions.put(self, value, None)
         elif not isinstance(failure, TaskStopped):
-            self._ends.put(self, None, harmless(failure))
+            self._completions.put(self, None, harmless(failure))
 
     def stop(self) -> None:
         """Raise TaskStopped inside the thread, if it is still in this call."""
@@ -104,7 +104,7 @@ class Threads:
     """As many threads as there are calls at once; resting ones are reused and go after a while."""
 
     def __init__(self) -> None:
-        self._ends: Ends | None = None  # None: not called yet
+        self._completions: Completions | None = None  # None: not called yet
         self._waiting: deque[_Call] = deque()
         self._lock = threading.Lock()  # for what follows
         self._threads: set[_Thread] = set()
@@ -130,9 +130,9 @@ class Threads:
     ) -> _Call:
         """`on_end` hears its end in a later turn of the loop, unless the call is stopped before."""
         loop = asyncio.get_running_loop()
-        if self._ends is None:
-            self._ends = Ends(loop)
-        call = _Call(self._ends, function, args, kwargs, on_end)
+        if self._completions is None:
+            self._completions = Completions(loop)
+        call = _Call(self._completions, function, args, kwargs, on_end)
         self._waiting.append(call)
         with self._lock:
             is_awaited = self._coming > 0 and self._call_seconds < SHORT_SECONDS

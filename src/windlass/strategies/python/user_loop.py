@@ -4,7 +4,7 @@ Users' coroutines may block by mistake. Then their loop stands still, and only t
 cancelled coroutine does not answer, the loop is given up, and the tasks that have not begun on it
 and those that come later get a fresh one.
 
-Calls go over many at a time, with one wake-up, and their ends come back likewise (see ends).
+Calls go over many at a time, with one wake-up, and their ends come back likewise (see completions).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import uvloop
 
-from windlass.strategies.python.ends import Call, Ends, OnEnd, harmless
+from windlass.strategies.python.completions import Call, Completions, OnEnd, harmless
 
 PATIENCE_SECONDS: Final = 1.0
 
@@ -57,9 +57,9 @@ class _Call(Call):
 class _Running:
     """One loop in its thread, and what is handed over to it."""
 
-    def __init__(self, node_loop: asyncio.AbstractEventLoop, ends: Ends) -> None:
+    def __init__(self, node_loop: asyncio.AbstractEventLoop, completions: Completions) -> None:
         self._node_loop = node_loop
-        self._ends = ends
+        self._completions = completions
         self._waiting: deque[_Call] = deque()
         self._is_told = False  # the loop knows that something waits
         self._under_way = 0
@@ -69,7 +69,7 @@ class _Running:
 
     def hand_over(self, call: _Call) -> None:
         self._waiting.append(call)
-        if not self._is_told:  # in this order, as in Ends
+        if not self._is_told:  # in this order, as in Completions
             self._is_told = True
             # When the node's loop has done its turn, and lets go of the interpreter: woken before
             # that, the other thread would only wait for it, and have to be woken again.
@@ -139,7 +139,7 @@ class _Running:
                 self._ended(call, None, RuntimeError("the task cancelled itself"))
 
     def _ended(self, call: _Call, value: Any, raised: BaseException | None) -> None:
-        self._ends.put(call, value, raised)
+        self._completions.put(call, value, raised)
         self._under_way -= 1
         if self._is_given_up:
             self._stop_if_done()
@@ -153,7 +153,7 @@ class UserLoop:
     """Belongs to the loop that first calls it, as Threads does."""
 
     def __init__(self) -> None:
-        self._ends: Ends | None = None  # None: not called yet
+        self._completions: Completions | None = None  # None: not called yet
         self._running: _Running | None = None
 
     def start(
@@ -175,9 +175,9 @@ class UserLoop:
             self._running = None
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> _Running:
-        if self._ends is None:
-            self._ends = Ends(loop)
-        self._running = _Running(loop, self._ends)
+        if self._completions is None:
+            self._completions = Completions(loop)
+        self._running = _Running(loop, self._completions)
         return self._running
 
     def stop(self, call: _Call) -> None:

@@ -21,9 +21,9 @@ from windlass.model.job.settle import settle
 from windlass.model.job.target import target_of, verdict
 from windlass.strategies.http.auth.secrets import SecretNotForHost
 from windlass.strategies.http.auth.sign import derived_secret
-from windlass.strategies.http.conceal import REDACTED
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.http.redact import REDACTED
 
 
 @asynccontextmanager

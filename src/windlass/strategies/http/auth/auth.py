@@ -1,4 +1,4 @@
-"""What a delivery shows to be let in, made from named secrets.
+"""Credentials of a delivery: headers, signature and certificate, made from named secrets.
 
 `check_auth` is the contract of an `http` job's `auth` at the door; `Credentials` turns it into
 headers and an SSL context just before the request is sent, for hosts that the secret is bound to

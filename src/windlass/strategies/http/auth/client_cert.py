@@ -1,4 +1,4 @@
-"""Client certificates: an SSL context for each PEM, made once.
+"""Client certificates (mTLS): an SSL context for each PEM, made once.
 
 One context a certificate is more than thrift: connections are pooled by context, so a new one for
 each delivery would mean a handshake for each delivery.

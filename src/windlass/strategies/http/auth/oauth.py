@@ -69,7 +69,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class TokenAnswer:
     """What came of a request; instants are of the monotonic clock."""
 
     token: str | None = field(repr=False, default=None)  # None: there is none, see `failure`
@@ -87,8 +87,8 @@ class Tokens:
     ) -> None:
         self._session = session
         self._now = now
-        self._answers: OrderedDict[Key, Answer] = OrderedDict()  # least recently used first
-        self._requests: dict[Key, asyncio.Task[Answer]] = {}
+        self._answers: OrderedDict[Key, TokenAnswer] = OrderedDict()  # least recently used first
+        self._requests: dict[Key, asyncio.Task[TokenAnswer]] = {}
 
     async def get(self, grant: Grant, value: str) -> str:
         """A token that lives; `value` is the secret's. Raises AuthFailed."""
@@ -115,7 +115,7 @@ class Tokens:
             request.cancel()
         await asyncio.gather(*requests, return_exceptions=True)
 
-    def _start(self, key: Key, value: str) -> asyncio.Task[Answer]:
+    def _start(self, key: Key, value: str) -> asyncio.Task[TokenAnswer]:
         if len(self._requests) >= TOKEN_REQUESTS_MAX:
             raise AuthFailed(f"{TOKEN_REQUESTS_MAX} token requests are on their way; try later")
         # In a context of its own: its timings are not those of the delivery that came first.
@@ -124,14 +124,14 @@ class Tokens:
         request.add_done_callback(lambda _: self._requests.pop(key))
         return request
 
-    async def _wait(self, request: asyncio.Task[Answer]) -> Answer:
+    async def _wait(self, request: asyncio.Task[TokenAnswer]) -> TokenAnswer:
         # Unlike `await request`, this leaves the request alone when the one who waits is cancelled.
         await asyncio.wait((request,))
         if request.cancelled():
             raise AuthFailed("the node stopped while a token was asked for")
         return request.result()
 
-    async def _ask(self, key: Key, value: str) -> Answer:
+    async def _ask(self, key: Key, value: str) -> TokenAnswer:
         answer = await self._request(key[0], value)
         before = self._answers.get(key)
         if answer.token is None and before is not None and self._now() < before.ends_at:
@@ -142,7 +142,7 @@ class Tokens:
             self._answers.popitem(last=False)
         return answer
 
-    async def _request(self, grant: Grant, value: str) -> Answer:
+    async def _request(self, grant: Grant, value: str) -> TokenAnswer:
         # The token's life is counted from before the request: rather too short than too long.
         asked_at = self._now()
         try:
@@ -159,7 +159,7 @@ class Tokens:
         except Exception as trouble:
             # Those who wait need an answer, whatever it was. Its words may hold what was sent.
             said = f"{grant.endpoint} cannot be asked: {type(trouble).__name__}"
-        return Answer(failure=said, ask_again_at=self._now() + TOKEN_FAILURE_SECONDS)
+        return TokenAnswer(failure=said, ask_again_at=self._now() + TOKEN_FAILURE_SECONDS)
 
 
 def _key(grant: Grant, value: str) -> Key:
@@ -193,7 +193,7 @@ async def _post(session: aiohttp.ClientSession, grant: Grant, value: str) -> tup
         return response.status, bytes(body)
 
 
-def _read(grant: Grant, status: int, body: bytes, asked_at: float) -> Answer:
+def _read(grant: Grant, status: int, body: bytes, asked_at: float) -> TokenAnswer:
     try:
         said: Any = strict_json.parse(body)
     except MalformedBody:
@@ -209,7 +209,7 @@ def _read(grant: Grant, status: int, body: bytes, asked_at: float) -> Answer:
     if str(fields.get("token_type", "bearer")).lower() not in ("bearer", "bearertoken"):
         raise AuthFailed(f"{grant.endpoint} gave a token of a type other than bearer")
     life_seconds = _life_seconds(fields.get("expires_in"))
-    return Answer(
+    return TokenAnswer(
         token=token,
         ask_again_at=asked_at + life_seconds - min(TOKEN_LEEWAY_SECONDS, life_seconds / 4),
         ends_at=asked_at + life_seconds,

@@ -1,4 +1,4 @@
-"""Where a delivery gets the values of named secrets.
+"""The vault: where a delivery gets the values of named secrets, and why it may not.
 
 Strategies know secrets only by this shape; who keeps them, and how they are encrypted, is the
 engine's affair. A value is never part of an error, a log line or a representation.

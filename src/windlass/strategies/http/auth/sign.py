@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks describes them, over the exact bytes that are sent.
+"""Webhook signatures as Standard Webhooks describes them (HMAC, ed25519), over the bytes sent.
 
 `whsec_` + base64 of 24 to 64 bytes is a shared key and signs `v1` (HMAC-SHA256). `whmk_` + base64
 of 32 bytes is a master key: each target has a shared key of its own that is derived from it, so no

@@ -1,4 +1,4 @@
-"""Where a delivery goes: the parts of a URL, read once."""
+"""The address of a delivery: the parts of a URL, read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windlass.model.job.target import host_name
 
 class Address(NamedTuple):
     is_secure: bool
-    host: str  # its one name; see model.target
+    host: str  # its one name; see model.job.target
     port: int
     authority: str  # what the receiver is told it is called
     path: str  # with the query, percent-encoded

@@ -1,4 +1,4 @@
-"""Which addresses a delivery may reach.
+"""The SSRF guard: which addresses a delivery may reach.
 
 A receiver's URL comes from a user, so it may point inwards: at this machine, at a cloud's metadata,
 at a database behind the firewall. The rule looks at the address that will be connected to and never
@@ -7,7 +7,7 @@ at how it was written. An IPv6 address that carries an IPv4 one is as good as wh
     2002:7f00:1::  --6to4-->  127.0.0.1  --table-->  loopback: refused
 
 Owns: the table of special ranges and the unwrapping.
-Never: looks a name up or opens a socket (see resolver, pool and connection).
+Never: looks a name up or opens a socket (see resolver, pool and token_session).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aiohttp import ClientConnectionError
 
 from windlass.config.rules import is_host_pattern, is_network
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 # The first range that holds an address decides. None: nothing speaks against it, or, where the
@@ -153,7 +153,7 @@ class Egress:
         name = _plain(host)
         return name in self._hosts or name.endswith(self._suffixes)
 
-    def _is_within(self, address: Address) -> bool:
+    def _is_within(self, address: IpAddress) -> bool:
         return any(address in network for network in self._networks)
 
 
@@ -171,7 +171,7 @@ def _read_entry(text: str) -> Network | str:
 
 
 def _unmapped(network: Network) -> Network:
-    """A mapped IPv4 address is called as what it is; see model.target."""
+    """A mapped IPv4 address is called as what it is; see model.job.target."""
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
         return IPv4Network((_ipv4(int(network.network_address)), network.prefixlen - 96))
     return network
@@ -181,13 +181,13 @@ def _plain(host: str) -> str:
     return host.lower().removesuffix(".")
 
 
-def _trouble(address: Address) -> str | None:
+def _trouble(address: IpAddress) -> str | None:
     """What the table says against an address as it stands."""
     network, words = next(row for row in _SPECIAL if address in row[0])
     return words and f"{words} ({network})"
 
 
-def _carried(address: Address) -> Iterator[IPv4Address]:
+def _carried(address: IpAddress) -> Iterator[IPv4Address]:
     """The IPv4 addresses that packets to an IPv6 address may be sent on to."""
     if isinstance(address, IPv4Address):
         return

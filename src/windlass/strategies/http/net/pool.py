@@ -1,4 +1,4 @@
-"""Connections to receivers: made only where the egress guard permits, measured, and kept a while.
+"""The connection pool: made only where the egress guard permits, measured, and kept a while.
 
 A connection is judged at the moment its socket is made, by the address it goes to and never by what
 the URL says; one that is kept was judged then and stays where it is. How many are in use is the

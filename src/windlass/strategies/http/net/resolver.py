@@ -1,4 +1,4 @@
-"""From a receiver's name to the addresses it may be reached at.
+"""DNS: from a receiver's name to the addresses it may be reached at.
 
 Only the system's own lookup knows hosts files, search domains and name servers, and it blocks. So
 it runs in daemon threads of our own (a lookup that hangs holds up neither other work in threads nor
@@ -30,7 +30,7 @@ from windlass.strategies.http.net.egress import Egress
 # Called like socket.getaddrinfo and answers like it.
 Lookup = Callable[..., Sequence[tuple[Any, Any, Any, Any, tuple[Any, ...]]]]
 # Addresses, or why there are none.
-Answer = tuple[str, ...] | str
+LookupAnswer = tuple[str, ...] | str
 
 _Key = tuple[str, int]
 # The system stops reading at a NUL, and some at a space: what it would look up is then not the name
@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"[a-z0-9._-]+", re.ASCII | re.IGNORECASE)
 _FLAGS: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
-class OurLack(str):
+class LocalShortage(str):
     """Why a lookup failed, and it was this node that lacked something: the name may be fine."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class _Flight:
 
     began_at: float
     has_thread: bool = False
-    task: asyncio.Task[Answer] = field(init=False)
+    task: asyncio.Task[LookupAnswer] = field(init=False)
 
 
 class Resolver(AbstractResolver):
@@ -91,7 +91,7 @@ class Resolver(AbstractResolver):
         self._loop = asyncio.get_running_loop()
         self._free_threads = asyncio.Semaphore(threads_max)
         self._flights: dict[_Key, _Flight] = {}
-        self._kept: dict[_Key, tuple[float, Answer]] = {}  # until when, what
+        self._kept: dict[_Key, tuple[float, LookupAnswer]] = {}  # until when, what
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -122,7 +122,7 @@ class Resolver(AbstractResolver):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, key: _Key) -> Answer:
+    async def _answer(self, key: _Key) -> LookupAnswer:
         until, answer = self._kept.get(key, (0.0, ""))
         if self._loop.time() < until:
             return answer
@@ -145,7 +145,7 @@ class Resolver(AbstractResolver):
         flight.task = self._loop.create_task(self._fly(key, flight))
         return flight
 
-    async def _fly(self, key: _Key, flight: _Flight) -> Answer:
+    async def _fly(self, key: _Key, flight: _Flight) -> LookupAnswer:
         try:
             async with self._free_threads:
                 if self._loop.time() >= flight.began_at + self._seconds_max:
@@ -157,10 +157,10 @@ class Resolver(AbstractResolver):
         self._keep(key, answer)
         return answer
 
-    def _in_thread(self, host: str, family: int) -> asyncio.Future[Answer]:
-        future: asyncio.Future[Answer] = self._loop.create_future()
+    def _in_thread(self, host: str, family: int) -> asyncio.Future[LookupAnswer]:
+        future: asyncio.Future[LookupAnswer] = self._loop.create_future()
 
-        def tell(answer: Answer) -> None:
+        def tell(answer: LookupAnswer) -> None:
             if not future.done():
                 future.set_result(answer)
 
@@ -174,10 +174,10 @@ class Resolver(AbstractResolver):
         try:
             threading.Thread(target=run, name="windlass-lookup", daemon=True).start()
         except RuntimeError as trouble:
-            tell(OurLack(f"the lookup got no thread: {trouble}"))
+            tell(LocalShortage(f"the lookup got no thread: {trouble}"))
         return future
 
-    def _keep(self, key: _Key, answer: Answer) -> None:
+    def _keep(self, key: _Key, answer: LookupAnswer) -> None:
         seconds = self._kept_seconds
         if isinstance(answer, str):
             seconds = min(seconds, limits.DNS_FAILURE_KEPT_SECONDS)
@@ -196,13 +196,13 @@ class Resolver(AbstractResolver):
         )
 
 
-def _look_up(lookup: Lookup, host: str, family: int) -> Answer:
+def _look_up(lookup: Lookup, host: str, family: int) -> LookupAnswer:
     if not _NAME.fullmatch(host):
         return "a name has letters, digits, dots, hyphens and underscores"
     try:
         found = lookup(host, 0, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except OSError as trouble:
-        return _our_lack() or trouble.strerror or str(trouble)
+        return _local_shortage() or trouble.strerror or str(trouble)
     except Exception as trouble:  # a label that is empty or too long is a UnicodeError
         return f"{type(trouble).__name__}: {trouble}"
     answer = tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
@@ -211,12 +211,12 @@ def _look_up(lookup: Lookup, host: str, family: int) -> Answer:
     return answer or "the answer is empty"
 
 
-def _our_lack() -> OurLack | None:
+def _local_shortage() -> LocalShortage | None:
     """The system says of a name that it cannot be found for now when it has no socket to ask by."""
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
     except OSError as trouble:
-        return OurLack(trouble.strerror or str(trouble))
+        return LocalShortage(trouble.strerror or str(trouble))
     return None
 
 
