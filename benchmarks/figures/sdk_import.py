@@ -17,7 +17,7 @@ from benchmarks.limits import IMPORT_MS_MAX, IMPORTS, READY_SECONDS_MAX
 from benchmarks.measure import Figure, Series, absolute, worst
 from benchmarks.stage import Stage
 
-OF_A_SERVER = ("aiohttp", "asyncpg", "cyclopts", "litestar", "redis", "uvicorn", "uvloop")
+OF_A_SERVER = ("aiohttp", "asyncpg", "cyclopts", "redis", "starlette", "uvicorn", "uvloop")
 BARE = "import windlass"
 APP = "and an App with a task and a client"
 PROGRAMS = {

@@ -279,6 +279,10 @@ AUTHS_MAX = 4
 CLIENT_PEM_BYTES_MAX = 64 * 1024
 # A token request: its deadline, its answer, and how many may be on their way.
 TOKEN_SECONDS_MAX, TOKEN_ANSWER_BYTES_MAX, TOKEN_REQUESTS_MAX = 10.0, 64 * 1024, 100
+assert TOKEN_ANSWER_BYTES_MAX <= RESPONSE_BYTES_MAX, "a longer one is not told from its beginning"
+# Of these so many are connected at once; the others wait their turn.
+TOKEN_CONNECTIONS_MAX = 16
+assert TOKEN_CONNECTIONS_MAX < TOKEN_REQUESTS_MAX
 # A token that says nothing of its end is kept so long; none is kept longer than a day.
 TOKEN_KEPT_SECONDS, TOKEN_KEPT_SECONDS_MAX = 300.0, 24 * 3600.0
 # A new one is asked for so long before the end, or a quarter of a short life.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,6 +13,7 @@ from uuid import UUID
 import aiohttp
 from prometheus_client import CollectorRegistry
 
+from tests.until import until
 from windlass import ids
 from windlass.api.app import build_app
 from windlass.api.http.keys import ensure_admin_key
@@ -84,11 +85,21 @@ class Served:
         return made
 
 
-async def until(is_so: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait for a fact of this process."""
-    async with asyncio.timeout(seconds):
-        while not is_so():  # noqa: ASYNC110 (facts of other rooms send no event)
-            await asyncio.sleep(0.005)
+@asynccontextmanager
+async def insist(
+    ask: Callable[[], AbstractAsyncContextManager[aiohttp.ClientResponse]], tries: int = 1_000
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer, asked for again while it is 503, as a client does: somebody holds what it needs
+    for longer than it waits, and nothing was changed.
+    """
+    while True:
+        tries -= 1
+        async with ask() as answer:
+            is_held = answer.status == 503 and (await answer.json())["code"] == "unavailable"
+            if not (is_held and tries):
+                yield answer
+                return
+        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -143,9 +154,9 @@ async def serve(
     taken = compose.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
     front = Front()
-    front.app = build_app(parts)
+    front.app = app = build_app(parts)
     serving = Serving(taken, front=front)
-    await until(lambda: serving.server.started or serving.task.done())
+    await until(lambda: serving.server.started or serving.task.done(), within_seconds=10)
     headers = {"Authorization": f"Bearer {key}"} if settings.auth == "on" else {}
     try:
         async with aiohttp.ClientSession(headers=headers) as client:
@@ -158,6 +169,7 @@ async def serve(
                 serving=serving,
             )
     finally:
+        await app.close()
         await serving.stop()
         await parts.readers.close()
         await parts.stopper.close()

@@ -22,7 +22,9 @@ from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read,
 from tests.api.served import Served
 from tests.engine.executions.flow import noop
 from windlass import ids
+from windlass.api.app import Api
 from windlass.api.http import stream
+from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.engine.jobs import history
 from windlass.engine.jobs import tail as tail_events
@@ -30,6 +32,7 @@ from windlass.engine.jobs.history import read_events_after
 from windlass.limits import STREAM_CLIENTS_MAX
 from windlass.model.job.event import SortKey
 from windlass.store.database import Database
+from windlass.testing.servers import PrivateServers
 
 # In place of the stream's own seconds: far more than a pause of the machine between an instant that
 # was read and its row, or an innocent's event would be missed as well.
@@ -186,6 +189,44 @@ async def test_a_silent_stream_says_that_it_is_there_and_ends_with_a_drain(
                 b"",
                 b"\n",
             )
+
+
+async def test_a_node_that_stops_ends_its_streams_and_what_they_read(
+    servers: PrivateServers, database_url: str
+) -> None:
+    listener = compose.listen("127.0.0.1", 0)
+    host, port = listener.getsockname()
+    node = await compose.start(
+        Settings(auth="off", workers=0, sign_webhooks="off"),
+        database_url=database_url,
+        redis_url=servers.redis_of(database_url),
+        serving=compose.open_door(listener),
+    )
+    url = f"http://{host}:{port}/v1/events/stream"
+    async with aiohttp.ClientSession() as client, client.get(url) as answer:
+        following = Following(answer)
+        await following.comment()
+        assert "event tail" in tasks()
+        async with asyncio.timeout(30):
+            await node.stop_now()
+            # An end as HTTP has them, and no broken connection.
+            assert b"data: " not in await answer.read()
+    assert "event tail" not in tasks()
+
+
+async def test_a_stream_that_is_asked_for_while_the_api_closes_is_refused(api: Served) -> None:
+    async with follow(api) as following:
+        assert isinstance(api.serving.front.app, Api)
+        await api.serving.front.app.close()
+        async with asyncio.timeout(30):
+            await following._answer.read()
+        assert "event tail" not in tasks()
+        assert (await api.get("/v1/events/stream", 503))["code"] == "unavailable"
+        await api.get("/v1/queues")
+
+
+def tasks() -> set[str]:
+    return {task.get_name() for task in asyncio.all_tasks()}
 
 
 async def test_there_is_a_limit_to_how_many_may_follow(

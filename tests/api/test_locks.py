@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+from tests.until import until
 from windlass.model.job.outcome import Succeeded
 
 A = "/v1/locks/a"
@@ -26,9 +27,11 @@ async def give_back(api: Served, held: dict[str, Any]) -> None:
 
 async def line_of(api: Served, count: int) -> None:
     """Wait until so many stand in line for `a`."""
-    async with asyncio.timeout(10):
-        while (await api.get(A))["waiting"] != count:  # noqa: ASYNC110 (it sends no event)
-            await asyncio.sleep(0.01)
+
+    async def are_there() -> bool:
+        return bool((await api.get(A))["waiting"] == count)
+
+    await until(are_there, what=f"{count} stand in line", within_seconds=10)
 
 
 async def test_a_lock_is_taken_renewed_and_given_back(api: Served) -> None:
@@ -183,10 +186,7 @@ async def test_a_job_gets_the_lock_of_a_caller_that_let_it_run_out(
     first = await api.submit(locks=["a"])
     # Somebody else who waits keeps the time.
     waiting = asyncio.create_task(take(api, wait="30s"))
-    async with asyncio.timeout(10):
-        while not (claimed := await node.claim()):  # noqa: ASYNC110 (nor does it)
-            await asyncio.sleep(0.02)
-    [attempt] = claimed
+    [attempt] = await until(node.claim, what="the job may start", within_seconds=10)
     assert attempt.job_id.hex in first["id"]
     await node.settle(attempt, Succeeded())
     await waiting

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.api.served import Served
+from tests.api.served import Served, insist
 from tests.model.workflow.definitions import document, step
 from windlass.limits import BACKFILL_MAX
 
@@ -58,18 +58,18 @@ async def test_a_name_is_used_once_and_a_repetition_is_answered_as_it_was(api: S
     await api.post(PATH, nightly(tags=["x"]), 409, headers={"Idempotency-Key": "third"})
 
 
-async def insist(api: Served, path: str, key: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-    """Again while another call of the same key has the row, as a client does."""
+async def keyed(api: Served, path: str, key: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+    """Posted again while another call of the same key has the row."""
     headers = {"Idempotency-Key": key}
-    while True:
-        async with api.client.post(api.url + path, json=body, headers=headers) as answer:
-            if answer.status != 503:
-                return answer.status, await answer.json()
+    async with insist(
+        lambda: api.client.post(api.url + path, json=body, headers=headers)
+    ) as answer:
+        return answer.status, await answer.json()
 
 
 async def test_of_different_schedules_under_one_key_at_once_one_is_made(api: Served) -> None:
     async def post(number: int) -> tuple[int, dict[str, Any]]:
-        return await insist(api, PATH, "deploy-8", nightly(name=f"nightly-{number}"))
+        return await keyed(api, PATH, "deploy-8", nightly(name=f"nightly-{number}"))
 
     said = await asyncio.gather(*(post(number) for number in range(10)))
     assert sorted(status for status, _ in said) == [201, *[422] * 9]
@@ -82,7 +82,7 @@ async def test_of_different_schedules_under_one_key_at_once_one_is_made(api: Ser
 
 
 async def test_the_same_schedule_under_one_key_at_once_is_made_once(api: Served) -> None:
-    said = await asyncio.gather(*(insist(api, PATH, "deploy-9", nightly()) for _ in range(10)))
+    said = await asyncio.gather(*(keyed(api, PATH, "deploy-9", nightly()) for _ in range(10)))
     assert sorted(status for status, _ in said) == [*[200] * 9, 201]
     assert len({told["id"] for _, told in said}) == 1
 
@@ -331,7 +331,7 @@ async def test_a_trigger_that_was_refused_takes_no_key(api: Served) -> None:
     finally:
         await user.close()
     fire = f"{PATH}/nightly/trigger"
-    said = await asyncio.gather(*(insist(api, fire, "pay-day") for _ in range(4)))
+    said = await asyncio.gather(*(keyed(api, fire, "pay-day") for _ in range(4)))
     assert sorted(status for status, _ in said) == [200, 200, 200, 201]
     assert len({told["job_id"] for _, told in said}) == 1
     assert len((await api.get(f"{PATH}/nightly/firings"))["data"]) == 1

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event, Thread
 
 import pytest
 
 from tests.cli.conftest import Windlass
-from tests.cli.peer import Call, Peer, Says
+from tests.cli.peer import Call, Peer, Says, problem
 from tests.cli.things import JOB_ID, job
 from windlass.cli.exits import Stopped, Unreachable
-from windlass.cli.http import client as client_module
 from windlass.cli.http.client import Client
+from windlass.cli.http.problem import Refused
+from windlass.sdk.http import connections, http_transport
 
 
 def test_calls_share_one_connection_and_carry_the_key(peer: Peer) -> None:
@@ -46,6 +48,20 @@ def test_a_server_that_hangs_up_on_every_call_is_unreachable(peer: Peer) -> None
     with pytest.raises(Unreachable, match="cannot reach Windlass"):
         Client(peer.url, None).get("/v1/jobs")
     assert len(peer.calls) == 2
+
+
+def test_a_change_whose_answer_was_lost_is_not_made_again(peer: Peer) -> None:
+    peer.answer(Says(status=0, hangs_up=True))
+    with pytest.raises(Unreachable, match="cannot reach Windlass"):
+        Client(peer.url, None).patch("/v1/cluster", {"workers": 4})
+    assert len(peer.calls) == 1
+
+
+def test_a_busy_server_is_told_at_once(peer: Peer) -> None:
+    peer.answer(problem(503, detail="starting"), Says(json={}))
+    with Client(peer.url, None) as client, pytest.raises(Refused, match="starting"):
+        client.get("/v1/jobs")
+    assert len(peer.calls) == 1
 
 
 def test_a_server_that_never_answers_is_given_up_at_the_deadline(peer: Peer) -> None:
@@ -84,7 +100,9 @@ def test_an_answer_that_drips_for_ever_ends_at_the_deadline() -> None:
 def test_an_answer_larger_than_the_limit_is_not_read_on(
     peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "ANSWER_BYTES_MAX", 1000)
+    bounds = replace(connections._BOUNDS, body_bytes_max=1000)
+    monkeypatch.setattr(connections, "_BOUNDS", bounds)
+    monkeypatch.setattr(http_transport, "ANSWER_BYTES_MAX", 1000)
     peer.answer(Says(raw=b"x" * 200_000))
     with pytest.raises(Stopped, match="larger than 1000 bytes"):
         Client(peer.url, None).get("/v1/jobs")

@@ -30,6 +30,7 @@ from windlass.cli.listen.forward import always
 from windlass.cli.listen.receive import Delivery, Receiver
 from windlass.cli.listen.serve import Listening, listening
 from windlass.cli.listen.verify import read_key
+from windlass.limits import HEAD_BYTES_MAX
 
 
 class Received:
@@ -145,6 +146,52 @@ async def test_a_redirect_of_the_program_behind_goes_back_to_the_sender(peer: Pe
     async with receiving(forward_to=peer.url) as here:
         assert (await here.send())[0] == 302
     assert len(peer.calls) == 1
+
+
+async def test_what_stands_twice_in_an_answer_comes_back_twice() -> None:
+    async with (
+        await asyncio.start_server(two_cookies, "127.0.0.1", 0) as program,
+        receiving(forward_to=f"http://127.0.0.1:{program.sockets[0].getsockname()[1]}") as here,
+        here.client.post(here.url, data=BODY) as answer,
+    ):
+        assert answer.headers.getall("Set-Cookie") == ["a=1", "b=2"]
+        assert answer.headers.getall("Date") == ["yesterday"]
+        assert await answer.read() == b"until the end"
+
+
+async def two_cookies(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A program whose answer ends with its connection."""
+    await reader.readuntil(BODY)
+    head = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nDate: yesterday\r\n\r\n"
+    writer.write(head.encode() + b"until the end")
+    await writer.drain()
+    writer.close()
+
+
+async def test_an_answer_without_a_body_has_none() -> None:
+    async with receiving(status=204) as here:
+        assert await here.send() == (204, b"")
+        async with here.client.head(here.url) as answer:
+            assert answer.status == 204
+
+
+async def test_a_head_without_end_is_refused_and_not_told() -> None:
+    async with receiving() as here:
+        reader, writer = await asyncio.open_connection("127.0.0.1", URL(here.url).port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\nx: " + b"x" * HEAD_BYTES_MAX)
+        assert b" 431 " in await reader.readline()
+        writer.close()
+    assert not here.deliveries
+
+
+async def test_a_sender_that_leaves_within_its_request_is_not_told() -> None:
+    async with receiving() as here:
+        _, writer = await asyncio.open_connection("127.0.0.1", URL(here.url).port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nab")
+        await writer.drain()
+        writer.close()
+        assert (await here.send("/next"))[0] == 200
+    assert [told.path for told in here.deliveries] == ["/next"]
 
 
 async def test_a_forward_that_fails_is_a_502_with_a_reason(peer: Peer) -> None:

@@ -87,6 +87,16 @@ def test_data_over_several_lines_is_one_message(windlass: Windlass, peer: Peer) 
     assert json.loads(ended.out) == {"type": "x"}
 
 
+@pytest.mark.parametrize("data", ["{", "[1]"])
+def test_a_stream_of_something_else_than_windlass_is_told_apart(
+    windlass: Windlass, peer: Peer, data: str
+) -> None:
+    peer.answer(stream(f"id: 1\ndata: {data}\n\n"))
+    ended = windlass("event", "tail")
+    assert (ended.code, ended.out) == (1, "")
+    assert "is --url the address of the server itself?" in ended.err
+
+
 @pytest.mark.parametrize(("status", "exit_code"), [(401, 4), (503, 9)])
 def test_a_first_connection_that_is_refused_ends_it(
     windlass: Windlass, peer: Peer, status: int, exit_code: int

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from windlass.clock import monotonic
 from windlass.embedded import processes
 from windlass.embedded.account import Account
 from windlass.embedded.child import Order
@@ -82,14 +80,6 @@ def story_of(process: subprocess.Popen[str]) -> Story:
     assert process.stdout is not None
     told = json.loads(process.stdout.readline())
     return Story(process=process, answers=told["answers"], pids=told["pids"])
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait for a fact that has no event of its own."""
-    deadline = monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert monotonic() < deadline, "it did not become so"
-        await asyncio.sleep(0.005)
 
 
 def are_gone(pids: list[int]) -> bool:

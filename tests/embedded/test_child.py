@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.embedded.owners import SOURCE, are_gone, until
+from tests.embedded.owners import SOURCE, are_gone
+from tests.until import until
 from windlass.embedded import processes
 from windlass.embedded.child import Child, Order
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from tests.embedded.owners import are_gone, running_owner, story_of, until
+from tests.embedded.owners import are_gone, running_owner, story_of
+from tests.until import until
 
 
 def drafts(data: Path) -> list[Path]:

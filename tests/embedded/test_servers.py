@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 from redis.asyncio import Redis
 
-from tests.embedded.owners import are_gone, until
+from tests.embedded.owners import are_gone
+from tests.until import until
 from windlass.embedded import processes
 from windlass.embedded.errors import DataInUse, DataNotUsable, ServerFailed
 from windlass.embedded.servers import EmbeddedServers

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from tests.embedded.owners import PATIENCE_SECONDS, spawned, until
+from tests.embedded.owners import PATIENCE_SECONDS, spawned
+from tests.until import until
 from windlass.embedded.errors import ServerFailed
 from windlass.embedded.valkey import EmbeddedValkey
 

@@ -36,7 +36,7 @@ async def age(database: Database, job_ids: list[UUID], days: int, *, has_day: bo
 
 async def age_execution(database: Database, execution_id: UUID, days: int) -> str:
     """When it was made, and all its jobs; when it ended stays."""
-    facts._facts._values.pop(execution_id, None)  # this process remembers when it was made
+    facts._facts.drop([execution_id])  # this process remembers when it was made
     async with database.side(readonly=False) as connection:
         await connection.execute(
             """UPDATE windlass.execution SET created_at = created_at - $2 * interval '1 day'

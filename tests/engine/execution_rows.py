@@ -89,7 +89,6 @@ def job(state: Any, *, is_foreseen: bool = False, has_started: bool | None = Non
     now = datetime.now(UTC)
     return JobFact(
         job_id=uuid4(),
-        place=0,
         state=state,
         is_foreseen=is_foreseen,
         started_at=now if started else None,

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+from tests.until import until
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.claim import Frontier, claim, peek
@@ -121,13 +122,11 @@ async def value(database: Database, statement: str, *args: Any) -> Any:
         return await connection.fetchval(statement, *args)
 
 
-async def until(database: Database, fact: str, *args: Any, seconds: float = 10.0) -> Any:
+async def until_sql(database: Database, fact: str, *args: Any, seconds: float = 10.0) -> Any:
     """Wait for a query to answer something that is true; returns that."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if found := await value(database, fact, *args):
-                return found
-            await asyncio.sleep(0.005)
+    return await until(
+        lambda: value(database, fact, *args), what=fact, within_seconds=seconds, poll_seconds=0.005
+    )
 
 
 async def row(database: Database, job_id: UUID) -> Record:

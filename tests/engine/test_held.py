@@ -26,7 +26,7 @@ from tests.engine.hands import (
     sql,
     submit_one,
     true_counts,
-    until,
+    until_sql,
     value,
 )
 from tests.engine.schedules.scheduling import fire, ledger, put, rewind
@@ -240,7 +240,7 @@ async def test_a_queue_that_an_open_transaction_is_making_does_not_stop_a_group_
             with pytest.raises(Unavailable, match="holds"):
                 await held
         waits = asyncio.create_task(enqueuer.submit(noop(queue="narrow")))
-        await until(database, ONE_WAITS)
+        await until_sql(database, ONE_WAITS)
         await user.execute("COMMIT")
         await waits
     assert await counted(database) == {
@@ -392,7 +392,7 @@ async def test_an_insert_whose_connection_was_cut_while_it_waits_is_not_repeated
         await run_all(database)
         await user.execute("LOCK TABLE windlass.job IN SHARE MODE")
         submitting = asyncio.ensure_future(submit(cut))
-        await until(database, waiting, seconds=SLACK_SECONDS)
+        await until_sql(database, waiting, seconds=SLACK_SECONDS)
         proxy.heal()  # what is under way goes on, and nobody hears of its end
         with pytest.raises(Unavailable, match="repeat it with an Idempotency-Key"):
             await submitting
@@ -400,7 +400,7 @@ async def test_an_insert_whose_connection_was_cut_while_it_waits_is_not_repeated
         await user.execute("COMMIT")
         await cut.close()
     if count == 1:  # a batch has more to say before it is committed, and nobody says it
-        await until(database, "SELECT count(*) FROM windlass.job", seconds=SLACK_SECONDS)
+        await until_sql(database, "SELECT count(*) FROM windlass.job", seconds=SLACK_SECONDS)
     await run_all(database)
     ended = "SELECT count(*), count(DISTINCT id) FROM windlass.job_history"
     [(rows, jobs)] = await sql(database, ended)

@@ -11,7 +11,9 @@ import pytest
 from redis.asyncio import Redis, RedisCluster
 
 from tests.ports import free_port
+from tests.until import until
 from windlass.embedded.valkey import EmbeddedValkey
+from windlass.fastlane.lane import FastLane
 
 SCRIPTLESS, PASSWORD = "scriptless", "pw"
 
@@ -34,10 +36,11 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Emb
     settings = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
     server = await started(tmp_path_factory.mktemp("cluster"), settings)
     await say(server, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-    async with asyncio.timeout(10):
-        # A fact of another process.
-        while b"cluster_state:ok" not in await say(server, "CLUSTER", "INFO"):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+
+    async def is_ok() -> bool:
+        return b"cluster_state:ok" in await say(server, "CLUSTER", "INFO")
+
+    await until(is_ok, what="the cluster is formed", within_seconds=10)
     yield server
     await server.stop(at_once=True)
 
@@ -67,6 +70,17 @@ async def redis(valkey: EmbeddedValkey) -> AsyncIterator[Any]:
     async with Redis.from_url(valkey.url()) as client:
         await client.flushall()
         yield client
+
+
+@pytest.fixture
+async def lane(valkey: EmbeddedValkey, redis: Any) -> AsyncIterator[FastLane]:
+    opened = FastLane(valkey.url())
+    came_up = asyncio.Event()
+    opened.on_change(lambda _: came_up.set())
+    await opened.open()
+    await asyncio.wait_for(came_up.wait(), 10)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture(params=["single", "single without scripts", "cluster", "cluster without scripts"])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from windlass.embedded.valkey import EmbeddedValkey
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.keys import COORDINATORS, INSTALLATION, coordinator
 from windlass.fastlane.lane import FastLane, LaneDown
@@ -18,17 +15,6 @@ from windlass.model.cluster.node_signal import Signal
 
 ME, OTHER = "node_1", "node_10"
 SIGNAL = Signal(id="sig_1", name="ping", payload={"é": [1]}, sender=OTHER)
-
-
-@pytest.fixture
-async def lane(valkey: EmbeddedValkey, redis: Any) -> AsyncIterator[FastLane]:
-    opened = FastLane(valkey.url())
-    came_up = asyncio.Event()
-    opened.on_change(lambda _: came_up.set())
-    await opened.open()
-    await asyncio.wait_for(came_up.wait(), 10)
-    yield opened
-    await opened.close()
 
 
 async def test_a_beat_tells_the_newcomer_and_whom_a_flush_has_forgotten(

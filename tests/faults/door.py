@@ -12,8 +12,8 @@ import aiohttp
 
 from tests.faults.nodes import APP, NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass import ids
 
 

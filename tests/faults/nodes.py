@@ -15,8 +15,8 @@ from uuid import UUID
 
 import psutil
 
-from tests.faults.until import until
 from tests.faults.witness import VARIABLE
+from tests.until import until
 
 ROOT: Final = Path(__file__).parents[2]
 APP: Final = "tests.faults.app:app"

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from tests.faults.job_objects import Job, drafts
 from tests.faults.nodes import MORTAL, NodeProcess, Nodes
-from tests.faults.until import PATIENCE_SECONDS, until
 from tests.faults.witness import Witness
+from tests.until import PATIENCE_SECONDS, until
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cluster.node_signals import Signaller

@@ -9,7 +9,7 @@ from collections import Counter
 from tests.faults.check import faults_found
 from tests.faults.job_objects import Job, drafts, noop, task, wait
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.errors import Unavailable
 
 RETRY = {"max_attempts": 20, "initial": 0.05, "factor": 1}

@@ -14,7 +14,18 @@ from pathlib import Path
 PACKAGE = "windlass"
 
 # Level 0: each may import those that stand before it.
-GROUND = ("limits", "duration", "errors", "clock", "chance", "ids", "config", "supervise")
+GROUND = (
+    "limits",
+    "duration",
+    "errors",
+    "clock",
+    "lru",
+    "chance",
+    "ids",
+    "config",
+    "supervise",
+    "http1",
+)
 LEVELS: dict[str, int] = {
     **dict.fromkeys(GROUND, 0),
     "model": 1,
@@ -43,8 +54,9 @@ BESIDE_ALL = frozenset({"embedded", "sdk"})
 # `from windlass import __version__` is the one name of the front door used inside.
 FRONT_NAMES = frozenset({"__version__"})
 
-# The SDK lives in other people's processes: beside the standard library only HTTP and its codec.
-SDK_LIBRARIES = frozenset({"aiohttp", "msgspec"})
+# The SDK lives in other people's processes: beside the standard library a parser of HTTP and a
+# codec.
+SDK_LIBRARIES = frozenset({"httptools", "msgspec"})
 BRIDGED_LIBRARIES = SDK_LIBRARIES | {
     *("asgiref", "celery", "django", "django_tasks", "fastapi"),
     *("kombu", "litestar", "opentelemetry", "sqlalchemy", "starlette"),

@@ -46,7 +46,7 @@ ALLOWED = {
     "api/a.py": "from windlass.engine import claim\nfrom ..store import b\n",
     "cli/a.py": "from windlass.embedded import p\nfrom windlass.sdk import Client\n"
     "def f():\n    import windlass.runtime, windlass.api\n",
-    "sdk/a.py": "import asyncio, aiohttp, msgspec\nfrom windlass.model import retry\n",
+    "sdk/a.py": "import asyncio, httptools, msgspec\nfrom windlass.model import retry\n",
     "sdk/bridges/a.py": "import django.tasks, celery\nfrom windlass.sdk.tasks.app import App\n"
     "def f():\n    from windlass.compose import start\n",
     "embedded/a.py": "from windlass import config\n",
@@ -90,6 +90,7 @@ def test_a_house_in_order_has_no_violations(tmp_path: Path) -> None:
         ("cli/a.py", "from windlass.testing import t", "cli may not import testing"),
         ("sdk/a.py", "from windlass.engine import claim", "sdk may not import engine"),
         ("sdk/a.py", "import asyncpg", "sdk may not import asyncpg"),
+        ("sdk/a.py", "import aiohttp", "sdk may not import aiohttp"),
         ("sdk/a.py", "import litestar.openapi", "sdk may not import litestar"),
         ("sdk/a.py", "from windlass.sdk.bridges import a", "sdk may not import sdk.bridges"),
         ("sdk/bridges/a.py", "import flask", "sdk.bridges may not import flask"),

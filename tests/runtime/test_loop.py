@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.faults.until import until
+from tests.until import until
 from windlass import supervise
 from windlass.clock import monotonic
 from windlass.errors import Unavailable

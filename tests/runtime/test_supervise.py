@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tests.faults.until import until
+from tests.until import until
 from windlass import supervise
 from windlass.supervise import Restarts, Supervisor
 

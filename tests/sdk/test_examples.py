@@ -15,9 +15,9 @@ import aiohttp
 import pytest
 
 from tests.faults.nodes import ROOT, Nodes
-from tests.faults.until import until
 from tests.ports import free_port
 from tests.sdk.conftest import admin_key
+from tests.until import until
 from windlass.testing.servers import PrivateServers
 
 RUN_SECONDS_MAX: Final = 60.0

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from tests.faults.until import until
 from tests.ports import free_ports
 from tests.servers.scratch import scratch_folder
+from tests.until import until
 
 # Debian keeps it where a normal user's PATH does not look.
 PROGRAM = shutil.which("pgbouncer", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin")))

@@ -12,9 +12,9 @@ from typing import Any
 
 import asyncpg
 
-from tests.faults.until import until
 from tests.ports import free_ports
 from tests.servers.scratch import scratch_folder
+from tests.until import until
 from windlass.embedded.account import make_folder
 from windlass.embedded.child import Child, Order
 from windlass.embedded.postgres import EmbeddedPostgres

@@ -12,8 +12,8 @@ from pathlib import Path
 import aiohttp
 
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
 from tests.ports import free_ports
+from tests.until import until
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "haproxy.cfg"
 # Debian keeps it where a normal user's PATH does not look.

@@ -14,8 +14,8 @@ from tests.engine.aging import age
 from tests.engine.hands import end, noop, register, states, submit, take, value
 from tests.faults.real_cluster import Cluster, open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
-from tests.faults.until import until
 from tests.servers.bouncer import open_bouncer
+from tests.until import until
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.partitions import TABLES
 from windlass.engine.jobs.retain import retain

@@ -14,7 +14,6 @@ from redis.crc import key_slot
 
 from tests.faults.real_cluster import open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
-from tests.faults.until import until
 from tests.servers.valkeys import (
     DOWN_AFTER_MS,
     PATIENT_MS,
@@ -22,6 +21,7 @@ from tests.servers.valkeys import (
     open_cluster_of_three,
     open_watched,
 )
+from tests.until import until
 from windlass.fastlane import keys
 from windlass.fastlane.connect import CONNECTIONS_MAX, TROUBLE, Client, client_of, close_client
 from windlass.fastlane.lane import FastLane

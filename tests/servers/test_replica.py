@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from tests.faults.until import until
 from tests.ports import free_ports
 from tests.servers.replica import Pair, open_pair
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_jobs
 from windlass.engine.jobs.stats import read_counters

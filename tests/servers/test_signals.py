@@ -16,8 +16,8 @@ from redis.crc import key_slot
 from tests.faults.cluster.signalling import Sender, shown, signalling
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import open_cluster
-from tests.faults.until import until
 from tests.servers.valkeys import ClusterOfThree, open_cluster_of_three, open_watched
+from tests.until import until
 from windlass.fastlane.keys import coordinator
 from windlass.model.cluster.node_signal import Signalled
 

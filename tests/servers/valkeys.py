@@ -13,9 +13,9 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tests.faults.until import until
 from tests.ports import free_ports
 from tests.servers.scratch import scratch_folder
+from tests.until import until
 from windlass.embedded.child import Order
 from windlass.embedded.valkey import EmbeddedValkey
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.engine.hands import noop, register, sql, submit, submit_one, until, value
+from tests.engine.hands import noop, register, sql, submit, submit_one, until_sql, value
 from windlass.errors import Unavailable
 from windlass.limits import ASKED_LOCK_SECONDS, ASKED_REST_SECONDS
 from windlass.store import database as database_module
@@ -236,7 +236,7 @@ async def test_a_caller_that_gives_up_leaves_no_transaction_and_no_setting_behin
     task = asyncio.create_task(database.together(work))
     # PostgreSQL forgets a cancel that arrives before its statement.
     asleep = "datname = current_database() AND wait_event = 'PgSleep'"
-    await until(database, f"SELECT count(*) FROM pg_stat_activity WHERE {asleep}")
+    await until_sql(database, f"SELECT count(*) FROM pg_stat_activity WHERE {asleep}")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -312,7 +312,7 @@ async def test_a_wait_for_a_row_that_is_cancelled_from_outside_is_tried_again(
     async with database.side() as somebody, somebody.transaction():
         await work(somebody)
         asking = asyncio.create_task(database.ask(work))
-        assert await until(database, cancels) == 1
+        assert await until_sql(database, cancels) == 1
     assert len(await asking) == 1
 
 

@@ -24,7 +24,7 @@ from tests.engine.hands import (
     submit_one,
     take,
     true_counts,
-    until,
+    until_sql,
     value,
 )
 from windlass.engine.jobs import partitions
@@ -177,7 +177,7 @@ async def test_a_large_day_goes_in_bites_and_an_interrupted_one_is_gone_on_with(
         )
         keeping = asyncio.create_task(retain(database, 14))
         left = f"SELECT count(*) < 100 FROM windlass.job_history_{old}"
-        await until(database, left, seconds=60)
+        await until_sql(database, left, seconds=60)
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
     assert 0 < (await counted(database))["q"]["cancelled"] < 100

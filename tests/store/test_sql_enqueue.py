@@ -24,7 +24,7 @@ from tests.engine.hands import (
     take,
     take_one,
     true_counts,
-    until,
+    until_sql,
     value,
 )
 from tests.store.sql_call import CALL, enqueue
@@ -63,7 +63,7 @@ async def test_a_key_is_waited_for_by_a_transaction_that_can_be_seen(database: D
         await before.start()
         await first.fetchval(CALL, call)
         waiting = asyncio.create_task(second.fetchval(CALL, call))
-        await until(
+        await until_sql(
             database, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1",
             second.get_server_pid(),
         )  # fmt: skip

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.engine.hands import end, noop, register, sql, state, submit, take, value
 from windlass import ids
 from windlass.embedded.binaries import postgres_bin_dir
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.replay import delete, replay
-from windlass.engine.jobs.rescue import expire, rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.engine.jobs.retain import fold_counters, retain
 from windlass.model.job.outcome import Failed
 from windlass.store.database import Database
@@ -61,8 +62,9 @@ async def test_a_job_lives_its_whole_life(older: Database) -> None:
     assert [job["id"] for job in await replay(older, [bad])] == [bad]
     await cancel(older, [bad])
     assert [job["id"] for job in await delete(older, [bad])] == [bad]
-    await rescue(older)
-    await expire(older)
+    with capture_logs() as said:
+        await recover(older)
+    assert not said, "no part of it was put off"
     assert await fold_counters(older) > 0
     assert (await retain(older, 7)).dropped == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 
 from tests.strategies.drawer import Drawer
@@ -13,6 +12,7 @@ from tests.strategies.receiver import Receiver, listening
 from windlass.strategies.http.auth.auth import Credentials
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.http.net.pool import Pool
 from windlass.strategies.python.python import Python
 from windlass.strategies.python.task import load_tasks
 
@@ -48,9 +48,10 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 
 
 @pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as opened:
-        yield opened
+async def pool() -> AsyncIterator[Pool]:
+    made = Pool(Egress(["127.0.0.0/8"]))
+    yield made
+    await made.close()
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def drawer() -> Drawer:
 
 
 @pytest.fixture
-async def credentials(session: aiohttp.ClientSession, drawer: Drawer) -> AsyncIterator[Credentials]:
-    made = Credentials(drawer, lambda: session)
+async def credentials(pool: Pool, drawer: Drawer) -> AsyncIterator[Credentials]:
+    made = Credentials(drawer, lambda: pool)
     yield made
     await made.close()

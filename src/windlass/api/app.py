@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
 from typing import Any
 
-from litestar import Litestar
-from litestar.exceptions import HTTPException
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api import events, openapi, queues, secrets, targets
 from windlass.api.cluster import (
@@ -31,9 +27,9 @@ from windlass.api.http.auth import Keys
 from windlass.api.http.conditional import refuse_unsupported
 from windlass.api.http.door import Door
 from windlass.api.http.idempotency import idempotent
-from windlass.api.http.problem import on_exception, on_http_exception
 from windlass.api.http.reply import JSON, Reply, encode
-from windlass.api.http.route import Answer, Call, Route, handler_of
+from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.router import Router
 from windlass.api.http.stream import EventStreams
 from windlass.api.jobs import complete, dead_letters, history, jobs, submit, webhook_status
 from windlass.api.locks import locks
@@ -48,7 +44,20 @@ from windlass.api.workflows import workflows
 from windlass.engine.jobs.stats import Counters
 
 
-def build_app(parts: ApiParts) -> ASGIApp:
+class Api(Door):
+    """The API of a node, entered by its door: whoever stops serving it closes it."""
+
+    def __init__(self, routes: list[Route], keys: Keys | None, streams: EventStreams) -> None:
+        # The door before the router: what finds no route passes it too.
+        super().__init__(Router(routes), keys, routes)
+        self._streams = streams
+
+    async def close(self) -> None:
+        """End the event streams; what else was asked is still answered."""
+        await self._streams.close()
+
+
+def build_app(parts: ApiParts) -> Api:
     counters, streams = Counters(parts.database), EventStreams(parts)
     routes = [
         *submit.routes(parts),
@@ -85,41 +94,8 @@ def build_app(parts: ApiParts) -> ASGIApp:
     ]
     routes = [refuse_unsupported(idempotent(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
-    _leave_out_telemetry()
-    router = Litestar(
-        [handler_of(found) for found in _by_path(routes)],
-        openapi_config=None,
-        exception_handlers={HTTPException: on_http_exception, Exception: on_exception},
-        logging_config=None,
-        on_shutdown=[streams.close],
-    )
-    # Before the router rather than as its middleware: what finds no route passes the door too, and
-    # what the door knows by itself does not pass the router.
     keys = Keys(parts.database) if parts.settings.auth == "on" else None
-    return Door(router, keys, routes)
-
-
-def _leave_out_telemetry() -> None:
-    """Say once that Litestar's plugin for OpenTelemetry cannot be imported, where it cannot.
-
-    Litestar tries to for every application that is made. Half of what that needs may be installed:
-    then a module is run until it fails, each time, under the import locks that all threads share.
-    """
-    name = "litestar.plugins.opentelemetry"
-    if name not in sys.modules:
-        try:
-            found = find_spec("opentelemetry.instrumentation.asgi")
-        except ModuleNotFoundError:
-            found = None
-        if found is None:
-            sys.modules[name] = None  # type: ignore[assignment]  # as importlib says "there is none"
-
-
-def _by_path(routes: list[Route]) -> list[list[Route]]:
-    paths: dict[str, list[Route]] = {}
-    for route in routes:
-        paths.setdefault(route.path, []).append(route)
-    return list(paths.values())
+    return Api(routes, keys, streams)
 
 
 def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:

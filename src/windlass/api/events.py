@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import EVENTS, event_cursor, page_reply

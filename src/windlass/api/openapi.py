@@ -17,14 +17,13 @@ from windlass.api.cluster import cache, health, nodes, operation_view, refresh, 
 from windlass.api.executions import schema as executions
 from windlass.api.http import shapes
 from windlass.api.http.field_texts import OPERATIONS, TAGS, describe, describe_inline
-from windlass.api.http.route import Answer, Route
+from windlass.api.http.route import PARAMETER, Answer, Route
 from windlass.api.http.shapes import Named, ref
 from windlass.api.jobs import schema as jobs
 from windlass.api.locks import view as locks
 from windlass.api.schedules import schema as schedules
 from windlass.api.workflows import view as workflows
 
-_TYPED: Final = re.compile(r"\{(\w+):\w+\}")
 _IN_PATH: Final = {
     "approval_id": "The approval",
     "code": "The code of the problem",
@@ -69,7 +68,7 @@ def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
 
 
 def _path(route: Route) -> str:
-    return _TYPED.sub(r"{\1}", route.path)
+    return PARAMETER.sub(r"{\1}", route.path)
 
 
 def _tags(routes: Sequence[Route]) -> list[str]:
@@ -103,7 +102,7 @@ def _operation(route: Route) -> dict[str, Any]:
 def _name(route: Route) -> str:
     if route.operation:
         return route.operation
-    words = re.findall(r"[A-Za-z]+", _TYPED.sub("", route.path.removeprefix("/v1")))
+    words = re.findall(r"[A-Za-z]+", PARAMETER.sub("", route.path.removeprefix("/v1")))
     return "_".join([route.method.lower(), *words, *(["one"] if route.path.endswith("}") else [])])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http.body import read_json, read_nothing
 from windlass.api.http.conditional import etag, precondition_of

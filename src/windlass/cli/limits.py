@@ -10,7 +10,6 @@ from windlass.limits import WAIT_SECONDS_MAX
 CALL_SECONDS: Final = 30.0
 # A batch of ten thousand jobs may take the server longer to store.
 BATCH_CALL_SECONDS: Final = 120.0
-CONNECT_SECONDS: Final = 5.0
 
 # One long poll, and what the network may add to it.
 POLL_SECONDS: Final = 20.0
@@ -24,16 +23,10 @@ assert POLL_WATCHED_SECONDS < POLL_WATCHED_SECONDS_MAX <= POLL_SECONDS <= WAIT_S
 
 # While waiting for a job the server may be away this long, a restart for example.
 AWAY_SECONDS_MAX: Final = 30.0
+# Before a stream of events is connected again; doubled each time.
 RETRY_PAUSE_SECONDS: Final = 0.25
 RETRY_PAUSE_SECONDS_MAX: Final = 5.0
 assert RETRY_PAUSE_SECONDS < RETRY_PAUSE_SECONDS_MAX < AWAY_SECONDS_MAX
-
-# What is read into memory.
-ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
-READ_BYTES: Final = 64 * 1024
-STREAM_LINE_BYTES_MAX: Final = 8 * 1024 * 1024
-# A stream that says nothing this long, not even a heartbeat, is taken for dead.
-STREAM_SILENCE_SECONDS: Final = 60.0
 
 # A batch is cut into chunks that stay below the server's cap on a body.
 CHUNK_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -14,7 +14,7 @@
        |
     ready      the lane connects -> the App is connected -> the node registers and works
        |       -> the API takes over the port -> the App publishes
-    drain      the node ends or hands back its work and leaves -> API -> App
+    drain      the node ends or hands back its work and leaves -> event streams -> API -> App
                -> caches, lane, pools -> embedded servers
 
 Owns: the order of starting and stopping, and the ties between layers that no import may make: what

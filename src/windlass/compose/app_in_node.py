@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from windlass.api.parts import ApiParts
 from windlass.engine.schedules.schedule import ScheduleFilter
 from windlass.engine.schedules.schedules import list_schedules
-from windlass.sdk.http.cross_loop import AsgiApp
 from windlass.sdk.http.in_process import InProcessTransport
+
+if TYPE_CHECKING:
+    from windlass.api.app import Api
 
 log = structlog.get_logger()
 
@@ -30,13 +32,13 @@ class AppInNode:
     def __init__(self, app: Any, parts: ApiParts) -> None:
         self._app = app  # None: this node has no App
         self._parts = parts
-        self._api: AsgiApp | None = None
+        self._api: Api | None = None  # None: nobody has needed it yet
         self._has_news = False  # there may be something to publish
 
-    def api(self) -> AsgiApp:
+    def api(self) -> Api:
         """The API, one for the whole process."""
         if self._api is None:
-            # Here: it is a second of imports that a worker may never need.
+            # Here: these are imports that a worker may never need.
             from windlass.api.app import build_app
 
             self._api = build_app(self._parts)
@@ -59,6 +61,11 @@ class AppInNode:
     def leave(self) -> None:
         if hasattr(self._app, "connect"):
             self._app.connect(None)
+
+    async def close(self) -> None:
+        """The API, before its server and its database go."""
+        if self._api is not None:
+            await self._api.close()
 
     async def _may_have_news(self) -> bool:
         """It has something, or had schedules once, which may have gone from the code."""

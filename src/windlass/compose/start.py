@@ -112,6 +112,7 @@ class Windlass:
         await self._close()
 
     async def _close(self) -> None:
+        await self.app_in_node.close()
         if self.serving is not None:
             await self.serving.stop()
         self.app_in_node.leave()

@@ -24,6 +24,7 @@ Shared by all:
     announce        wake-ups and notifications, here and on other nodes
     waiters         callers that wait for an end
     gather          single requests become batches
+    conditions      what a list is filtered by: WHERE clauses with numbered parameters
     isolated_round  rounds in which one bad item holds up no other, with a backoff for each
     idempotency     Idempotency-Keys of whatever is not a job
 """

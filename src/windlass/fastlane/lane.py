@@ -95,10 +95,7 @@ class FastLane:
         """Send when possible; forget when not. Never waits."""
         if self._client is None or monotonic() < self._broken_until:
             return
-        if len(self._outbox) == BUFFER_MAX:
-            self.dropped += 1
-        self._outbox.append((channel, message))
-        self._has_mail.set()
+        self._put(channel, message)
 
     async def ask(
         self, script: str, key: str | Sequence[str], *args: int | float | str | bytes
@@ -141,8 +138,14 @@ class FastLane:
     def forget(self, key: str) -> None:
         """Drop a key when possible. Never waits."""
         if self._client is not None and self.is_up and monotonic() >= self._broken_until:
-            self._outbox.append((_FORGET, key.encode()))
-            self._has_mail.set()
+            self._put(_FORGET, key.encode())
+
+    def _put(self, channel: str, message: bytes) -> None:
+        """Into the outbox; a full one pushes the oldest out."""
+        if len(self._outbox) == BUFFER_MAX:
+            self.dropped += 1
+        self._outbox.append((channel, message))
+        self._has_mail.set()
 
     async def ping_seconds(self) -> float | None:
         """How long a round trip takes now; None when Redis does not answer."""

@@ -36,12 +36,20 @@ assert PAGE_THINGS <= PAGE_MAX
 
 # What is read into memory.
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+ANSWER_HEAD_BYTES_MAX, ANSWER_FIELDS_MAX = 64 * 1024, 128
 LINE_BYTES_MAX: Final = 8 * 1024 * 1024
 # A stream that says nothing this long, not even a heartbeat, is taken for dead.
 SILENCE_SECONDS: Final = 60.0
 # Connections to one server that one event loop keeps open at most.
 CONNECTIONS_MAX: Final = 100
 assert POLLS_MAX < CONNECTIONS_MAX, "who waits for many leaves room for others"
+# One that nobody uses is kept so long; servers that hang up earlier are heard.
+IDLE_SECONDS: Final = 15.0
+# What the lookup of a name has found is used so long, and so many addresses of it. The next one is
+# tried when the one before is silent for so long.
+LOOKUP_SECONDS, ADDRESSES_MAX = 10.0, 16
+NEXT_ADDRESS_SECONDS: Final = 0.25
+assert NEXT_ADDRESS_SECONDS < CONNECT_SECONDS
 # The thread behind blocking clients gets so long to close its connections when the process ends.
 CLOSE_SECONDS: Final = 2.0
 

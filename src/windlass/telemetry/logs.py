@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 # They tell at length, on the level on which an App tells what matters to it.
-_TALKATIVE: Final = ("aiohttp", "asyncio", "asyncpg", "redis", "uvicorn")
+_TALKATIVE: Final = ("asyncio", "asyncpg", "redis", "uvicorn")
 
 
 def configure_logs(log_format: str, level: int = logging.INFO) -> None:

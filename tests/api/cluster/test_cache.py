@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.api.served import Served
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.cache.cache import Cache, Codec
 from windlass.limits import CACHE_KEYS_BYTES_MAX, CACHE_KEYS_MAX
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.api.acting_node import ActingNode
-from tests.api.served import Served, until
+from tests.api.served import Served
 from tests.engine.execution_rows import job, put
+from tests.until import until
 from windlass import ids
 from windlass.engine.executions.refresh import Refreshed
 from windlass.model.workflow.refresh import SHARDS, owner_of, shard_of
@@ -19,7 +20,7 @@ async def test_every_shard_has_its_node_and_what_is_to_be_done(
     leaving = await ActingNode(database=api.database).join()
     await api.database.run("node_set_state", leaving.node_id, "draining")
     execution_id = ids.uuid7()
-    await until(lambda: api.parts.marks.is_up)
+    await until(lambda: api.parts.marks.is_up, within_seconds=10)
     await api.parts.marks.leave([execution_id], is_urgent=True)
     shards = (await api.get("/v1/shards"))["data"]
     assert [one["shard"] for one in shards] == list(range(SHARDS))

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read, start
-from tests.api.served import Served, until
+from tests.api.served import Served
 from tests.engine.evaluate.stopped import stopped_evaluator
 from tests.engine.executions.flow import FAILS, noop
+from tests.until import until
 from windlass.engine.executions import decide_apart as decide_apart
 
 CHAIN = [noop("first"), noop("second", "first")]
@@ -141,7 +142,7 @@ async def test_who_waits_is_answered_when_the_execution_has_ended(api: Served) -
     await publish(api, CHAIN, output="${steps.second.output}")
     made = await start(api)
     waiting = asyncio.create_task(api.get(f"/v1/executions/{made['id']}?wait=30s"))
-    await until(lambda: bool(api.parts.waiters._waiting))
+    await until(lambda: bool(api.parts.waiters._waiting), within_seconds=10)
     await (await by_hand(api, made)).run()
     assert not waiting.done()
     await bring_up_to_date(api, made)
@@ -214,7 +215,7 @@ async def test_who_finds_no_place_for_a_heavy_start_is_told_when_to_come_again(
     path, heavy = "/v1/workflows/flow/executions", {"input": {"list": list(range(20_000))}}
     async with stopped_evaluator():
         first = asyncio.create_task(api.post(path, heavy, 201))
-        await until(lambda: len(decide_apart.WAITING) == 1, seconds=60)
+        await until(lambda: len(decide_apart.WAITING) == 1, within_seconds=60)
         key = {"Idempotency-Key": "again"}
         async with api.client.post(api.url + path, json=heavy, headers=key) as answer:
             assert answer.status == 503

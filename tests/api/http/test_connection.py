@@ -14,7 +14,8 @@ import pytest
 
 from tests.api.conftest import Serve
 from tests.api.http.raw import SURE_SECONDS, exchange, statuses, wire
-from tests.api.served import Served, until
+from tests.api.served import Served
+from tests.until import until
 from windlass.api.http.connection import Timeouts
 from windlass.api.http.connections import Connections, address_of, ask_for_descriptors, places
 from windlass.api.http.reply import json_reply
@@ -332,7 +333,7 @@ async def test_who_goes_on_sending_after_a_refusal_is_not_read_and_not_back_at_o
                 sent += len(piece)
         assert monotonic() - began > 0.5, "it was kept"
         assert sent < 16 * 1024 * 1024, "what the system holds for both sides"
-        await until(lambda: len(connections) == 0, seconds=60)
+        await until(lambda: len(connections) == 0, within_seconds=60)
 
 
 async def test_requests_in_a_row_are_answered_in_order_and_only_so_many(starting: str) -> None:
@@ -551,9 +552,7 @@ async def test_a_node_that_starts_says_so_at_once() -> None:
 
 
 async def counted(connections: Connections, count: int) -> None:
-    async with asyncio.timeout(SURE_SECONDS):
-        while len(connections) != count:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: len(connections) == count, within_seconds=SURE_SECONDS)
 
 
 async def gone(connections: Connections) -> None:

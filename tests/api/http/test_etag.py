@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import asyncpg
 import pytest
+from aiohttp import ClientResponse
 
 from tests.api.acting_node import ActingNode
-from tests.api.served import Served, serve
+from tests.api.served import Served, insist, serve
 from tests.engine.executions.flow import noop
 from windlass import ids
 from windlass.clock import monotonic
@@ -145,22 +146,28 @@ async def keyed(servers: PrivateServers, template_url: str) -> AsyncIterator[Ser
 
 async def say(api: Served, method: str, path: str, json: Any = None, **headers: str) -> Said:
     """If_Match='…' is the header If-Match."""
+    return await _said(api, method, path, json, headers, tries=1)
+
+
+async def say_again(api: Served, method: str, path: str, json: Any = None, **headers: str) -> Said:
+    """And again, while others have the row for longer than anybody waits for one."""
+    return await _said(api, method, path, json, headers)
+
+
+async def _said(
+    api: Served, method: str, path: str, json: Any, headers: Mapping[str, str], tries: int = 1_000
+) -> Said:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with api.client.request(method, api.url + path, json=json, headers=sent) as answer:
+
+    def ask() -> AbstractAsyncContextManager[ClientResponse]:
+        return api.client.request(method, api.url + path, json=json, headers=sent)
+
+    async with insist(ask, tries) as answer:
         raw = await answer.read()
         body = await answer.json(content_type=None) if raw else None
         return Said(
             status=answer.status, etag=answer.headers.get("ETag"), body=body, length=len(raw)
         )
-
-
-async def insist(api: Served, method: str, path: str, json: Any = None, **headers: str) -> Said:
-    """Again while others have the row for longer than anybody waits for one, as a client does."""
-    while True:
-        said = await say(api, method, path, json, **headers)
-        if said.status != 503:
-            return said
-        await asyncio.sleep(0.02)
 
 
 async def make(api: Served, thing: Changed, number: int = 99) -> Said:
@@ -201,7 +208,7 @@ async def test_of_twenty_who_change_what_they_read_one_does_and_nineteen_hear_of
     tag = (await make(keyed, thing)).etag or ""
 
     async def change(number: int) -> Said:
-        return await insist(keyed, thing.method, thing.path, thing.body(number), If_Match=tag)
+        return await say_again(keyed, thing.method, thing.path, thing.body(number), If_Match=tag)
 
     said = await at_once(WRITERS, change)
     [won] = [number for number, one in enumerate(said) if one.status < 300]
@@ -229,7 +236,7 @@ async def test_no_change_is_lost_by_those_who_read_again_when_they_are_refused(
             read = await say(keyed, "GET", thing.path)
             [number] = [n for n in range(WRITERS) if thing.seen(read.body, n)]
             body = thing.body(number + 1)
-            said = await insist(keyed, thing.method, thing.path, body, If_Match=read.etag or "")
+            said = await say_again(keyed, thing.method, thing.path, body, If_Match=read.etag or "")
             if said.status != 412:
                 return said
 
@@ -243,7 +250,9 @@ async def test_of_twenty_who_make_the_same_name_one_does(keyed: Served, name: st
     thing = THINGS[name].fresh()
 
     async def create(number: int) -> Said:
-        return await insist(keyed, thing.method, thing.path, thing.body(number), If_None_Match="*")
+        return await say_again(
+            keyed, thing.method, thing.path, thing.body(number), If_None_Match="*"
+        )
 
     said = await at_once(WRITERS, create)
     [won] = [number for number, one in enumerate(said) if one.status < 300]
@@ -345,7 +354,7 @@ async def test_a_node_is_resized_by_one_of_those_who_saw_the_same_size(
     tag = (await say(api, "GET", path)).etag or ""
 
     async def resize(number: int) -> Said:
-        return await insist(api, "PATCH", path, {"workers": 50 + number}, If_Match=tag)
+        return await say_again(api, "PATCH", path, {"workers": 50 + number}, If_Match=tag)
 
     said = await at_once(WRITERS, resize)
     assert sorted(one.status for one in said) == [202, *[409] * (WRITERS - 1)]

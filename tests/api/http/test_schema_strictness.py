@@ -8,11 +8,13 @@ import json
 import os
 import re
 from collections import Counter
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
 import pytest
+from aiohttp import ClientResponse
 from yarl import URL
 
 from tests.api.acting_node import ActingNode
@@ -20,7 +22,7 @@ from tests.api.conftest import Serve
 from tests.api.executions.flows import publish, start
 from tests.api.http.generated import Request, valid_requests
 from tests.api.http.unsayable import holes_in
-from tests.api.served import Served
+from tests.api.served import Served, insist
 from windlass import ids
 from windlass.config import Settings
 
@@ -102,16 +104,15 @@ def test_a_refusal_that_a_schema_could_have_said_is_a_hole(
 async def answer_to(api: Served, request: Request) -> tuple[int, str]:
     """Four at once change the same things: one of them may be told to come again."""
     url = URL(request.url, encoded=True)
-    tries = 20
-    while True:
-        tries -= 1
-        async with api.client.request(
+
+    def ask() -> AbstractAsyncContextManager[ClientResponse]:
+        return api.client.request(
             request.method, url, headers=request.headers, data=BytesIO(request.body or b"")
-        ) as answer:
-            status = answer.status
-            text = await answer.text() if status >= 400 else ""  # which may be without an end
-        if not tries or status != 503 or json.loads(text)["code"] != "unavailable":
-            return status, text
+        )
+
+    async with insist(ask, tries=20) as answer:
+        # Which may be without an end.
+        return answer.status, await answer.text() if answer.status >= 400 else ""
 
 
 async def judge(api: Served, request: Request, tally: Tally) -> None:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.api.acting_node import ActingNode
-from tests.api.served import Served
-from tests.engine.hands import until
+from tests.api.served import Served, insist
+from tests.engine.hands import until_sql
 from windlass import ids
 from windlass.engine.jobs import replay as replaying
 
@@ -79,12 +79,9 @@ async def test_dead_letters_are_replayed_by_id_and_by_filter(api: Served, node: 
     assert states == ["queued", "queued", "queued", "dead"]
 
 
-async def insist(api: Served, path: str, body: Any) -> Any:
-    """Again while somebody holds what it needs: nothing was changed."""
-    while True:
-        async with api.client.post(api.url + path, json=body) as answer:
-            if answer.status != 503:
-                return await answer.json()
+async def posted(api: Served, path: str, body: Any) -> Any:
+    async with insist(lambda: api.client.post(api.url + path, json=body)) as answer:
+        return await answer.json()
 
 
 @pytest.mark.parametrize("verb", ["replay", "discard"])
@@ -97,8 +94,8 @@ async def test_what_was_dead_when_it_was_chosen_and_has_ended_well_since_is_not_
         await other.fetch(
             "SELECT FROM windlass.job_history WHERE id = $1 FOR UPDATE", ids.parse("job", held)
         )
-        slow = asyncio.create_task(insist(api, f"/v1/dead-letters/{verb}", {"filter": {}}))
-        await until(api.database, WAITS, seconds=60)
+        slow = asyncio.create_task(posted(api, f"/v1/dead-letters/{verb}", {"filter": {}}))
+        await until_sql(api.database, WAITS, seconds=60)
         await api.post("/v1/dead-letters/replay", {"ids": [mended]})
         await node.run()
         assert (await api.get(f"/v1/jobs/{mended}"))["state"] == "succeeded"

@@ -12,7 +12,7 @@ from tests.engine.hands import lapse
 from windlass import ids
 from windlass.engine.jobs.claim import release
 from windlass.engine.jobs.history import database_now
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import Failed, Snoozed
 
 # What no event tells, because it is only about the present.
@@ -92,7 +92,7 @@ async def test_a_job_is_shown_as_it_was_at_every_instant_of_a_long_life(
 
 async def _until_rescued(api: Served, job_id: UUID) -> None:
     while True:
-        done = await rescue(api.database)
+        done = await recover(api.database)
         if job_id in {row["id"] for row in done.requeued}:
             return
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.api.acting_node import ActingNode
-from tests.api.served import Served, until
+from tests.api.served import Served
+from tests.until import until
 from windlass.limits import HINT_JOBS_MAX
 from windlass.model.job.outcome import Failed
 
@@ -140,7 +141,8 @@ async def test_a_caller_that_waits_is_answered_as_soon_as_the_job_ends(
 ) -> None:
     made = await api.submit()
     waiting = asyncio.create_task(api.get(f"/v1/jobs/{made['id']}?wait=20s"))
-    await until(lambda: bool(api.parts.waiters._waiting))  # the request has reached them
+    # The request has reached them.
+    await until(lambda: bool(api.parts.waiters._waiting), within_seconds=10)
     [attempt] = await node.claim()
     finished = await node.settle(attempt, Failed("x", "y", is_final=True))
     assert not waiting.done()

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from tests.engine.cache.cached import NAME, Node, Thing, Things, a_table, node
 from tests.faults.servers.slow import slow
+from tests.until import until
 from windlass.engine.cache.cache import cache_stats
 from windlass.engine.cache.registry import scope_of
 from windlass.fastlane.keys import CACHE
@@ -79,9 +80,11 @@ async def test_a_value_is_loaded_once_then_found_in_redis_then_in_memory(
 
 async def shelved(redis: Any, *keys: int) -> None:
     """Those who asked do not wait until it lies in Redis."""
-    async with asyncio.timeout(10):
-        while await redis.exists(*map(key_of, keys)) < len(keys):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+
+    async def is_there() -> bool:
+        return bool(await redis.exists(*map(key_of, keys)) == len(keys))
+
+    await until(is_there, what="it lies in Redis", within_seconds=10)
 
 
 async def test_a_hundred_who_ask_at_once_load_once(here: Node, things: Things) -> None:
@@ -157,9 +160,11 @@ async def test_what_is_unreadable_in_redis_is_loaded_again_and_replaced(
 ) -> None:
     await redis.set(key_of(1), junk)
     assert await here.make().get(1) == Thing(1, "1 at first")
-    async with asyncio.timeout(10):
-        while await redis.get(key_of(1)) == junk:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+
+    async def is_replaced() -> bool:
+        return bool(await redis.get(key_of(1)) != junk)
+
+    await until(is_replaced, what="it is replaced", within_seconds=10)
     assert await there.make().get(1) == Thing(1, "1 at first")
     assert things.asked == [1]
 

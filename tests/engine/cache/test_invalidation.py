@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.cache.cached import NAME, Node, Thing, Things, node
 from tests.engine.cache.test_cache import here, key_of, redis, shelved, there, things
-from tests.faults.until import until
+from tests.until import until
 from windlass.fastlane import lane
 from windlass.fastlane.keys import CACHE_EPOCH
 from windlass.testing.servers import PrivateServers

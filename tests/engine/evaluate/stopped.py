@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
-from tests.faults.until import until
 from windlass.engine.evaluate import evaluator
 from windlass.engine.executions.decide_apart import EVALUATOR
 from windlass.model.expression.evaluation import Check, raw
@@ -32,10 +31,3 @@ async def stopped_evaluator() -> AsyncIterator[int]:
             yield pid
         finally:
             os.kill(pid, signal.SIGCONT)
-
-
-async def until_so(is_so: Callable[[], bool], what: str) -> None:
-    async def ask() -> bool:
-        return is_so()
-
-    await until(ask, what=what)

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engine.evaluate.stopped import ANSWER, QUESTION, until_so
+from tests.engine.evaluate.stopped import ANSWER, QUESTION
+from tests.until import until
 from windlass.engine.evaluate import evaluator
 from windlass.engine.evaluate.evaluator import Evaluator
 from windlass.limits import EVALUATOR_NICENESS
@@ -70,7 +71,7 @@ async def test_a_killed_process_loses_no_answer(own: Evaluator, is_in_the_middle
     if is_in_the_middle:
         os.kill(first, signal.SIGSTOP)
         asking = asyncio.create_task(own.ask(QUESTION))
-        await until_so(lambda: own.is_asking, "it was asked")
+        await until(lambda: own.is_asking, what="it was asked")
         os.kill(first, signal.SIGKILL)
         assert await asking == ANSWER
     else:
@@ -120,7 +121,7 @@ async def test_who_went_away_is_not_answered_and_stops_nobody(own: Evaluator) ->
     assert own.pid is not None
     os.kill(own.pid, signal.SIGSTOP)
     tasks = [asyncio.create_task(own.ask(QUESTION)) for _ in range(3)]
-    await until_so(lambda: own.is_asking, "the first is asked")
+    await until(lambda: own.is_asking, what="the first is asked")
     for task in tasks[:2]:
         task.cancel()
     os.kill(own.pid, signal.SIGCONT)
@@ -131,9 +132,9 @@ async def test_it_leaves_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(evaluator, "EVALUATOR_IDLE_SECONDS", 0.1)
     own = Evaluator()
     await own.ask(QUESTION)
-    await until_so(lambda: own.pid is None, "it left")
+    await until(lambda: own.pid is None, what="it left")
     assert await own.ask(QUESTION) == ANSWER
-    await until_so(lambda: own.pid is None, "it left again")
+    await until(lambda: own.pid is None, what="it left again")
 
 
 PROGRAM = """
@@ -162,7 +163,7 @@ async def test_it_leaves_with_a_node_that_was_killed() -> None:
     finally:
         node.kill()
         await node.wait()
-    await until_so(lambda: _is_gone(pid), "it is gone")
+    await until(lambda: _is_gone(pid), what="it is gone")
 
 
 def _is_gone(pid: int) -> bool:

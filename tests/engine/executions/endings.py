@@ -38,10 +38,10 @@ async def row_of(flow: Flow) -> Any:
 
 
 async def inner(
-    database: Database, steps: Sequence[Mapping[str, Any]], name: str = "inner"
+    database: Database, steps: Sequence[Mapping[str, Any]], name: str = "inner", **fields: Any
 ) -> None:
     """A workflow that others have as a step."""
-    read = trust_definition({"name": name, "steps": list(steps)})
+    read = trust_definition({"name": name, "steps": list(steps), **fields})
     await publish(database, read, by=None)
 
 

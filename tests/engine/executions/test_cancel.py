@@ -16,7 +16,7 @@ from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.upkeep import find_neglected, tell_jobs
-from windlass.engine.jobs.complete import expire_callbacks
+from windlass.engine.jobs.rescue import recover
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX
 from windlass.store.database import Database
@@ -189,13 +189,31 @@ async def test_a_child_is_cancelled_when_its_step_runs_out_of_time(database: Dat
     flow = await Flow.start(database, [{**CHILD, "timeout": "1h"}, noop("after", "child")])
     child = await child_of(flow)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'workflow'")
-    await flow.look_after((await expire_callbacks(database)).progressed)
+    await flow.look_after((await recover(database)).progressed)
     assert await flow.states() == {"child": "dead", "after": "skipped"}
     assert await value(database, "SELECT count(*) FROM windlass.job") == 0
     done = await refresh(database, [child])
     await conclude(database, done.unconcluded)
     assert await state_of(database, child) == "cancelled"
     assert await ended_as(flow) == "failed"
+
+
+async def test_a_child_that_waits_for_its_turn_is_told_to_have_ended_with_its_step(
+    database: Database,
+) -> None:
+    """It ends in the transaction that ends the step, and who waits for it hears of it then."""
+    one_at_a_time = {"key": "all", "limit": 1, "policy": "queue"}
+    await inner(database, [noop("x")], concurrency=one_at_a_time)
+    first = await Flow.start(database, [CHILD])
+    flow = await Flow.start(database, [{**CHILD, "timeout": "1h"}])
+    begun, waiting = await child_of(first), await child_of(flow)
+    assert await state_of(database, waiting) == "pending"
+    [step] = [row["id"] for row in await flow.rows()]
+    await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE id = $1", step)
+    finished = await recover(database)
+    assert finished.ended == {step: "dead", waiting: "cancelled"}
+    assert await state_of(database, waiting) == "cancelled"
+    assert await state_of(database, begun) == "pending", "nobody asked that of the other one"
 
 
 async def test_places_that_have_not_begun_never_do_when_their_step_runs_out_of_time(
@@ -217,7 +235,7 @@ async def test_places_that_have_not_begun_never_do_when_their_step_runs_out_of_t
     )
     running = await take_one(database, flow.node_id)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'map'")
-    await flow.look_after((await expire_callbacks(database)).progressed)
+    await flow.look_after((await recover(database)).progressed)
     assert sorted((await flow.states()).values()) == ["cancelled", "dead", "running"]
     await flow.end(running)
     assert await ended_as(flow) == "failed"

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.engine.executions.flow import Flow
-from tests.engine.hands import end, register, sql, submit_one, take_one, until, value
+from tests.engine.hands import end, register, sql, submit_one, take_one, until_sql, value
 from windlass import ids
 from windlass.engine.doctor.folds import check_folds
 from windlass.engine.executions.checkpoint_waits import listen
@@ -194,7 +194,7 @@ async def test_a_signal_that_is_being_written_while_it_goes_to_rest_is_waited_fo
             await sender.fetch(statement("checkpoint_listening"), flow.execution_id, "paid") == []
         )
         resting = asyncio.create_task(rest(database, flow, attempt))
-        await until(database, HELD_UP)
+        await until_sql(database, HELD_UP)
         assert not resting.done()
     await resting
     assert await is_due(database, attempt.job_id)
@@ -210,7 +210,7 @@ async def test_no_wake_up_is_lost_when_the_connection_breaks_between_a_rest_and_
             statement("execution_signal_insert"), ids.uuid7(), flow.execution_id, "paid", "1", None
         )
         resting = asyncio.create_task(rest(database, flow, attempt))
-        await until(database, HELD_UP)
+        await until_sql(database, HELD_UP)
         await sql(database, f"SELECT pg_terminate_backend(pid) FROM ({HELD_UP_BY}) held_up")
     await resting
     assert await is_due(database, attempt.job_id)

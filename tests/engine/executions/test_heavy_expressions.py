@@ -14,9 +14,10 @@ import msgspec
 import pytest
 from asyncpg import Record
 
-from tests.engine.evaluate.stopped import stopped_evaluator, until_so
+from tests.engine.evaluate.stopped import stopped_evaluator
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
+from tests.until import until
 from windlass.engine.effects import Finished
 from windlass.engine.executions import decide_apart as decide_apart
 from windlass.engine.executions import facts
@@ -90,7 +91,7 @@ async def test_a_large_definition_that_is_new_to_a_node_does_not_freeze_the_loop
             await asyncio.sleep(0.005)
             ticks += 1
 
-    facts._facts._values.clear()  # as on another node
+    facts._facts.clear()  # as on another node
     for _, compiled in KEPT:
         compiled.cache_clear()
     [row] = await database.run("workflow_version_find", ["large"], [0])
@@ -293,7 +294,7 @@ async def test_each_caller_has_so_many_heavy_starts_under_way(
             done |= more
         assert all(isinstance(task.result(), EvaluationsFull) for task in done)
         modest = asyncio.create_task(start("modest"))
-        await until_so(lambda: WAITING.of("modest") == 1, "it waits")
+        await until(lambda: WAITING.of("modest") == 1, what="it waits")
         assert isinstance(await start("third"), EvaluationsFull), "the node has enough"
     assert {type(row) for row in await asyncio.gather(*left, modest)} == {Record}
     assert type(await start("greedy")) is Record, "the places are free again"

@@ -12,7 +12,7 @@ from windlass.engine.executions.control import pause_execution, resume_execution
 from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.signals import ExecutionEnded, send_signal
 from windlass.engine.executions.upkeep import find_neglected
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.errors import NotFound
 from windlass.limits import FINISH_BATCH_MAX
 from windlass.model.job.outcome import Failed
@@ -96,7 +96,7 @@ async def test_a_step_of_a_lost_node_waits_as_well(database: Database) -> None:
     await take_one(database, lost)
     await pause(flow)
     await lapse(database, lost)
-    await rescue(database)
+    await recover(database)
     assert await flow.states() == {"a": "queued"}
     assert await take(database, flow.node_id) == []
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from tests.engine.execution_rows import end_job, job, put, put_many, read
-from tests.engine.hands import several, sql, until
+from tests.engine.hands import several, sql, until_sql
 from windlass.engine.executions.refresh import missed_executions, refresh, stale_executions
 from windlass.engine.jobs.replay import replay
 from windlass.model.job.states import STATES
@@ -180,7 +180,7 @@ async def test_a_refresh_from_an_older_snapshot_loses_and_is_done_again(
         )
         # Of the hot path: it waits for the row for as long as that takes.
         older = asyncio.create_task(late.run("execution_refresh_many", [execution_id]))
-        await until(
+        await until_sql(
             database,
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
             " AND datname = current_database()",
@@ -242,7 +242,7 @@ async def test_the_net_finds_unfinished_ones_of_which_a_job_ended_unseen(
     database: Database,
 ) -> None:
     then = datetime.now(UTC) - timedelta(seconds=20)
-    ended = JobFact(job_id=uuid4(), place=0, state="succeeded", started_at=then, finished_at=then)
+    ended = JobFact(job_id=uuid4(), state="succeeded", started_at=then, finished_at=then)
     early = then - timedelta(minutes=1)
     missed = await put(database, [ended], refreshed_at=early, created_at=early)
     seen = await put(database, [_copy(ended), job("queued")], created_at=early)
@@ -262,7 +262,6 @@ async def test_the_net_finds_unfinished_ones_of_which_a_job_ended_unseen(
 def _copy(fact: JobFact) -> JobFact:
     return JobFact(
         job_id=uuid4(),
-        place=0,
         state=fact.state,
         started_at=fact.started_at,
         finished_at=fact.finished_at,

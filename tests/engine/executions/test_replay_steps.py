@@ -14,8 +14,8 @@ from tests.engine.hands import counted, patiently, several, sql, take, take_one,
 from windlass.engine.executions.concurrency import ConcurrencyLimit
 from windlass.engine.executions.control import cancel_execution, pause_execution
 from windlass.engine.executions.replay_steps import NotReplayable
-from windlass.engine.jobs.complete import expire_callbacks
 from windlass.engine.jobs.replay import delete, replay
+from windlass.engine.jobs.rescue import recover
 from windlass.store.database import Database
 
 MAP: dict[str, Any] = {
@@ -142,7 +142,7 @@ async def test_a_step_that_no_node_performed_is_refused(database: Database) -> N
     ]
     flow = await Flow.start(database, steps)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'signal'")
-    await flow.look_after((await expire_callbacks(database)).progressed)
+    await flow.look_after((await recover(database)).progressed)
     assert await ended_as(flow) == "failed"
     for step in ("go", "after", "stop", "lost"):
         with pytest.raises(NotReplayable, match="/rerun"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.engine.executions.flow import Flow
-from tests.engine.hands import patiently, sql, until, value
+from tests.engine.hands import patiently, sql, until_sql, value
 from windlass.engine.executions.signals import answer_waiting_steps, send_signal
 from windlass.engine.jobs.end import end_awaited
 from windlass.model.job.outcome import TimedOut
@@ -38,7 +38,7 @@ async def test_a_signal_to_a_step_that_times_out_at_that_moment_goes_to_the_next
         sending = asyncio.create_task(
             patiently(lambda: send_signal(database, flow.execution_id, "go", "7", sent_by=None))
         )
-        await until(database, WAITING)
+        await until_sql(database, WAITING)
         await change.commit()
         sent = await sending
     assert sent.taken_by == other
@@ -64,7 +64,7 @@ async def test_a_kept_signal_is_not_taken_along_by_a_step_that_times_out(
         await change.start()
         await end_awaited(holder, {job["id"]: TimedOut(1.0)})
         asking = asyncio.create_task(patiently(lambda: answer_waiting_steps(database, [job["id"]])))
-        await until(database, WAITING)
+        await until_sql(database, WAITING)
         await change.commit()
         await asking
     assert await value(database, TAKEN) is None, "it is there for whoever asks next"

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.engine.hands import sql, until
+from tests.engine.hands import sql, until_sql
 from tests.faults.proxy import Proxy
 from tests.model.workflow.definitions import document, step
 from windlass.engine.effects import Finished
@@ -64,7 +64,7 @@ async def test_a_key_is_waited_for_until_the_commit_of_whoever_has_it(
     async with database.side() as other, other.transaction():
         await hold_keys(other, [("alone", "x")])
         start = asyncio.create_task(starts.start(Start(workflow="alone")))
-        await until(database, WAITS_FOR_A_KEY, 4 * ENQUEUE_LOCK_SECONDS)
+        await until_sql(database, WAITS_FOR_A_KEY, 4 * ENQUEUE_LOCK_SECONDS)
     assert not (await start).is_replayed
 
 

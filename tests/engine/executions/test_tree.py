@@ -11,6 +11,7 @@ import pytest
 from tests.engine import hands
 from tests.engine.executions.flow import Flow
 from tests.engine.hands import patiently, sql, value
+from tests.until import until
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.executions.conclude import conclude
@@ -45,10 +46,11 @@ def followers(database: Database, count: int, **kwargs: Any) -> list[Follower]:
     return [Follower(database, Announcer(FastLane(None)), **kwargs) for _ in range(count)]
 
 
-async def until(database: Database, count: int) -> None:
-    async with asyncio.timeout(60):
-        while await value(database, COUNT) < count:  # noqa: ASYNC110 (the tree grows by itself)
-            await asyncio.sleep(0.01)
+async def until_there_are(database: Database, count: int) -> None:
+    async def are_there() -> bool:
+        return bool(await value(database, COUNT) >= count)
+
+    await until(are_there, what=f"the tree grows to {count} by itself")
 
 
 async def test_a_tree_has_no_more_executions_than_it_may(database: Database) -> None:
@@ -78,14 +80,14 @@ async def test_a_cancel_of_the_root_stops_a_tree_that_forks_as_fast_as_it_can(
 ) -> None:
     one, other = followers(database, 2)
     root = await begin(database, one, await fork_bomb(database))
-    await until(database, 40)
+    await until_there_are(database, 40)
     other.follow(await patiently(lambda: cancel_execution(database, root)))
     born = await value(database, COUNT)
     await asyncio.gather(one.quiet(), other.quiet())
     # What was in flight when the cancel was answered, and nothing of what those would have had.
     assert await value(database, COUNT) <= born + 2
     # A cancel that somebody's row put off is tried again a moment later.
-    await hands.until(database, "SELECT count(*) = 0 FROM windlass.job", seconds=60)
+    await hands.until_sql(database, "SELECT count(*) = 0 FROM windlass.job", seconds=60)
     while open_ := [row["id"] for row in await sql(database, OPEN)]:
         one.follow(await conclude(database, open_))
         await one.quiet()

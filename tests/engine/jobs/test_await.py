@@ -24,7 +24,7 @@ from tests.engine.hands import (
     take,
     take_one,
     true_counts,
-    until,
+    until_sql,
     value,
 )
 from tests.engine.jobs.family import after
@@ -33,7 +33,7 @@ from windlass.engine.doctor.doctor import doctor
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel, find_cancel_requested
 from windlass.engine.jobs.claim import find_claimed
-from windlass.engine.jobs.complete import complete, expire_callbacks, extend
+from windlass.engine.jobs.complete import complete, extend
 from windlass.engine.jobs.finish import finish
 from windlass.engine.jobs.rescue import recover
 from windlass.engine.jobs.why import explain
@@ -87,7 +87,7 @@ async def test_an_answer_said_again_while_the_first_is_being_committed_cancels_n
         fence = ([job_id], [attempt.number], [attempt.claim_id])
         await slow.fetch(statement("job_await_many"), *fence, [600.0], [token], [None])
         again = asyncio.create_task(patiently(lambda: finish(database, node, [said])))
-        await until(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
+        await until_sql(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
     finished = await again
     assert (finished.awaited, finished.ended) == ({job_id}, {})
     assert await state(database, job_id) == "running"
@@ -139,7 +139,7 @@ async def test_a_receiver_may_ask_for_more_time(database: Database) -> None:
     job_id, _, _ = await hand_over(database)
     await be_late(database)
     granted = await extend(database, job_id, TOKEN, 60)
-    assert await expire_callbacks(database) == Finished()
+    assert await recover(database) == Finished()
     left = await value(database, "SELECT callback_until - now() FROM windlass.job")
     assert 50 < left.total_seconds() <= 60
     assert granted == await value(database, "SELECT callback_until FROM windlass.job")
@@ -147,7 +147,7 @@ async def test_a_receiver_may_ask_for_more_time(database: Database) -> None:
 
 async def test_a_receiver_that_stays_silent_costs_the_job_a_try(database: Database) -> None:
     job_id, node, first = await hand_over(database, retry=AT_ONCE, max_attempts=2)
-    assert await expire_callbacks(database) == Finished(), "it has time yet"
+    assert await recover(database) == Finished(), "it has time yet"
     await be_late(database)
     assert [one["id"] for one in (await recover(database)).requeued] == [job_id]
     [tried] = await database.read("attempt_list", [job_id])
@@ -161,7 +161,7 @@ async def test_a_receiver_that_stays_silent_costs_the_job_a_try(database: Databa
     assert (second.number, second.claim_id != first.claim_id) == (2, True)
     await end(database, node, second, awaited("another token"))
     await be_late(database)
-    assert (await expire_callbacks(database)).ended == {job_id: "dead"}
+    assert (await recover(database)).ended == {job_id: "dead"}
     assert (await row(database, job_id))["cause"] == "timeout"
     assert (await doctor(database)).findings == []
 

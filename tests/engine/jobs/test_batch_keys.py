@@ -19,7 +19,7 @@ from tests.engine.hands import (
     submit,
     submit_one,
     take,
-    until,
+    until_sql,
     value,
 )
 from windlass.engine.jobs.cancel import cancel
@@ -108,7 +108,7 @@ async def test_a_submission_that_had_to_be_repeated_inside_answers_the_same(
         await connection.execute("INSERT INTO windlass.job_key VALUES ('later', gen_random_uuid())")
         locked.set()
         # The submission holds the parent and waits for the key; we close the circle.
-        await until(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
+        await until_sql(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
         await connection.execute("SELECT FROM windlass.job WHERE id = $1 FOR UPDATE", parent["id"])
         raise LookupError("we give way after all")
 

@@ -27,7 +27,7 @@ from tests.engine.hands import (
 )
 from windlass.clock import monotonic
 from windlass.engine.jobs.cancel import Cancelled, cancel, find_cancel_requested
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import Failed, Outcome, Snoozed, Succeeded
 from windlass.store.database import Database
 
@@ -163,7 +163,7 @@ async def test_a_cancelled_job_is_not_run_again_by_a_rescue(
                 await asyncio.sleep(chance.random() * 0.006)
                 return await patiently(lambda: cancel(left, [job_id]))
 
-            done, _ = await asyncio.gather(ask(), rescue(right))
-            await rescue(right)
+            done, _ = await asyncio.gather(ask(), recover(right))
+            await recover(right)
             assert job_id in done.ended or job_id in done.asked
             assert await state(database, job_id) == "cancelled"

@@ -22,7 +22,7 @@ from tests.engine.jobs.receivers import awaited
 from windlass.engine.executions.workflows import publish
 from windlass.engine.jobs.claim import Frontier, claim, claim_solo, peek
 from windlass.engine.jobs.queues import QueueLimits, pause_queue, put_queue
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.limits import AGING_EVERY
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Database
@@ -336,5 +336,5 @@ async def test_places_of_lost_nodes_are_free_again_after_the_rescue(database: Da
     await take(database, lost)
     await lapse(database, lost)
     assert await take(database, living) == [], "they may still be running"
-    await rescue(database)
+    await recover(database)
     assert len(await take(database, living)) == 2

@@ -31,7 +31,7 @@ from windlass.clock import monotonic
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import claim_solo, release
 from windlass.engine.jobs.replay import delete, promote, replay
-from windlass.engine.jobs.rescue import expire, rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.engine.jobs.retain import fold_counters
 from windlass.errors import InvalidInput
 from windlass.model.job.attempt import Attempt
@@ -135,14 +135,13 @@ class Walk:
         past = """UPDATE windlass.job SET deadline = now() WHERE id = $1 AND state <> 'running'"""
         for job_id in self.some(1):
             await sql(self.database, past, job_id)
-        await expire(self.database)
-        await rescue(self.database)
+        await recover(self.database)
 
 
 async def run_out(database: Database) -> None:
     """Let everything end that can."""
     await sql(database, "UPDATE windlass.node SET lease_until = now()")
-    await rescue(database)
+    await recover(database)
     node = await register(database)
     while True:
         waiting = await sql(database, "SELECT id FROM windlass.job WHERE state = 'queued'")

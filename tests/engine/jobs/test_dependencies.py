@@ -25,7 +25,7 @@ from tests.engine.hands import (
 )
 from tests.engine.jobs.family import after, no_links, take_all
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.rescue import expire, rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.errors import InvalidInput
 from windlass.limits import CRASHES_MAX
 from windlass.model.job.draft import OnParentFailure
@@ -199,12 +199,12 @@ async def test_an_expired_or_lost_parent_tells_its_children_too(database: Databa
     )
     node = await register(database)
     await sql(database, "UPDATE windlass.job SET deadline = now() WHERE id = $1", late)
-    assert (await expire(database)).ended == {late: "expired", child: "skipped"}
+    assert (await recover(database)).ended == {late: "expired", child: "skipped"}
     assert (await take_one(database, node)).job_id == poison
     crashes = "UPDATE windlass.job SET crashes = $2 WHERE id = $1"
     await sql(database, crashes, poison, CRASHES_MAX - 1)
     await database.run("node_set_state", node, "left")
-    assert (await rescue(database)).ended == {poison: "dead", other: "skipped"}
+    assert (await recover(database)).ended == {poison: "dead", other: "skipped"}
 
 
 @pytest.mark.parametrize(("outcome", "rule", "expected"), [

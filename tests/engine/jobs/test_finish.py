@@ -21,7 +21,7 @@ from tests.engine.hands import (
     value,
 )
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import (
     Cancelled,
     Crashed,
@@ -120,7 +120,7 @@ async def test_a_late_answer_after_a_rescue_changes_nothing(database: Database) 
     frozen, other = await register(database), await register(database)
     old = await take_one(database, frozen)
     await lapse(database, frozen)
-    await rescue(database)
+    await recover(database)
     queued = await row(database, job_id)
     for outcome in (Succeeded(), Failed("x", "x"), Snoozed(9), Cancelled()):
         assert (await end(database, frozen, old, outcome)).refused == {job_id}

@@ -23,7 +23,7 @@ from tests.engine.hands import (
     submit,
     submit_one,
     take,
-    until,
+    until_sql,
     value,
 )
 from tests.engine.jobs.family import no_links, take_all
@@ -33,7 +33,7 @@ from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.notify_children import notify_children
 from windlass.engine.jobs.replay import replay
-from windlass.engine.jobs.rescue import expire, recover
+from windlass.engine.jobs.rescue import recover
 from windlass.limits import CHILDREN_TOLD_MAX
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.store.database import Database, RowLocked
@@ -260,7 +260,7 @@ async def test_telling_a_child_and_dropping_it_never_wait_for_each_other(
         told = asyncio.create_task(
             teller.fetch(statement("child_advance"), [parent], ["succeeded"], 10, True)
         )
-        await until(
+        await until_sql(
             database,
             "SELECT count(*) FROM pg_stat_activity "
             "WHERE wait_event_type = 'Lock' AND datname = current_database()",
@@ -342,5 +342,5 @@ async def test_a_job_that_cannot_expire_keeps_no_other_alive_and_no_node_lost(
         expected = ["queued" if job == made[0] else "expired" for job in made]
         assert await states(database, made) == expected
         assert await state(database, lost) == "queued"
-    await expire(database)
+    await recover(database)
     assert (await row(database, made[0]))["state"] == "expired"

@@ -23,7 +23,7 @@ from tests.engine.hands import (
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import find_claimed, release, release_rows
 from windlass.engine.jobs.finish import finish
-from windlass.engine.jobs.rescue import expire
+from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import Cancelled
 from windlass.model.job.settle import settle
 from windlass.store.database import Database
@@ -37,12 +37,12 @@ async def test_a_waiting_job_past_its_deadline_expires(database: Database) -> No
     await take(database, node, 1)
     past = "UPDATE windlass.job SET deadline = now() - interval '1 s' WHERE id = ANY ($1)"
     await sql(database, past, [late, blocked, running])
-    done = await expire(database)
+    done = await recover(database)
     assert done.ended == {late: "expired", blocked: "expired"}
     assert await states(database, [running, in_time]) == ["running", "queued"]
     job = await row(database, late)
     assert (job["cause"], job["outcome"], job["started_at"]) == ("deadline", None, None)
-    assert (await expire(database)).ended == {}
+    assert (await recover(database)).ended == {}
 
 
 async def test_expiring_and_claiming_at_once_disagree_about_no_job(
@@ -63,7 +63,7 @@ async def test_expiring_and_claiming_at_once_disagree_about_no_job(
         async def expire_on() -> set[UUID]:
             got: set[UUID] = set()
             while await value(right, "SELECT count(*) FROM windlass.job WHERE state = 'queued'"):
-                got |= set((await expire(right)).ended)
+                got |= set((await recover(right)).ended)
             return got
 
         begun, expired = await asyncio.gather(claim_on(), expire_on())

@@ -31,7 +31,7 @@ from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.replay import DeadFilter, delete, promote, replay, select_dead
-from windlass.engine.jobs.rescue import expire
+from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import Cancelled, Failed, Succeeded
 from windlass.store.database import Database, Record
 
@@ -91,7 +91,7 @@ async def test_every_end_can_be_replayed(database: Database, how: str) -> None:
             await cancel(database, [job_id])
         case "expired":
             await sql(database, "UPDATE windlass.job SET deadline = now()")
-            await expire(database)
+            await recover(database)
         case _:
             parent = job_id
             job_id = await submit_one(database, depends_on=(parent,))

@@ -28,7 +28,7 @@ from tests.engine.hands import (
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import claim_solo
-from windlass.engine.jobs.rescue import expire, next_lapse_seconds, rescue
+from windlass.engine.jobs.rescue import next_lapse_seconds, recover
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.job.outcome import Failed, Outcome, Snoozed, Succeeded
 from windlass.store.database import Database
@@ -46,7 +46,7 @@ async def die_with(database: Database) -> UUID:
 async def test_a_living_nodes_jobs_are_left_alone(database: Database) -> None:
     job_id = await submit_one(database)
     await take(database, await register(database))
-    assert await rescue(database) == Finished()
+    assert await recover(database) == Finished()
     assert await state(database, job_id) == "running"
 
 
@@ -57,7 +57,7 @@ async def test_a_lost_nodes_jobs_are_queued_again_and_the_crash_is_counted(
     node = await register(database)
     attempts = await take(database, node)
     await lapse(database, node)
-    done = await rescue(database)
+    done = await recover(database)
     assert {one["id"] for one in done.requeued} == set(made)
     for job_id in made:
         job = await row(database, job_id)
@@ -73,7 +73,7 @@ async def test_a_lost_nodes_jobs_are_queued_again_and_the_crash_is_counted(
 async def test_a_lost_node_is_marked_and_cannot_come_back(database: Database) -> None:
     node = await register(database)
     await lapse(database, node)
-    await rescue(database)
+    await recover(database)
     assert await value(database, "SELECT state FROM windlass.node") == "lost"
     assert await database.run("node_renew", node, 60.0, 0, 0, 0.0) == []
     await submit_one(database)
@@ -96,9 +96,9 @@ async def test_what_a_node_left_running_is_rescued_when_it_has_gone(database: Da
     node = await register(database)
     await take(database, node)
     await database.run("node_set_state", node, "draining")
-    assert await rescue(database) == Finished(), "it may still finish"
+    assert await recover(database) == Finished(), "it may still finish"
     await database.run("node_set_state", node, "left")
-    assert [one["id"] for one in (await rescue(database)).requeued] == [job_id]
+    assert [one["id"] for one in (await recover(database)).requeued] == [job_id]
 
 
 async def test_what_belongs_to_a_node_that_nobody_knows_is_rescued(database: Database) -> None:
@@ -106,14 +106,14 @@ async def test_what_belongs_to_a_node_that_nobody_knows_is_rescued(database: Dat
     node = await register(database)
     await take(database, node)
     await sql(database, "DELETE FROM windlass.node")
-    assert [one["id"] for one in (await rescue(database)).requeued] == [job_id]
+    assert [one["id"] for one in (await recover(database)).requeued] == [job_id]
 
 
 async def test_a_job_that_kills_its_nodes_is_dead_exactly_at_the_limit(database: Database) -> None:
     job_id = await submit_one(database, max_attempts=50)
     for crash in range(1, CRASHES_MAX + 1):
         await die_with(database)
-        done = await rescue(database)
+        done = await recover(database)
         assert (job_id in done.ended) == (crash == CRASHES_MAX)
     job = await row(database, job_id)
     assert (job["state"], job["cause"], job["outcome"]) == ("dead", "worker_died", "lost")
@@ -125,7 +125,7 @@ async def test_a_suspect_is_claimed_alone_before_it_is_given_up(database: Databa
     await submit_one(database, max_attempts=50)
     for _ in range(CRASHES_SOLO):
         await die_with(database)
-        await rescue(database)
+        await recover(database)
     node = await register(database)
     assert await take(database, node) == []
     assert [attempt.crashes for attempt in await claim_solo(database, node)] == [CRASHES_SOLO]
@@ -134,12 +134,12 @@ async def test_a_suspect_is_claimed_alone_before_it_is_given_up(database: Databa
 async def test_a_crash_spends_no_try(database: Database) -> None:
     job_id = await submit_one(database, max_attempts=2)
     await die_with(database)
-    assert (await rescue(database)).ended == {}
+    assert (await recover(database)).ended == {}
     node = await register(database)
     await end(database, node, await take_one(database, node), Failed("x", "y"))
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     await die_with(database)
-    assert (await rescue(database)).ended == {}, "on its last try, which is still to come"
+    assert (await recover(database)).ended == {}, "on its last try, which is still to come"
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     [last] = await claim_solo(database, node)
     assert (last.number, last.crashes, last.tries) == (4, 2, 2)
@@ -165,7 +165,7 @@ async def test_a_job_with_one_try_is_quarantined_at_the_limit_as_well(database: 
     job_id = await submit_one(database, max_attempts=1)
     for crash in range(1, CRASHES_MAX + 1):
         await die_with(database)
-        assert (job_id in (await rescue(database)).ended) == (crash == CRASHES_MAX)
+        assert (job_id in (await recover(database)).ended) == (crash == CRASHES_MAX)
 
 
 async def test_a_job_asked_to_stop_ends_cancelled_when_its_node_dies(database: Database) -> None:
@@ -174,7 +174,7 @@ async def test_a_job_asked_to_stop_ends_cancelled_when_its_node_dies(database: D
     await take(database, node)
     await cancel(database, [job_id])
     await lapse(database, node)
-    done = await rescue(database)
+    done = await recover(database)
     assert (done.ended, done.requeued) == ({job_id: "cancelled"}, [])
 
 
@@ -185,7 +185,7 @@ async def test_rescuers_at_the_same_time_do_it_once(database: Database, database
         assert len(await take(database, node, 20)) == 20
     await lapse(database, *nodes)
     async with several(database_url, 4) as databases:
-        done = await asyncio.gather(*(rescue(one) for one in databases))
+        done = await asyncio.gather(*(recover(one) for one in databases))
     rescued = [one["id"] for finished in done for one in finished.requeued]
     assert sorted(rescued) == made
     assert await value(database, "SELECT array_agg(DISTINCT crashes) FROM windlass.job") == [1]
@@ -202,7 +202,7 @@ async def test_a_node_that_answers_while_it_is_rescued_wins_or_loses_as_a_whole(
             node = await register(database)
             attempt = await take_one(database, node)
             await lapse(database, node)
-            said, done = await asyncio.gather(end(frozen, node, attempt), rescue(rescuer))
+            said, done = await asyncio.gather(end(frozen, node, attempt), recover(rescuer))
             was_rescued = job_id in {one["id"] for one in done.requeued}
             assert (job_id in said.refused) == was_rescued
             assert await state(database, job_id) == ("queued" if was_rescued else "succeeded")
@@ -238,7 +238,7 @@ async def test_a_job_that_expires_keeps_the_error_of_the_attempt_that_failed(
     if outcome is not None:
         await end(database, node, await take(database, node), outcome)
     await sql(database, "UPDATE windlass.job SET deadline = now() - interval '1 second'")
-    assert (await expire(database)).ended == {job_id: "expired"}
+    assert (await recover(database)).ended == {job_id: "expired"}
     found = await row(database, job_id)
     error = json.loads(found["error"])
     assert (error["cause"], error["message"]) == (cause, message)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import UUID
+from collections.abc import Sequence
+from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 
 from tests.engine.hands import (
@@ -19,13 +21,14 @@ from tests.engine.hands import (
     states,
     submit_one,
     take,
-    until,
+    until_sql,
 )
-from windlass.engine.jobs.enqueue import Enqueuer
+from windlass.engine.jobs.enqueue import Enqueuer, Reservation
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.replay import delete
 from windlass.engine.jobs.request import Accepted, Idempotency
 from windlass.errors import IdempotencyMismatch, InvalidInput
+from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
 from windlass.store.database import Database
 from windlass.store.statements import statement
@@ -137,7 +140,7 @@ async def test_two_bodies_that_a_unique_key_leads_to_one_job_are_two_all_the_sam
             await first.fetch(statement("idempotency_take_many"), *taken)
             asked = door(other).submit(noop(key="order-42"), mark(body=b"b"))
             second = asyncio.create_task(asked)
-            await until(database, WAITS_FOR_A_ROW)
+            await until_sql(database, WAITS_FOR_A_ROW)
         with pytest.raises(IdempotencyMismatch):
             await second
 
@@ -185,3 +188,72 @@ async def test_a_child_in_a_batch_is_not_forgotten_when_another_takes_the_parent
     assert await states(database, children) == ["blocked"] * 10
     await run_all(database)
     assert await states(database, children) == ["succeeded"] * 10
+
+
+class FreeNode:
+    """A node with a place for whatever comes; what it is given to begin is `begun`."""
+
+    def __init__(self, node_id: UUID) -> None:
+        self._node_id = node_id
+        self.begun: list[Attempt] = []
+
+    def park(self, drafts: Sequence[Draft]) -> list[str]:
+        return []
+
+    def parked(self) -> None:
+        raise AssertionError("nothing was")
+
+    def reserve(self, drafts: Sequence[Draft]) -> Reservation:
+        starts = [True] * len(drafts)
+        return Reservation(
+            node_id=self._node_id, claim_id=uuid4(), starts=starts, slots=len(drafts)
+        )
+
+    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
+        self.begun += attempts
+
+    def doubt(self, reservation: Reservation) -> None:
+        raise AssertionError("nothing was cut")
+
+
+async def test_a_job_with_an_idempotency_key_begins_as_it_is_inserted_and_only_once(
+    database: Database,
+) -> None:
+    enqueuer = door(database)
+    await submit_one(database)  # its queue is known from now on
+    enqueuer.starter = node = FreeNode(await register(database))
+    answers = await asyncio.gather(*(enqueuer.submit(noop(), mark(f"{n % 5}")) for n in range(15)))
+    assert len(ids_in(answers)) == 5
+    assert sorted(a.is_replayed for a in answers) == [False] * 5 + [True] * 10
+    assert {attempt.job_id for attempt in node.begun} == ids_in(answers)
+    assert len(node.begun) == 5
+    again = await enqueuer.submit(noop(), mark("3"))
+    assert again.is_replayed
+    assert again.job_ids[0] in ids_in(answers)
+    with pytest.raises(IdempotencyMismatch):
+        await enqueuer.submit(noop(), mark("3", body=b"other"))
+    assert len(node.begun) == 5
+    assert await counted(database) == {"default": {"queued": 1, "running": 5, "bytes": 12}}
+
+
+async def test_a_key_that_somebody_is_just_taking_keeps_no_other_submission(
+    database: Database, database_url: str
+) -> None:
+    enqueuer = door(database)
+    await submit_one(database)
+    other = await asyncpg.connect(database_url)
+    try:
+        taking = other.transaction()
+        await taking.start()
+        await other.fetch(
+            statement("idempotency_take_many"), ["key_1"], ["held"], [b"body"], [uuid4().hex]
+        )
+        held = asyncio.create_task(enqueuer.submit(noop(), mark("held")))
+        for n in range(10):
+            assert not (await enqueuer.submit(noop(), mark(f"free {n}"))).is_replayed
+            await enqueuer.submit(noop())
+        assert not held.done()
+        await taking.rollback()
+        assert not (await held).is_replayed
+    finally:
+        await other.close()

@@ -21,7 +21,7 @@ from tests.engine.hands import (
     submit_one,
     take,
     take_one,
-    until,
+    until_sql,
     value,
 )
 from tests.engine.locks.locking import (
@@ -39,7 +39,7 @@ from windlass.engine.announce import Announcer
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.replay import promote, replay
-from windlass.engine.jobs.rescue import expire, recover, rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.engine.locks.acquire import LockCall, give_back
 from windlass.engine.locks.grant import grant_due
 from windlass.engine.locks.mend import forget_locks, mend_locks
@@ -173,7 +173,7 @@ async def test_a_job_that_a_dead_node_ran_holds_its_lock_until_it_ends(database:
     first, second = [await submit_locking(database, "a") for _ in range(2)]
     await take_one(database, node)
     await lapse(database, node)
-    finished = await rescue(database)
+    finished = await recover(database)
     assert [again["id"] for again in finished.requeued] == [first]
     assert (await holders(database, "a"), await parked_for(database, second)) == ([first], "lock")
     living = await register(database)
@@ -197,8 +197,8 @@ async def test_a_deadline_ends_the_wait_in_line(database: Database) -> None:
     holder = await submit_locking(database, "a")
     soon = datetime.now(UTC) + timedelta(seconds=0.2)
     waiting = await submit_locking(database, "a", deadline=soon)
-    await until(database, "SELECT clock_timestamp() > $1", soon)
-    await expire(database)
+    await until_sql(database, "SELECT clock_timestamp() > $1", soon)
+    await recover(database)
     assert await state(database, waiting) == "expired"
     assert (await waiters(database, "a"), await holders(database, "a")) == ([], [holder])
 
@@ -269,8 +269,8 @@ async def test_callers_hand_a_lock_on_while_others_that_are_late_are_held(
             for _ in range(5):
                 following = asyncio.create_task(callers.take(call()))
                 in_line = "SELECT count(*) FROM windlass.lock_wait WHERE lock = 'free'"
-                await until(database, in_line, seconds=30)
-                await until(database, LOOKS, seconds=30)
+                await until_sql(database, in_line, seconds=30)
+                await until_sql(database, LOOKS, seconds=30)
                 assert held is not None
                 await give_back(database, "free", held.token)
                 held = await following
@@ -380,7 +380,7 @@ async def test_a_job_that_somebody_has_in_hand_is_passed_by_and_looked_at_again(
         assert done.progressed.locks.look_seconds is not None
         assert (await parked_for(database, busy), await holders(database, "a")) == ("lock", [])
     due = "SELECT count(*) FROM windlass.lock_wait WHERE look_at <= clock_timestamp()"
-    await until(database, due)
+    await until_sql(database, due)
     finished = await recover(database)
     assert [ready["id"] for ready in finished.ready] == [busy]
 

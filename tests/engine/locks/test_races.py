@@ -22,7 +22,7 @@ from tests.engine.hands import (
     sql,
     submit,
     take,
-    until,
+    until_sql,
     value,
 )
 from tests.engine.locks.locking import WRONG, asks, nothing_left
@@ -121,7 +121,7 @@ async def test_a_place_that_is_given_while_a_call_reads_is_not_given_again(
         await gate.execute("SELECT pg_advisory_lock(7)")
         reading = asyncio.create_task(reader.fetch(slow, "a", first.ticket, None, 60.0))
         waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        await until(database, waits)
+        await until_sql(database, waits)
         held, _ = await acquire(database, second)
         assert held is not None
         await gate.execute("SELECT pg_advisory_unlock(7)")

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.engine.hands import register, sql, take, until
+from tests.engine.hands import register, sql, take, until_sql
 from tests.engine.schedules.scheduling import (
     draft,
     finish_one,
@@ -315,7 +315,7 @@ async def test_a_rule_that_has_ended_has_no_next_instant(database: Database) -> 
     [clock] = await database.run("database_now")
     soon = clock["now"] + timedelta(seconds=6)
     await put(database, rule={"at": soon.isoformat()})
-    await until(database, "SELECT clock_timestamp() >= $1", soon, seconds=30)
+    await until_sql(database, "SELECT clock_timestamp() >= $1", soon, seconds=30)
     await fire(database)
     schedule = await read_schedule(database, "minutely")
     assert (schedule.last_at, schedule.next_at, schedule.fire_at) == (soon, None, None)

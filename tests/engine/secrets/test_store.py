@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.hands import several
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.secrets import store as secret_store
@@ -110,9 +111,7 @@ async def locked(database: Database) -> AsyncIterator[None]:
 
 async def reading(database: Counting, count: int) -> None:
     """Wait until so many reads have begun."""
-    async with asyncio.timeout(10):
-        while database.reads < count:  # noqa: ASYNC110 (a count sends no event)
-            await asyncio.sleep(0.005)
+    await until(lambda: database.reads >= count, what=f"{count} reads", within_seconds=10)
 
 
 async def test_the_values_come_newest_first(store: SecretStore, put: Any) -> None:
@@ -292,10 +291,11 @@ async def test_a_previous_version_that_cannot_be_opened_does_not_hide_the_newest
 
 
 async def test_what_is_kept_has_a_bound_and_the_least_used_goes_first(
-    store: SecretStore, database: Counting, monkeypatch: pytest.MonkeyPatch
+    database: Counting, announcer: Announcer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert SECRETS_KEPT_MAX > 2
     monkeypatch.setattr(secret_store, "SECRETS_KEPT_MAX", 2)
+    store = SecretStore(database, SEALER, announcer)
 
     async def ask(name: str) -> None:
         with pytest.raises(SecretUnavailable):

@@ -6,7 +6,7 @@ import json
 
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.engine.cluster.nodes import read_leader
 from windlass.store.database import Record

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass import ids
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.fastlane.keys import coordinator

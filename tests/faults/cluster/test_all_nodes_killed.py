@@ -7,7 +7,7 @@ import random
 from tests.faults.check import faults_found
 from tests.faults.job_objects import mixed, task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 JOBS = 400
 

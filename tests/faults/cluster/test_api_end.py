@@ -9,8 +9,8 @@ import pytest
 from tests.faults.app import gate
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass.cli.exits import Exit
 
 

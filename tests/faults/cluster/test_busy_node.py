@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.faults.job_objects import noop, wait
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 
 

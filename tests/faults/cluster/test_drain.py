@@ -10,7 +10,7 @@ from tests.faults.job_objects import noop, task
 from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.proxy import Proxy
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.testing.servers import PrivateServers
 

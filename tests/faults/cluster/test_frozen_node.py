@@ -11,7 +11,7 @@ from tests.faults.cluster.reborn import reborn_as
 from tests.faults.job_objects import Job, task, wait
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 
 IN_FLIGHT = 100

@@ -12,7 +12,7 @@ import psutil
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 
 STOPS_MAX = 10

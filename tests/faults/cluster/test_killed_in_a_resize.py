@@ -11,7 +11,7 @@ import asyncio
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.cluster.operations import OperationRequest, ask, read_operations
 
 PHASES = ("pending", "pausing", "draining", "shrinking", "applying", "resuming")

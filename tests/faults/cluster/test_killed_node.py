@@ -13,7 +13,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import Job, mixed, task
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.limits import RESCUE_INTERVAL_SECONDS
 from windlass.store.database import Record
 from windlass.testing.servers import PrivateServers

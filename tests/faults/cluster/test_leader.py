@@ -7,7 +7,7 @@ from tests.faults.check import faults_found
 from tests.faults.cluster.leaders import candidate, elections, followed_within, leader_after, named
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.cluster.nodes import Tenure, is_current
 
 # A benchmark measures how soon (see benchmarks/figures/failover.py); here any process may pause.

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.faults.cluster.leaders import candidate
 from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.engine.cluster.nodes import read_leader
 

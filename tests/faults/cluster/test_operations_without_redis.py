@@ -14,7 +14,7 @@ from tests.faults.door import Door, open_door
 from tests.faults.job_objects import task
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 
 # None: nobody was told of one. The other: nobody answers there.
 LANES = [None, "redis://127.0.0.1:1/0"]

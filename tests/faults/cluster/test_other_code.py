@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 MARKERS = [f"m{n}" for n in range(8)]
 

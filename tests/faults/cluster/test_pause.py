@@ -6,7 +6,7 @@ from tests.faults.cluster.reborn import reborn_as
 from tests.faults.door import open_door
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 
 async def test_a_paused_node_finishes_what_runs_and_starts_nothing_until_it_is_resumed(

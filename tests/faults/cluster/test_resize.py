@@ -13,7 +13,7 @@ from tests.faults.check import faults_found
 from tests.faults.door import Door, open_door
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 
 JOBS = 400

@@ -12,7 +12,7 @@ from tests.faults.door import Door, open_door
 from tests.faults.job_objects import noop, task
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 NODES = 3
 BATCH = 15

@@ -23,8 +23,8 @@ from tests.faults.cluster.signalling import (
 )
 from tests.faults.real_cluster import open_cluster
 from tests.faults.servers.slow import slow
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.fastlane.keys import COORDINATORS, coordinator

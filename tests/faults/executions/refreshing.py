@@ -12,7 +12,7 @@ from uuid import UUID
 from tests.engine.execution_rows import job, put_many
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane, LaneDown

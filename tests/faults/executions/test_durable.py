@@ -7,7 +7,7 @@ import msgspec
 from tests.faults.executions.durable_app import relay
 from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.workflows import publish
 from windlass.model.workflow.read import trust_definition

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.faults.door import Door, open_door
 from tests.faults.jobs.receiver import Receiver, receiver
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.doctor.doctor import doctor
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "workflows"

@@ -13,7 +13,7 @@ from tests.faults.app import gate
 from tests.faults.door import Door, open_door
 from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.end import request_execution_cancel

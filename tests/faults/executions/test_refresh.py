@@ -28,7 +28,7 @@ from tests.faults.executions.refreshing import (
     wrong,
 )
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.jobs.replay import replay
 from windlass.fastlane.keys import REFRESH_MARKS
 from windlass.fastlane.marks import Marks

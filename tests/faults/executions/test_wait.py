@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.testing.servers import PrivateServers
 
 # Waiting, then a step that follows another: its end is known to no API but by being told.

@@ -12,8 +12,8 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.nodes import MORTAL
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass import ids
 
 CALLERS = 6

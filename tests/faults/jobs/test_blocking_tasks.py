@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.check import faults_found
 from tests.faults.job_objects import noop, task, wait
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 SECONDS = 20.0  # the other jobs end within that, on a busy machine too
 BEAT_AGE_SECONDS_MAX = 15.0

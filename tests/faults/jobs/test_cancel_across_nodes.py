@@ -15,7 +15,7 @@ from tests.faults.door import Door, open_door
 from tests.faults.job_objects import task
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.limits import SIGNAL_WAIT_SECONDS

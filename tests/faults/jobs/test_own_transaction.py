@@ -9,7 +9,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 APP = "tests.faults.jobs.writing_app:app"
 AGAIN = {"max_attempts": 20, "initial": "50ms", "factor": 1, "jitter": False}

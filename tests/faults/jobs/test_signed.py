@@ -16,7 +16,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import Job, hook
 from tests.faults.jobs.receiver import Delivery, Receiver, receiver
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.jobs.read import read_job
 from windlass.engine.jobs.why import explain
 from windlass.engine.secrets.seal import Sealer

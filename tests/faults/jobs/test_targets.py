@@ -16,7 +16,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import hook
 from tests.faults.jobs.receiver import Delivery, dead_host, receiver, silent_host
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.engine.jobs.why import explain
 from windlass.testing.servers import PrivateServers

@@ -7,7 +7,7 @@ import psutil
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 
 # Long enough to start an interpreter in, and to be late by as much again.
 TIMEOUT_SECONDS, SECONDS = 8.0, 14.0

@@ -13,7 +13,7 @@ from tests.faults.check import faults_found
 from tests.faults.cluster.reborn import reborn_as
 from tests.faults.job_objects import Job, noop, task
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_back
 from windlass.engine.locks.locks import read_lock
 from windlass.errors import NotFound

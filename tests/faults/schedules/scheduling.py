@@ -10,7 +10,7 @@ from typing import Any
 from tests.engine.hands import patiently
 from tests.engine.schedules.scheduling import draft
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.schedules.schedules import put_schedule
 from windlass.store.database import Record
 

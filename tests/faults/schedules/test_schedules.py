@@ -24,7 +24,7 @@ from tests.faults.schedules.scheduling import (
     put_secondly,
     until_fired,
 )
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.schedules.schedules import put_schedule
 from windlass.model.schedule.decision import Misfire

@@ -14,7 +14,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import Job, drafts, noop, task
 from tests.faults.proxy import Proxy
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import Unavailable

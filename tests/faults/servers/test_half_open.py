@@ -14,7 +14,7 @@ from tests.faults.cluster.reborn import reborn_as
 from tests.faults.job_objects import task
 from tests.faults.proxy import Proxy
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.testing.servers import PrivateServers
 

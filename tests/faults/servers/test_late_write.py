@@ -15,8 +15,8 @@ from tests.faults.job_objects import task
 from tests.faults.nodes import MORTAL
 from tests.faults.proxy import Proxy
 from tests.faults.real_cluster import open_cluster
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass import ids
 from windlass.engine.jobs.replay import replay
 from windlass.testing.servers import PrivateServers

@@ -12,7 +12,7 @@ import asyncpg
 from tests.faults.door import Door, open_door
 from tests.faults.job_objects import noop, wait
 from tests.faults.real_cluster import Cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass import ids
 from windlass.clock import monotonic
 

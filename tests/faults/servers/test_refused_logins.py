@@ -18,8 +18,8 @@ import pytest
 from tests.faults.job_objects import task
 from tests.faults.nodes import MORTAL, NodeProcess
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
 from tests.ports import free_port
+from tests.until import until
 from windlass.testing.servers import PrivateServers
 
 PASSWORD = "of-the-node"

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.fastlane.keys import INSTALLATION
 from windlass.testing.servers import PrivateServers
 

@@ -15,7 +15,7 @@ from tests.faults.check import faults_found
 from tests.faults.job_objects import mixed, task
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
+from tests.until import until
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 

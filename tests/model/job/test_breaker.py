@@ -42,6 +42,7 @@ HOST = "shop.example"
         (Failed("out of sockets", ""), None, "neutral"),
         (Failed("no route", ""), None, "neutral"),
         (Failed("invalid_input", ""), None, "neutral"),
+        (Failed("target", ""), None, "neutral"),
         (Cancelled(), None, "neutral"),
         (Snoozed(0.0), None, "neutral"),
         (Crashed(""), None, "neutral"),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
-from tests.faults.until import until
+from tests.until import until
 from windlass.runtime.cluster.leader_duties import LeaderDuties, LeaderDuty
 from windlass.runtime.cluster.leadership import Leadership
 from windlass.store.database import Database

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from tests.engine.execution_rows import job, put_many
-from tests.engine.hands import until, value
+from tests.engine.hands import until_sql, value
 from windlass.engine.announce import Announcer
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.workflows import publish
@@ -116,9 +116,9 @@ async def test_executions_whose_keys_somebody_holds_keep_no_other_from_its_end(
     free = await at_their_end(database, 20, concurrency_key="free {}")
     async with users(database, HOLD_KEYS, held):
         node.mark(held[:200] + free + held[200:])
-        await until(database, ENDED, free, len(free), seconds=SOON_SECONDS)
+        await until_sql(database, ENDED, free, len(free), seconds=SOON_SECONDS)
         assert not await value(database, IS_ANY_DONE, held)
-    await until(database, ENDED, held, len(held), seconds=SOON_SECONDS)
+    await until_sql(database, ENDED, held, len(held), seconds=SOON_SECONDS)
 
 
 async def test_executions_that_wait_for_what_nobody_can_name_keep_no_other_from_its_end(
@@ -129,10 +129,10 @@ async def test_executions_that_wait_for_what_nobody_can_name_keep_no_other_from_
     stuck = await at_their_end(database, MANY, correlation_id="stuck")
     async with users(database, "SELECT pg_advisory_xact_lock(4711, 1)"):
         node.mark(stuck)
-        await until(database, WAITS, seconds=SOON_SECONDS)
+        await until_sql(database, WAITS, seconds=SOON_SECONDS)
         for _ in range(3):
             free = await at_their_end(database, 20, correlation_id="free")
             node.mark(free)
-            await until(database, ENDED, free, len(free), seconds=SOON_SECONDS)
+            await until_sql(database, ENDED, free, len(free), seconds=SOON_SECONDS)
         assert not await value(database, IS_ANY_DONE, stuck)
-    await until(database, ENDED, stuck, len(stuck), seconds=4 * SOON_SECONDS)
+    await until_sql(database, ENDED, stuck, len(stuck), seconds=4 * SOON_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import uuid4
 
-from tests.faults.until import until
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.limits import PEEK_REST_FACTOR
 from windlass.runtime.worker.claimer import Claimer

@@ -14,9 +14,20 @@ import pytest
 
 from tests.engine.executions.flow import Flow
 from tests.engine.executions.flow import noop as step
-from tests.engine.hands import noop, register, row, sql, state, states, submit, take, until, value
+from tests.engine.hands import (
+    noop,
+    register,
+    row,
+    sql,
+    state,
+    states,
+    submit,
+    take,
+    until_sql,
+    value,
+)
 from tests.engine.wipe import wipe
-from tests.faults.until import until as until_so
+from tests.until import until
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches, scope_of
@@ -68,7 +79,7 @@ class Node:
         async def is_so() -> bool:
             return self.finisher.unsettled == count
 
-        await until_so(is_so, what=f"{count} are unsettled")
+        await until(is_so, what=f"{count} are unsettled")
 
     def counted(self, name: str) -> float | None:
         return self.metrics.registry.get_sample_value(name)
@@ -121,10 +132,10 @@ async def test_a_parent_that_an_open_transaction_holds_keeps_nobody_else_from_en
     parent, others = made[70], [job for job in made if job != made[70]]
     async with open_transaction(database, ENQUEUE, child_of(parent)):
         node.succeed(attempts)
-        await until(database, ENDED, others, len(others), seconds=25)
+        await until_sql(database, ENDED, others, len(others), seconds=25)
         later = await submit(database, *[noop()] * 200)
         node.succeed(await take(database, node.node_id))
-        await until(database, ENDED, later, len(later), seconds=25)
+        await until_sql(database, ENDED, later, len(later), seconds=25)
         assert await state(database, parent) == "running"
         await node.until_unsettled(1)
         assert node.counted(ASIDE) == 1
@@ -147,7 +158,7 @@ async def test_who_is_not_held_ends_also_where_nobody_can_look_who_is(
         open_transaction(database, "LOCK TABLE windlass.fan IN ACCESS EXCLUSIVE MODE"),
     ):
         node.succeed(attempts)
-        await until(database, ENDED, others, len(others), seconds=60)
+        await until_sql(database, ENDED, others, len(others), seconds=60)
         assert await state(database, held) == "running"
     await node.quiet()
     assert await state(database, held) == "succeeded"
@@ -161,7 +172,7 @@ async def test_what_waits_for_rows_uses_one_connection_however_many_wait(
     parents = "SELECT FROM windlass.job WHERE id = ANY ($1) FOR UPDATE"
     async with open_transaction(database, parents, made[::2]):
         node.succeed(attempts)
-        await until(database, ENDED, made[1::2], 30, seconds=25)
+        await until_sql(database, ENDED, made[1::2], 30, seconds=25)
         waiting = await value(
             database,
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -183,7 +194,7 @@ async def test_a_task_that_holds_a_parent_in_its_own_transaction_keeps_nobody_fr
     await own.execute(ENQUEUE, child_of(made[3]))
     others = [job for job in made if job != made[3]]
     node.succeed(attempts)
-    await until(database, ENDED, others, len(others), seconds=25)
+    await until_sql(database, ENDED, others, len(others), seconds=25)
     await own.roll_back()
     await node.quiet()
     assert await state(database, made[3]) == "succeeded"
@@ -199,7 +210,7 @@ async def test_a_held_child_keeps_only_its_parent_from_ending(
     held = "SELECT FROM windlass.job WHERE id = $1 FOR UPDATE"
     async with open_transaction(database, held, child):
         node.succeed(attempts)
-        await until(database, ENDED, others, len(others), seconds=25)
+        await until_sql(database, ENDED, others, len(others), seconds=25)
         assert await state(database, child) == "blocked"
     await node.quiet()
     assert await states(database, [made[5], child]) == ["succeeded", "queued"]
@@ -215,7 +226,7 @@ async def test_however_many_children_are_held_the_other_parents_end(
     held = "SELECT FROM windlass.job WHERE id = ANY ($1) FOR UPDATE"
     async with open_transaction(database, held, children[:100]):
         node.succeed(attempts)
-        await until(database, ENDED, made[100:], 100, seconds=25)
+        await until_sql(database, ENDED, made[100:], 100, seconds=25)
         assert set(await states(database, children[100:])) == {"queued"}
         assert set(await states(database, made[:100])) == {"running"}
     await node.quiet()
@@ -233,7 +244,7 @@ async def test_however_many_executions_are_held_the_others_go_on(
     joins = "SELECT count(*) = 30 FROM windlass.job WHERE step = 'c' AND execution_id = ANY ($1)"
     async with open_transaction(database, hold, held):
         node.succeed(attempts)
-        await until(database, joins, free, seconds=25)
+        await until_sql(database, joins, free, seconds=25)
     await node.quiet()
     assert await value(database, joins, held)
 
@@ -260,7 +271,7 @@ async def test_what_somebody_holds_that_no_end_is_known_to_need_keeps_the_others
         async with open_transaction(database, hold):
             node.succeed(attempts[:32], b'"default"')
             node.succeed(attempts[32:])
-            await until(database, ENDED, made[32:], 32, seconds=25)
+            await until_sql(database, ENDED, made[32:], 32, seconds=25)
             assert set(await states(database, made[:32])) == {"running"}
         await node.quiet()
     finally:
@@ -279,7 +290,7 @@ async def test_a_held_execution_keeps_only_its_own_steps_from_ending(
     async with open_transaction(database, held, first.execution_id):
         node.succeed(attempts)
         fact = "SELECT count(*) FROM windlass.job WHERE execution_id = $1 AND step = 'c'"
-        await until(database, fact, second.execution_id, seconds=25)
+        await until_sql(database, fact, second.execution_id, seconds=25)
         assert (await first.states()).get("c") is None
     await node.quiet()
     assert (await first.states())["c"] == "queued"
@@ -305,7 +316,7 @@ async def test_rows_of_any_table_that_somebody_holds_keep_no_unrelated_job_from_
         attempts = await take(database, node.node_id)
         assert len(attempts) == 30, "what is held is left to whoever holds it"
         node.succeed(attempts)
-        await until(database, ENDED, made, 30, seconds=25)
+        await until_sql(database, ENDED, made, 30, seconds=25)
     assert (await flow.states()) == {"a": "queued"}
 
 
@@ -325,7 +336,7 @@ async def test_however_many_ask_to_cancel_what_is_held_others_end_and_are_cancel
         asking = [asyncio.create_task(ask_for_ever()) for _ in range(ASKING)]
         try:
             node.succeed([attempt for attempt in attempts if attempt.job_id != held])
-            await until(database, ENDED, made, 30, seconds=20)
+            await until_sql(database, ENDED, made, 30, seconds=20)
             async with asyncio.timeout(60):
                 while await state(database, other) != "cancelled":
                     with contextlib.suppress(Unavailable):  # told to come again: one line for all
@@ -370,9 +381,7 @@ async def test_what_trips_for_a_while_is_applied_as_it_was(database: Database, n
     try:
         node.succeed(attempts[:-1], b"7")
         node.finisher.put(settle(attempts[-1], Failed("x", "x", is_final=True), 0.5))
-        async with asyncio.timeout(30):
-            while not _has_tripped(node):  # noqa: ASYNC110 (nobody is told)
-                await asyncio.sleep(0.01)
+        await until(lambda: _has_tripped(node), what="it trips", within_seconds=30)
     finally:
         await sql(database, "ALTER TABLE windlass.job_history RENAME COLUMN causes TO cause")
     await node.quiet()
@@ -426,7 +435,7 @@ async def test_a_node_that_lost_its_lease_forgets_what_was_set_aside(
     held = "SELECT FROM windlass.job WHERE id = $1 FOR UPDATE"
     async with open_transaction(database, held, made[0]):
         node.succeed(attempts)
-        await until(database, ENDED, made[1:], 1, seconds=25)
+        await until_sql(database, ENDED, made[1:], 1, seconds=25)
         node.finisher.abandon()
         assert node.finisher.unsettled == 0
         await node.quiet()

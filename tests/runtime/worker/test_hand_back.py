@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from tests.engine.hands import noop, sql, states, submit, take, until
+from tests.engine.hands import noop, sql, states, submit, take, until_sql
 from tests.runtime.worker.test_finisher import Node, database, finisher_url, node, open_transaction
 from windlass.engine.jobs.claim import find_claimed
 from windlass.runtime.worker.hand_back import HandBack
@@ -32,7 +32,7 @@ async def test_a_job_that_somebody_holds_keeps_no_other_from_going_back(
         assert await states(database, made) == ["running", "queued", "queued"]
         assert set(told) == set(made[1:])
         assert {job_id for job_id, _ in hand_back.fences} == {made[0]}, "it is in hand still"
-    await until(database, IS_QUEUED, made[0], seconds=SLACK_SECONDS)
+    await until_sql(database, IS_QUEUED, made[0], seconds=SLACK_SECONDS)
     await node.quiet()
     assert await states(database, made) == ["queued"] * 3, "none was taken for cancelled"
 
@@ -47,9 +47,9 @@ async def test_a_job_that_somebody_holds_keeps_no_other_from_being_parked(
     async with open_transaction(database, HOLD, made[0]):
         async with asyncio.timeout(SLACK_SECONDS):
             await hand_back.park(attempts, ["rate", "rate"], lambda: None)
-        await until(database, parked, made[1], seconds=SLACK_SECONDS)
+        await until_sql(database, parked, made[1], seconds=SLACK_SECONDS)
         assert await states(database, made) == ["running", "queued"]
-    await until(database, parked, made[0], seconds=SLACK_SECONDS)
+    await until_sql(database, parked, made[0], seconds=SLACK_SECONDS)
     await node.quiet()
     assert await states(database, made) == ["queued"] * 2
 

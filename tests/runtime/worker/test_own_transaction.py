@@ -11,14 +11,24 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.engine.hands import end, lapse, register, sql, state, submit_one, take_one, until, value
+from tests.engine.hands import (
+    end,
+    lapse,
+    register,
+    sql,
+    state,
+    submit_one,
+    take_one,
+    until_sql,
+    value,
+)
 from tests.engine.wipe import wipe
 from tests.faults.proxy import Proxy
-from tests.faults.until import until as until_so
+from tests.until import until
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.queues import QueueLimits, put_queue
-from windlass.engine.jobs.rescue import rescue
+from windlass.engine.jobs.rescue import recover
 from windlass.errors import Cancelled, Unavailable
 from windlass.limits import OWN_CONNECTIONS_MAX
 from windlass.model.job import outcome as ends
@@ -112,9 +122,9 @@ async def test_statements_of_one_task_take_turns(story: Story) -> None:
 async def test_when_the_fence_has_moved_on_nothing_of_it_is_there(story: Story) -> None:
     await story.own.execute(INSERT, 1)
     await lapse(story.database, story.node_id)
-    await rescue(story.database)
+    await recover(story.database)
     other = await register(story.database)
-    await until(story.database, "SELECT count(*) FROM windlass.job WHERE state = 'queued'")
+    await until_sql(story.database, "SELECT count(*) FROM windlass.job WHERE state = 'queued'")
     await take_one(story.database, other)
     assert await story.end() == ends.Cancelled()  # which the fence will refuse as well
     assert (await story.effects(), await story.state()) == (0, "running")
@@ -199,7 +209,7 @@ async def test_a_connection_that_breaks_takes_what_was_written_along(story: Stor
     await story.own.execute(INSERT, 1)
     pid = await story.own.fetchval("SELECT pg_backend_pid()")
     await value(story.database, "SELECT pg_terminate_backend($1)", pid)
-    await until(
+    await until_sql(
         story.database,
         "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)",
         pid,
@@ -214,7 +224,7 @@ async def test_a_task_that_is_stopped_in_a_statement_lets_go_of_everything(story
     await story.own.execute(INSERT, 1)
     pid = await story.own.fetchval("SELECT pg_backend_pid()")
     thread = asyncio.create_task(asyncio.to_thread(story.own.execute, "SELECT pg_sleep(60)"))
-    await until(
+    await until_sql(
         story.database,
         "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND query ~ 'pg_sleep')",
         pid,
@@ -275,7 +285,7 @@ async def abort(own: OwnTransaction, proxy: Proxy) -> None:
 
     proxy.hold(b"SAVEPOINT")
     asked = asyncio.ensure_future(own.execute("SELECT 1"))
-    await until_so(is_under_way, what="it begins")
+    await until(is_under_way, what="it begins")
     own.abort()
     await proxy.release()
     with pytest.raises(asyncio.CancelledError):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster, open_cluster
-from tests.faults.until import until
 from tests.runtime.worker.installed import SMS, Installed
+from tests.until import until
 from windlass import ids
 from windlass.testing.servers import PrivateServers
 

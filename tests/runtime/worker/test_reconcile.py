@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from tests.engine.hands import noop, register, sql, submit, value
-from tests.faults.until import until
+from tests.until import until
 from windlass import App
 from windlass.compose import start as compose
 from windlass.config import Settings

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.engine.hands import sql
-from tests.faults.until import until
+from tests.until import until
 from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.limits import SPARED_BATCH_MAX

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.engine.hands import end, register, submit_one, take, take_one, until, value
+from tests.engine.hands import end, register, submit_one, take, take_one, until_sql, value
 from tests.engine.wipe import wipe
 from windlass.clock import monotonic
 from windlass.engine.jobs.replay import delete
@@ -76,7 +76,7 @@ async def test_lines_are_written_by_themselves_after_a_while(
     notes = TaskLogWriter(database)
     attempt = await begun(database, node_id)
     notes.note_line(attempt, line(0, monotonic(), "info", "hello", {}))
-    await until(database, "SELECT count(*) FROM windlass.job_log", seconds=20)
+    await until_sql(database, "SELECT count(*) FROM windlass.job_log", seconds=20)
     assert await said(database, attempt.job_id) == ["hello"]
 
 
@@ -154,7 +154,7 @@ async def test_progress_whose_row_is_held_keeps_no_other_note(
         for attempt in (held, free):
             notes.note_progress(attempt, progress(monotonic(), 2, 10, None))
         notes.note_line(held, line(0, monotonic(), "info", "here", {}))
-        await until(database, "SELECT count(*) FROM windlass.job_progress WHERE done = 2")
+        await until_sql(database, "SELECT count(*) FROM windlass.job_progress WHERE done = 2")
         assert await said(database, held.job_id) == ["here"]
         assert await done(database, held, free) == [1, 2]
         await user.execute("COMMIT")

@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from tests.api.served import until
+from tests.until import until
 
 
 class _Server(uvicorn.Server):
@@ -27,7 +27,7 @@ async def served(web: Any) -> AsyncIterator[str]:
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve())
-    await until(lambda: server.started or serving.done(), 60)
+    await until(lambda: server.started or serving.done(), within_seconds=60)
     assert server.started, "the application did not start; its log says why"
     host, port = server.servers[0].sockets[0].getsockname()
     try:

@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 
 import windlass
-from tests.faults.until import until
 from tests.sdk.durable.durable_node import DurableNode, durable_node
+from tests.until import until
 from windlass import App, DurableMisuse, JobFailed, Retry
 from windlass.limits import RESULT_BYTES_MAX
 from windlass.testing.servers import PrivateServers

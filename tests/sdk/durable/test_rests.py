@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import windlass
-from tests.faults.until import until
 from tests.sdk.durable.durable_node import DurableNode, durable_node
+from tests.until import until
 from windlass import App
 from windlass.sdk.tasks.execution_handle import ExecutionHandle
 from windlass.store.database import Database

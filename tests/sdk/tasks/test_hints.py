@@ -19,7 +19,6 @@ import sqlalchemy.ext.asyncio
 
 import windlass
 from tests.cli.peer import Call, Peer, Says
-from tests.faults.until import until
 from tests.sdk import sample_app
 from tests.sdk.conftest import Server
 from tests.sdk.tasks.test_enqueue_sql import (
@@ -29,6 +28,7 @@ from tests.sdk.tasks.test_enqueue_sql import (
     open_scoped,
     open_session,
 )
+from tests.until import until
 from windlass.clock import monotonic
 from windlass.sdk.limits import HINT_SECONDS
 from windlass.sdk.tasks.app import App

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import windlass
-from tests.faults.until import until
 from tests.sdk.conftest import Server
 from tests.sdk.sample_app import add, fail, shout
+from tests.until import until
 from windlass import ExecutionHandle, flow
 
 

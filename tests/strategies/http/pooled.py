@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import psutil
 
+from windlass.http1.connection import Connection
 from windlass.strategies.http.net.address import read_address
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.http.net.pool import Pool, Timings
 from windlass.strategies.http.net.resolver import Lookup
-from windlass.strategies.http.net.wire import Wire
 
 HOST = "shop.example"
 REQUEST = b"GET / HTTP/1.1\r\nhost: shop.example\r\n\r\n"
@@ -37,9 +37,13 @@ async def opened(*allow: str, lookup: Lookup = HERE) -> AsyncIterator[Pool]:
     await pool.close()
 
 
+def no_pool() -> Pool:
+    raise AssertionError("nothing here asks for a token")
+
+
 async def take(
     pool: Pool, url: str, timings: Timings | None = None, context: ssl.SSLContext | None = None
-) -> Wire:
+) -> Connection:
     return await pool.take(
         read_address(url),
         context=context,

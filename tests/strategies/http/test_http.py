@@ -14,6 +14,7 @@ from tests.model.job.attempts import attempt
 from tests.strategies.receiver import Receiver, deliver
 from windlass import __version__
 from windlass.model.job.outcome import Failed, Succeeded
+from windlass.model.job.target import verdict
 from windlass.strategies.http.http import Http
 
 
@@ -210,3 +211,4 @@ async def test_a_job_that_was_accepted_for_another_target_is_not_delivered(
     assert (outcome.cause, outcome.is_final) == ("target", True)
     assert f"accepted for {target or 'no target'}" in outcome.message
     assert not receiver.seen
+    assert verdict(outcome, None) == "neutral", "a host that was never called is not to blame"

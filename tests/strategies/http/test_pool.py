@@ -19,7 +19,8 @@ from tests.strategies.http.pooled import (
     opened,
     take,
 )
-from tests.strategies.python.loops import on_both_loops, until
+from tests.strategies.python.loops import on_both_loops
+from tests.until import until
 from windlass.limits import IDLE_CONNECTIONS_MAX, IDLE_SECONDS_MAX
 from windlass.strategies.http.net.egress import EgressRefused
 from windlass.strategies.http.net.pool import Timings

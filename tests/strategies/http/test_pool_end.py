@@ -23,10 +23,11 @@ from tests.strategies.http.pooled import (
     opened,
     take,
 )
-from tests.strategies.python.loops import on_both_loops, until
+from tests.strategies.python.loops import on_both_loops
+from tests.until import until
+from windlass.http1.connection import ConnectionBroken
 from windlass.strategies.http.net.address import read_address
 from windlass.strategies.http.net.pool import Timings
-from windlass.strategies.http.net.wire import WireBroken
 
 # -- several addresses ---------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ async def test_closing_ends_exchanges_and_nobody_gets_a_connection_after_it() ->
             await asyncio.sleep(0)
             await pool.close()
             for lost in asking, connecting:
-                with pytest.raises(WireBroken, match="our side"):
+                with pytest.raises(ConnectionBroken, match="our side"):
                     await lost
             with pytest.raises(OSError, match="closed"):
                 await measured(pool, url)
@@ -161,6 +162,6 @@ async def test_closing_ends_a_lookup_that_hangs() -> None:
 async def test_a_connection_that_breaks_is_not_tried_again_behind_our_back() -> None:
     async with perched() as receiver, opened() as pool:
         receiver.answer = None
-        with pytest.raises(WireBroken, match="without an answer"):
+        with pytest.raises(ConnectionBroken, match="without an answer"):
             await measured(pool, f"http://{HOST}:{receiver.port}/")
         assert len(receiver.requests) == 1

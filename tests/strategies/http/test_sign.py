@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.strategies.drawer import Drawer, master_key, private_key, shared_key
+from tests.strategies.http.pooled import no_pool
 from tests.strategies.receiver import Receiver
 from windlass.limits import SIGNING_KEYS_MAX
 from windlass.strategies.http.auth import sign
@@ -103,7 +104,7 @@ async def test_a_receiver_with_the_official_library_verifies_every_delivery_thro
     drawer = Drawer(webhook=OLD)
     sent = []
     async with aiohttp.ClientSession() as session:
-        credentials = Credentials(drawer, lambda: session)
+        credentials = Credentials(drawer, no_pool)
 
         async def deliver(number: int) -> None:
             body = f'{{"number": {number}, "name": "Ærøskøbing"}}'.encode()
@@ -144,7 +145,7 @@ async def test_a_rotation_to_ed25519_is_verified_by_receivers_of_both_sorts(
     public = public_key(private_key())
     assert public is not None
     async with aiohttp.ClientSession() as session:
-        credentials = Credentials(Drawer(webhook=[private_key(), OLD]), lambda: session)
+        credentials = Credentials(Drawer(webhook=[private_key(), OLD]), no_pool)
         prepared = await credentials.prepare(
             None, target=SHOP, webhook_id=ID, timestamp=int(time.time()), body=b"{}"
         )

@@ -33,9 +33,3 @@ def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
     )
     twice: Callable[..., None] = pytest.mark.parametrize("loop", LOOPS)(on_a_loop)
     return twice
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Returns when it is; the test's own deadline ends it otherwise."""
-    while not is_so():  # noqa: ASYNC110 (what is waited for has no event)
-        await asyncio.sleep(0.002)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.model.job.attempts import attempt
+from tests.until import until
 from windlass.limits import RESULT_BYTES_MAX
 from windlass.model.job.outcome import Failed, Snoozed, Succeeded
 from windlass.strategies.python.processes import ProcessDied, Processes
@@ -92,14 +93,6 @@ async def test_the_death_of_a_process_is_told_and_the_next_task_gets_another(
     assert await call(processes, "apart", 1) == Succeeded(b"1")
 
 
-async def until(fact: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            if fact():
-                return
-            await asyncio.sleep(0.01)
-
-
 def is_gone(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -112,7 +105,7 @@ async def test_an_idle_process_that_dies_is_not_blamed_on_the_next_task(
 ) -> None:
     pid = int((await call(processes, "pid")).result)
     psutil.Process(pid).kill()
-    await until(lambda: is_gone(pid))
+    await until(lambda: is_gone(pid), within_seconds=20)
     await asyncio.sleep(0.01)  # a turn of the loop, which hears of it
     assert await call(processes, "apart", 1) == Succeeded(b"1")
 
@@ -122,7 +115,7 @@ async def test_a_task_that_runs_out_of_time_is_killed_with_all_it_has_started(
 ) -> None:
     note = tmp_path / "pids"
     task = asyncio.create_task(processes.call(running("sleep_with_a_child"), [str(note)], {}))
-    await until(lambda: note.exists() and " " in note.read_text())
+    await until(lambda: note.exists() and " " in note.read_text(), within_seconds=20)
     parent, child = (int(word) for word in note.read_text().split())
     assert not is_gone(parent)
     assert not is_gone(child)
@@ -130,7 +123,7 @@ async def test_a_task_that_runs_out_of_time_is_killed_with_all_it_has_started(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not psutil.pid_exists(parent)
-    await until(lambda: is_gone(child))  # it is for others to reap
+    await until(lambda: is_gone(child), within_seconds=20)  # it is for others to reap
 
 
 async def test_what_a_task_prints_and_reads_is_no_part_of_the_conversation(
@@ -169,9 +162,7 @@ async def test_idle_processes_beyond_the_new_size_go(processes: Processes) -> No
     pids = await asyncio.gather(*(call(processes, "pid") for _ in range(3)))
     processes.keep(1)
     left = [int(outcome.result) for outcome in pids]
-    async with asyncio.timeout(10):
-        while sum(psutil.pid_exists(pid) for pid in left) > 1:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: sum(psutil.pid_exists(pid) for pid in left) <= 1, within_seconds=10)
     again = await call(processes, "pid")
     assert int(again.result) in left
 

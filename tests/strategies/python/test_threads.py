@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.strategies.calls import called
+from tests.until import until
 from windlass.strategies.python.threads import SHORT_SECONDS, Threads
 
 
@@ -22,15 +23,6 @@ def threads() -> Iterator[Threads]:
 
 def task_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "windlass task"]
-
-
-async def until(fact: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for `fact()` to be true."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if fact():
-                return
-            await asyncio.sleep(0.005)
 
 
 async def test_a_call_gives_its_value_from_another_thread(threads: Threads) -> None:
@@ -76,7 +68,7 @@ async def test_as_many_run_at_once_as_are_called(threads: Threads) -> None:
 
 async def test_a_thread_is_used_again(threads: Threads) -> None:
     first = await called(threads, threading.get_ident, [], {})
-    await until(lambda: threads.idle == 1)
+    await until(lambda: threads.idle == 1, within_seconds=10)
     assert await called(threads, threading.get_ident, [], {}) == first
 
 
@@ -85,7 +77,7 @@ async def stop_when_begun(
 ) -> None:
     """Call it and let its time be up a moment after it has begun."""
     call = asyncio.create_task(called(threads, function, [], {}))
-    await until(begun)
+    await until(begun, within_seconds=10)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
             await call
@@ -99,7 +91,7 @@ async def test_a_busy_loop_is_really_stopped_when_its_time_is_up(threads: Thread
             counter[0] += 1
 
     await stop_when_begun(threads, spin, lambda: counter[0] > 0)
-    await until(lambda: threads.idle == 1)
+    await until(lambda: threads.idle == 1, within_seconds=10)
     stopped_at = counter[0]
     await asyncio.sleep(0.05)
     assert counter[0] == stopped_at
@@ -122,7 +114,7 @@ async def test_a_task_that_catches_every_exception_is_stopped_all_the_same(
             cleaned_up.set()
 
     await stop_when_begun(threads, stubborn, begun.is_set)
-    await until(cleaned_up.is_set)
+    await until(cleaned_up.is_set, within_seconds=10)
 
 
 async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
@@ -141,7 +133,7 @@ async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
     assert await called(threads, lambda: 5, [], {}) == 5
     assert threads.idle < 2, "the first is still stuck, and held nobody up"
     held.release()
-    await until(lambda: threads.idle == 2)
+    await until(lambda: threads.idle == 2, within_seconds=10)
     assert not came_back.is_set()
 
 
@@ -169,9 +161,9 @@ async def test_closing_lets_the_threads_go() -> None:
     threads = Threads()
     all_are_here = threading.Barrier(5)
     await asyncio.gather(*(called(threads, all_are_here.wait, [10], {}) for _ in range(5)))
-    await until(lambda: threads.idle == 5)
+    await until(lambda: threads.idle == 5, within_seconds=10)
     threads.close()
-    await until(lambda: set(task_threads()) <= before)
+    await until(lambda: set(task_threads()) <= before, within_seconds=10)
 
 
 async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
@@ -182,7 +174,7 @@ async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
 
     gate = threading.Event()
     calls = [asyncio.create_task(called(threads, gate.wait, [], {})) for _ in range(4)]
-    await until(lambda: count() == 4)
+    await until(lambda: count() == 4, within_seconds=10)
     threads.keep(1)
     assert count() == 4, "they are in use"
     gate.set()
@@ -193,7 +185,7 @@ async def test_idle_threads_beyond_the_new_size_go(threads: Threads) -> None:
         threads.keep(1)
         return count() == 1
 
-    await until(have_gone)
+    await until(have_gone, within_seconds=10)
     assert await called(threads, str, [7], {}) == "7"
 
 
@@ -246,7 +238,7 @@ async def test_stopping_one_of_many_short_calls_stops_no_other(threads: Threads)
 
     spinning = asyncio.create_task(called(threads, spin, [], {}))
     others = asyncio.gather(*(called(threads, str, [n], {}) for n in range(200)))
-    await until(begun.is_set)
+    await until(begun.is_set, within_seconds=10)
     spinning.cancel()
     async with asyncio.timeout(10):
         assert await others == [str(n) for n in range(200)]

@@ -5,12 +5,11 @@ An invalidation waits until every node has acknowledged it; who has not is named
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
-from windlass.api.http.body import read_json
+from windlass.api.http.body import Readers, read_json, take_fields
 from windlass.api.http.query import id_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
@@ -26,7 +25,6 @@ from windlass.limits import (
 )
 from windlass.model.cluster.node_signal import Signalled
 from windlass.model.job.submission import read_name, read_text
-from windlass.model.json.pointer import step
 from windlass.model.json.value_schema import NAME_SCHEMA, text_schema
 
 
@@ -85,13 +83,8 @@ def read_invalidation(value: object) -> tuple[str, list[str] | None]:
     """The cache, and which keys of it; None: all. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", 'must be an object such as {"cache": "workflow", "all": true}')
-    given: dict[str, Any] = {}
     problems: list[FieldProblem] = []
-    for name, found in value.items():
-        try:
-            given[name] = _READERS.get(name, _unknown)(found)
-        except ValueError as trouble:
-            problems.append(FieldProblem(pointer=step(name), detail=str(trouble)))
+    given = take_fields(value, _READERS, problems, reads_null=True)
     if "cache" not in value:
         problems.append(FieldProblem(pointer="/cache", detail="is needed"))
     if ("keys" in value) == ("all" in value):
@@ -99,10 +92,6 @@ def read_invalidation(value: object) -> tuple[str, list[str] | None]:
     if problems:
         raise InvalidInput(*problems)
     return given["cache"], given.get("keys")
-
-
-def _unknown(_value: object) -> None:
-    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
 
 
 def _keys(value: object) -> list[str]:
@@ -120,7 +109,7 @@ def _all(value: object) -> bool:
     return True
 
 
-_READERS: Final[Mapping[str, Callable[[object], Any]]] = {
+_READERS: Final[Readers] = {
     "cache": read_name,
     "keys": _keys,
     "all": _all,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.cluster.operation_view import cluster_view, estimate_view, operation_view

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
-from windlass.api.http.body import read_json
+from windlass.api.http.body import Readers, read_json, take_fields
 from windlass.api.http.query import id_schema, read_wait, wait_param
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
@@ -25,7 +24,6 @@ from windlass.limits import (
 )
 from windlass.model.job.submission import read_name
 from windlass.model.json import strict as strict_json
-from windlass.model.json.pointer import step
 from windlass.model.json.value_schema import NAME_SCHEMA
 
 ALL: Final = "all"
@@ -57,25 +55,14 @@ def read_signal(value: object) -> tuple[list[UUID] | None, str, dict[str, Any], 
     """Targets (None: all), name, payload, seconds to wait. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", 'must be an object such as {"targets": "all", "name": "ping"}')
-    given: dict[str, Any] = {"payload": {}, "wait": SIGNAL_WAIT_SECONDS}
     problems: list[FieldProblem] = []
-    for name, found in value.items():
-        try:
-            given[name] = _READERS.get(name, _unknown)(found)
-        except ValueError as trouble:
-            problems.append(FieldProblem(pointer=step(name), detail=str(trouble)))
-        except InvalidInput as trouble:
-            problems += trouble.problems
-    for name in ("targets", "name"):
-        if name not in value:
-            problems.append(FieldProblem(pointer=f"/{name}", detail="is needed"))
+    given = take_fields(value, _READERS, problems, reads_null=True)
+    needed = [name for name in ("targets", "name") if name not in value]
+    problems += [FieldProblem(pointer=f"/{name}", detail="is needed") for name in needed]
     if problems:
         raise InvalidInput(*problems)
-    return given["targets"], given["name"], given["payload"], given["wait"]
-
-
-def _unknown(_value: object) -> None:
-    raise ValueError(f"unknown field; known are {' '.join(_READERS)}")
+    payload, wait = given.get("payload", {}), given.get("wait", SIGNAL_WAIT_SECONDS)
+    return given["targets"], given["name"], payload, wait
 
 
 def _targets(value: object) -> list[UUID] | None:
@@ -88,7 +75,7 @@ def _targets(value: object) -> list[UUID] | None:
         try:
             found.append(ids.parse("node", one if isinstance(one, str) else strict_json.write(one)))
         except ValueError as trouble:
-            problems.append(FieldProblem(pointer=f"/targets/{place}", detail=str(trouble)))
+            problems.append(FieldProblem(pointer=f"/{place}", detail=str(trouble)))
     if problems:
         raise InvalidInput(*problems)
     return found
@@ -106,7 +93,7 @@ def _wait(value: object) -> float:
     return read_wait(value) if isinstance(value, str) else parse_seconds(value, WAIT_SECONDS_MAX)
 
 
-_READERS: Final[Mapping[str, Callable[[object], Any]]] = {
+_READERS: Final[Readers] = {
     "targets": _targets,
     "name": read_name,
     "payload": _payload,

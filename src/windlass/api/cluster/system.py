@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
-from windlass.api.http.body import read_json
+from windlass.api.http.body import Readers, read_json, take_fields
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import (
@@ -29,11 +29,10 @@ from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.errors import FieldProblem, InvalidInput, Unavailable
 from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
-from windlass.model.json.pointer import step
 from windlass.strategies.input_schema import input_schemas
 from windlass.strategies.plugins.description import Description
 
-_FLAGS = ("dry_run", "scan")
+_FLAGS: Final = ("dry_run", "scan")
 
 
 def read_sweep(value: object) -> tuple[float | None, dict[str, bool]]:
@@ -41,25 +40,23 @@ def read_sweep(value: object) -> tuple[float | None, dict[str, bool]]:
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object; {} sweeps as the settings say")
     problems: list[FieldProblem] = []
-    stale_seconds: float | None = None
-    flags = dict.fromkeys(_FLAGS, False)
-    for name, found in value.items():
-        pointer = step(name)
-        if name in _FLAGS:
-            flags[name] = found is True
-            if not isinstance(found, bool):
-                problems.append(FieldProblem(pointer=pointer, detail="must be true or false"))
-        elif name == "stale_after":
-            try:
-                stale_seconds = None if found is None else parse_seconds(found)
-            except ValueError as trouble:
-                problems.append(FieldProblem(pointer=pointer, detail=str(trouble)))
-        else:
-            detail = f"unknown field; known are stale_after {' '.join(_FLAGS)}"
-            problems.append(FieldProblem(pointer=pointer, detail=detail))
+    given = take_fields(value, _READERS, problems, reads_null=True)
     if problems:
         raise InvalidInput(*problems)
-    return stale_seconds, flags
+    return given.get("stale_after"), {name: given.get(name, False) for name in _FLAGS}
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _stale_after(value: object) -> float | None:
+    return None if value is None else parse_seconds(value)
+
+
+_READERS: Final[Readers] = {"stale_after": _stale_after, **dict.fromkeys(_FLAGS, _flag)}
 
 
 def routes(parts: ApiParts) -> list[Route]:

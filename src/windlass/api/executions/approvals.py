@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgspec
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.executions.schema import DECISION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.executions.view import execution_view, graph_view, why_view

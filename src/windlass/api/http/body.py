@@ -109,12 +109,28 @@ def fields_of(value: object, readers: Readers) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput.at("", "must be an object, or no body at all")
     problems: list[FieldProblem] = []
+    given = take_fields(value, readers, problems)
+    if problems:
+        raise InvalidInput(*problems)
+    return given
+
+
+def take_fields(
+    value: Mapping[str, Any],
+    readers: Readers,
+    problems: list[FieldProblem],
+    *,
+    reads_null: bool = False,
+) -> dict[str, Any]:
+    """The fields of an object; what is wrong goes to `problems`. A null is as if it were not there,
+    unless `reads_null`: then its reader is asked.
+    """
     given: dict[str, Any] = {}
     for name, found in value.items():
         if name not in readers:
             detail = f"unknown field; known are {' '.join(readers)}"
             problems.append(FieldProblem(pointer=step(name), detail=detail))
-        elif found is not None:
+        elif found is not None or reads_null:
             try:
                 given[name] = readers[name](found)
             except InvalidInput as trouble:
@@ -124,8 +140,6 @@ def fields_of(value: object, readers: Readers) -> dict[str, Any]:
                 ]
             except ValueError as trouble:
                 problems.append(FieldProblem(pointer=f"/{name}", detail=str(trouble)))
-    if problems:
-        raise InvalidInput(*problems)
     return given
 
 

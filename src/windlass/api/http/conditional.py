@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http.caller import caller_of
 from windlass.api.http.reply import Header, Reply
@@ -56,9 +56,7 @@ def unchanged(request: Call, tag: str) -> Reply | None:
     tags = _tags(request, IF_NONE_MATCH)
     if tags is None or not is_among(tag, tags):
         return None
-    reply = Reply(b"", 304, (etag(tag),))
-    reply.headers = [header for header in reply.headers if header[0] != b"content-length"]
-    return reply
+    return Reply(b"", 304, (etag(tag),))
 
 
 def _tags(request: Call, header: str) -> frozenset[str] | None:

@@ -29,7 +29,7 @@ from uvicorn.server import ServerState
 
 from windlass.api.http.caller import random_hex
 from windlass.api.http.connections import Connections, address_of
-from windlass.api.http.problem import problem_reply
+from windlass.api.http.problem import BadRequest, problem_reply
 from windlass.errors import BodyTooLarge, WindlassError
 from windlass.limits import (
     ANSWER_STUCK_SECONDS,
@@ -59,13 +59,6 @@ _ONCE: Final = (
 
 class _Over(Exception):
     """Stops the parser: nothing more is heard."""
-
-
-class BadRequest(WindlassError):
-    """No request as HTTP/1.1 has them."""
-
-    code = "bad_request"
-    status = 400
 
 
 class UrlTooLong(WindlassError):

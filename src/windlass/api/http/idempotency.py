@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http.body import read_bytes
 from windlass.api.http.caller import Caller, caller_of

@@ -11,10 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
-from litestar import Request, Response
-from litestar.exceptions import HTTPException
 
-from windlass.api.http.caller import caller_of
 from windlass.api.http.reply import Header, Reply, encode
 from windlass.errors import InvalidInput, PreconditionFailed, Unauthorized, WindlassError
 from windlass.model.json.storable import harmless_text
@@ -33,6 +30,34 @@ class NotAcceptable(WindlassError):
 
     code = "unsupported_media_type"
     status = 415
+
+
+class BadRequest(WindlassError):
+    """The request is not one that HTTP knows."""
+
+    code = "bad_request"
+    status = 400
+
+
+class NothingThere(WindlassError):
+    """No route has this path."""
+
+    code = "not_found"
+    status = 404
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is nothing at {path[:200]}")
+
+
+class MethodNotAllowed(WindlassError):
+    """The path is there, and takes other methods; see `Allow`."""
+
+    code = "method_not_allowed"
+    status = 405
+
+    def __init__(self, method: str, allow: str) -> None:
+        super().__init__(f"{method} is not offered here")
+        self.allow = allow
 
 
 def problem_reply(trouble: Exception, request_id: str) -> Reply:
@@ -58,32 +83,11 @@ def problem_reply(trouble: Exception, request_id: str) -> Reply:
         headers.append((b"retry-after", b"%d" % retry_after))
     if isinstance(trouble, Unauthorized):
         headers.append((b"www-authenticate", b'Bearer realm="windlass"'))
+    if isinstance(trouble, MethodNotAllowed):
+        headers.append((b"allow", trouble.allow.encode()))
     if isinstance(trouble, PreconditionFailed) and trouble.etag is not None:
         headers.append((b"etag", trouble.etag.encode()))
     return _reply(document, *headers)
-
-
-def on_http_exception(request: Request[Any, Any, Any], trouble: HTTPException) -> Response[bytes]:
-    """What the router refuses: no such path, no such method, a broken request line."""
-    caller = caller_of(request.scope)
-    code = {404: "not_found", 405: "method_not_allowed"}.get(trouble.status_code, "bad_request")
-    detail = {
-        404: f"there is nothing at {request.scope['path'][:200]}",
-        405: f"{request.scope['method']} is not offered here",
-    }.get(trouble.status_code, trouble.detail)
-    document = _document(trouble.status_code, code, detail, caller.request_id)
-    return Response(
-        encode(document),
-        status_code=trouble.status_code,
-        media_type="application/problem+json",
-        headers=dict(trouble.headers or {}),
-    )
-
-
-def on_exception(request: Request[Any, Any, Any], trouble: Exception) -> Response[bytes]:
-    """What nobody foresaw, outside of a route."""
-    reply = problem_reply(trouble, caller_of(request.scope).request_id)
-    return Response(reply.body, status_code=reply.status, media_type="application/problem+json")
 
 
 def _document(status: int, code: str, detail: str, request_id: str) -> dict[str, Any]:

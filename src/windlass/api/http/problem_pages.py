@@ -11,7 +11,7 @@ from html import escape
 from http import HTTPStatus
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http import docs_page
 from windlass.api.http import shapes as schemas
@@ -21,11 +21,9 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.errors import NotFound, WindlassError
 
 _CODE: Final[schemas.Schema] = {"type": "string", "pattern": "^[a-z_]{1,60}$"}
-# Problems that no error of ours is raised for: the router's, and what nobody foresaw.
+# Problems that no error of ours is raised for: what nobody foresaw.
 _OTHERS: Final[dict[str, tuple[int, str]]] = {
-    "bad_request": (400, "The request is not one that HTTP knows."),
     "internal": (500, "Something unexpected went wrong. The log has it under the request's id."),
-    "method_not_allowed": (405, "The path is there, and takes other methods; see `Allow`."),
 }
 
 

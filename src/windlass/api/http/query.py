@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from litestar.types import Scope
+from starlette.types import Scope
 
 from windlass import ids
 from windlass.duration import parse_seconds

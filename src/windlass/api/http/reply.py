@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Header = tuple[bytes, bytes]
 JSON: Final[Header] = (b"content-type", b"application/json")
@@ -16,6 +16,8 @@ _ALWAYS: Final[tuple[Header, ...]] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 )
+# These have no body, and 204 must not name its length (RFC 9110, 8.6).
+_BODILESS: Final = (204, 304)
 encode: Final = msgspec.json.Encoder().encode
 
 
@@ -29,7 +31,9 @@ class Reply:
     ) -> None:
         self.body = body
         self.status = status
-        self.headers = [*headers, *_ALWAYS, (b"content-length", b"%d" % len(body))]
+        self.headers = [*headers, *_ALWAYS]
+        if status not in _BODILESS:
+            self.headers.append((b"content-length", b"%d" % len(body)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
@@ -71,6 +75,6 @@ def created_reply(value: Any, path: str, *headers: Header) -> Reply:
     return json_reply(value, 201, (b"location", path.encode()), *headers)
 
 
-def empty_reply() -> Reply:
+def empty_reply(*headers: Header) -> Reply:
     """204: done, and there is nothing to say."""
-    return Reply(b"", 204, ())
+    return Reply(b"", 204, headers)

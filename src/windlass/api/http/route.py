@@ -1,26 +1,26 @@
 """A route is a row: what is called, what it takes, what it answers.
 
-The server's handler and the OpenAPI operation are both made from it.
+The router's table and the OpenAPI operation are both made from it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, quote, urlencode
 
-from litestar import Request
-from litestar.handlers import HTTPRouteHandler
-from litestar.types import ASGIApp, HTTPScope, Receive, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.http.caller import caller_of
 from windlass.api.http.paging import PageReply
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.query import Param, read_query
-from windlass.api.http.reply import HeadReply
 
 Schema = dict[str, Any]
+# A part of a route's path that may be anything, and what it is called.
+PARAMETER: Final = re.compile(r"\{(\w+):str\}")
 
 
 class Call:
@@ -28,12 +28,13 @@ class Call:
 
     __slots__ = ("receive", "scope", "send")
 
-    def __init__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope, self.receive, self.send = scope, receive, send
 
     @property
     def path_params(self) -> dict[str, Any]:
-        return self.scope["path_params"]
+        values: dict[str, Any] = self.scope["path_params"]
+        return values
 
 
 Handle = Callable[[Call, dict[str, Any]], Awaitable[ASGIApp]]
@@ -64,7 +65,6 @@ class Route:
     body: Schema | None = None  # None: takes no body
     is_body_optional: bool = False  # True: none at all is as good as an empty object
     problems: Sequence[int] = ()  # beside those that any route may answer
-    is_hot: bool = False  # True: the door calls it without the router; its path is fixed
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key
     matters_twice: bool = False  # True: performed again, it would begin its work again
     is_public: bool = False  # True: what it shows is the same for everybody, and no secret
@@ -88,32 +88,9 @@ async def answer(route: Route, request: Call) -> ASGIApp:
     return reply
 
 
-def _next_page(scope: HTTPScope, cursor: str) -> bytes:
+def _next_page(scope: Scope, cursor: str) -> bytes:
     """Where the next page is, as a Link (RFC 8288)."""
     asked = parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True)
     kept = [(name, text) for name, text in asked if name != "cursor"]
     query = urlencode([*kept, ("cursor", cursor)])
     return f'<{quote(scope["path"])}?{query}>; rel="next"'.encode("ascii")
-
-
-def handler_of(routes: Sequence[Route]) -> HTTPRouteHandler:
-    """The handler Litestar serves for the routes of one path.
-
-    One for all methods, so that the router knows what the path allows; HEAD wherever GET is.
-    """
-    by_method = {str(route.method): route for route in routes}
-
-    async def serve(request: Request[Any, Any, Any]) -> ASGIApp:
-        call, method = Call(request.scope, request.receive, request.send), request.scope["method"]
-        if method == "HEAD":
-            return HeadReply(await answer(by_method["GET"], call))
-        return await answer(by_method[method], call)
-
-    methods: list[Any] = [*by_method, *(["HEAD"] if "GET" in by_method else [])]
-    return HTTPRouteHandler(
-        routes[0].path,
-        http_method=methods,
-        status_code=200,  # a formality: the reply has its own
-        include_in_schema=False,  # see openapi.py
-        name=routes[0].path,
-    )(serve)

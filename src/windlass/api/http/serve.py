@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 import uvicorn
-from litestar.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.http.caller import random_hex
 from windlass.api.http.connection import Connection, Timeouts

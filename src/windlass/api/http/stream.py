@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.http.caller import caller_of
 from windlass.api.http.reply import encode
@@ -35,7 +35,7 @@ HEARTBEAT_SECONDS: Final = 15.0
 LOOK_UP_SECONDS: Final = 1.0
 WAITING_MAX: Final = 10_000
 CATCH_UP_PAGE: Final = 500
-_HEAD: Final = {
+_HEAD: Final[dict[str, Any]] = {
     "type": "http.response.start",
     "status": 200,
     "headers": [
@@ -71,13 +71,21 @@ class EventStreams:
         self._parts = parts
         self._tail = EventTail(parts.database, parts.announcer)
         self._clients = 0
+        self._inboxes: set[_Inbox] = set()
+        self._is_closed = False
 
     async def open(self, request: Call, query: dict[str, Any]) -> ASGIApp:
+        if self._is_closed:
+            raise Unavailable("this node is stopping; follow events on another one")
         if self._clients >= STREAM_CLIENTS_MAX:
             raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
         return _Stream(self, EventFilter(**query), _last_event(request))
 
     async def close(self) -> None:
+        """End every stream and the reader of events behind them; none begins after that."""
+        self._is_closed = True
+        for inbox in self._inboxes:
+            inbox.wake()
         await self._tail.close()
 
     async def serve(
@@ -86,7 +94,7 @@ class EventStreams:
         self._clients += 1
         gone = asyncio.create_task(_until_gone(receive))
         try:
-            await send(_HEAD)  # type: ignore[arg-type]
+            await send(_HEAD)
             async for piece in self._pieces(wanted, last, gone):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -101,9 +109,12 @@ class EventStreams:
         told: OrderedDict[str, None] = OrderedDict()
         gone.add_done_callback(lambda _: inbox.wake())
         position = None if last is None else parse_position(last)
-        since = await self._tail.listen(inbox.put, position and position.settled_at)
-        again_from = self._tail.settled_at  # the tail tells none again that is older
+        self._inboxes.add(inbox)
         try:
+            since = await self._tail.listen(inbox.put, position and position.settled_at)
+            again_from = self._tail.settled_at  # the tail tells none again that is older
+            if self._is_closed:
+                await self._tail.close()  # its reader may have begun again meanwhile
             yield b": windlass\n\n"
             async for one in self._missed(position, since, inbox):
                 if one.event.at >= again_from:
@@ -113,7 +124,7 @@ class EventStreams:
                 if wanted.takes(one.event):
                     yield _shown(one)
             silent = 0.0
-            while not (gone.done() or inbox.is_over or self._parts.node.is_draining):
+            while not (gone.done() or inbox.is_over or self._is_ending):
                 try:
                     heard = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
                 except TimeoutError:
@@ -130,7 +141,12 @@ class EventStreams:
                     silent = 0.0
                     yield _shown(heard)
         finally:
+            self._inboxes.discard(inbox)
             self._tail.leave(inbox.put)
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._is_closed or self._parts.node.is_draining
 
     async def _missed(
         self, last: Position | None, since: datetime, inbox: _Inbox
@@ -177,7 +193,7 @@ class _Inbox:
             self.is_over = True
 
     def wake(self) -> None:
-        """Let the sender look up: its client has gone."""
+        """Let the sender look up: its client has gone, or its node stops."""
         with contextlib.suppress(asyncio.QueueFull):  # then it is awake
             self._waiting.put_nowait(None)
 

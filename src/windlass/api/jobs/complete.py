@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.http import shapes as schemas

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.http import shapes as schemas

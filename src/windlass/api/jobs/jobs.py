@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.http import shapes as schemas

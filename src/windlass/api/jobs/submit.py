@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import clock, ids
 from windlass.api.http import body as bodies
@@ -204,7 +204,6 @@ def routes(parts: ApiParts) -> list[Route]:
             method="POST",
             path="/v1/jobs",
             handle=submit.one,
-            is_hot=True,
             summary="Submit a job",
             tag="Jobs",
             headers=_HEADERS,

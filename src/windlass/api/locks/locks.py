@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http import shapes as schemas
 from windlass.api.http.caller import Caller, caller_of

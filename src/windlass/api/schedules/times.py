@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass import clock
 from windlass.api.http import body as bodies

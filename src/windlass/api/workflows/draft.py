@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
-from litestar.types import ASGIApp
+from starlette.types import ASGIApp
 
 from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import VERSIONS, page_reply

@@ -1,11 +1,11 @@
-"""Talking to a Windlass server from the command line: HTTP client, paging, long polling, SSE.
+"""Talking to a Windlass server from the command line, through the SDK: lists, waits, events.
 
-Owns: the connection, its deadlines and retries, and what a refusal means for the exit code.
+Owns: deadlines, how long a command is patient, and what a refusal means for the exit code.
 Promises: a call whose connection was lost is made once more, safely: every POST has an
 Idempotency-Key. A wait and a stream of events go on while the server restarts.
-Never: follows a redirect or reads proxy settings; the token goes to the address given.
+Never: opens a connection, retries or reads an answer's framing itself; sdk.http does.
 
-    client.py    `Client`: get, post, put, patch, delete, upload, stream
+    client.py    `Client`: get, post, put, patch, delete, upload; `each` event of a stream
     problem.py   a problem document (RFC 9457) as `Refused`, with its exit code
     listing.py   `show_list`, `show_whole`, `show_one`: follow cursors, print as asked
     wait.py      `wait_and_show` a job or an execution; `wait_for_operation`

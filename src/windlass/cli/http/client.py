@@ -1,57 +1,52 @@
-"""HTTP client of the command line: one connection kept open, a deadline on every call.
+"""The command line's way to a server: the SDK's exchange, waited for on one event loop.
 
-Promises: a call that loses its connection is made once more, which is safe, because every POST
-carries an Idempotency-Key. Whatever is no success raises Refused or Unreachable.
-Never: follows a redirect or reads proxy settings; the token goes to the address given and no other.
+Promises: a deadline on every call. A call whose connection was lost is made once more, which is
+safe, because every POST carries an Idempotency-Key; a wait goes on while the server restarts.
+Whatever is no success raises Refused or Unreachable. Ctrl-C ends what is under way.
 """
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import json
+import os
 import socket
-import uuid
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import Any, Self
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from typing import Any, Self, TypeVar
 
 from windlass import __version__
 from windlass.cli.exits import BadUsage, Stopped, Unreachable
-from windlass.cli.http.problem import refusal
-from windlass.cli.limits import ANSWER_BYTES_MAX, CALL_SECONDS, CONNECT_SECONDS, READ_BYTES
-from windlass.clock import monotonic
+from windlass.cli.http.problem import Refused, refusal
+from windlass.cli.limits import AWAY_SECONDS_MAX, CALL_SECONDS
+from windlass.errors import WindlassError
+from windlass.sdk.http import problems, wire
+from windlass.sdk.http.exchange import Exchange
+from windlass.sdk.http.http_transport import HttpTransport
+from windlass.sdk.http.transport import IDEMPOTENCY_KEY, Request, Response
 
-_NOT_WINDLASS = "that is no answer of Windlass; is --url the address of the server itself?"
-Query = dict[str, str | int | list[str] | None]
-
-
-def _whole(text: str) -> int | float:
-    """A number that has more digits than Python reads must not hide the rest of its list."""
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+Query = wire.Query
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A success. `text` is the body as it came, so that it can be shown unchanged."""
+class Answer(Response):
+    """A success."""
 
-    status: int
-    text: str
-    headers: http.client.HTTPMessage
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """The body as it came, so that it can be shown unchanged."""
+        return self.body.decode(errors="replace")
 
     @property
     def value(self) -> dict[str, Any]:
         """The object in the body; Windlass answers nothing else. Raises Stopped for others."""
         try:
-            value = json.loads(self.text, parse_int=_whole)
+            value = wire.decode_huge(self.text)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise Stopped(_NOT_WINDLASS)
+            raise not_windlass()
         return value
 
     @property
@@ -59,7 +54,7 @@ class Answer:
         """The things in a page of a list."""
         data = self.value.get("data")
         if not isinstance(data, list):
-            raise Stopped(_NOT_WINDLASS)
+            raise not_windlass()
         return data
 
 
@@ -67,116 +62,95 @@ class Client:
     """One server, by URL; used by one thread, inside `with`."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        self.url = url.rstrip("/")
-        self._address = _read_url(self.url)
-        self._token = _printable("--token", token)
-        self._connection: http.client.HTTPConnection | None = None
+        try:
+            self._transport = HttpTransport(url, _printable("--token", token))
+        except ValueError as wrong:
+            raise BadUsage(f"--url {wrong}") from None
+        self.exchange = Exchange(self._transport)
+        self._runner: asyncio.Runner | None = None  # None: nothing is open
 
-    def get(self, path: str, query: Query | None = None, seconds: float = CALL_SECONDS) -> Answer:
-        return self._call("GET", path_with(path, query), None, {}, seconds)
+    def get(
+        self,
+        path: str,
+        query: Query | None = None,
+        seconds: float = CALL_SECONDS,
+        on_away: Callable[[], object] | None = None,
+    ) -> Answer:
+        """With `on_away` the server may be away for a while. It is asked again each time that it
+        does not answer within `seconds`, and `on_away` is told.
+        """
+        return self._call("GET", wire.path_with(path, query), None, {}, seconds, on_away)
 
     def post(
         self, path: str, body: object = None, key: str | None = None, seconds: float = CALL_SECONDS
     ) -> Answer:
-        headers = {"Idempotency-Key": _printable("--idempotency-key", key) or str(uuid.uuid4())}
-        return self._call("POST", path, _encode(body), headers, seconds)
+        return self._call("POST", path, _encode(body), _keyed(key), seconds)
 
     def upload(self, path: str, body: bytes, media_type: str) -> Answer:
         """POST what is no JSON of ours, as it is."""
-        headers = {"Idempotency-Key": str(uuid.uuid4()), "Content-Type": media_type}
-        return self._call("POST", path, body, headers, CALL_SECONDS)
+        return self._call("POST", path, body, _keyed(None) | {"Content-Type": media_type})
 
     def put(self, path: str, body: object) -> Answer:
-        return self._call("PUT", path, _encode(body), {}, CALL_SECONDS)
+        return self._call("PUT", path, _encode(body))
 
     def patch(self, path: str, body: object) -> Answer:
-        return self._call("PATCH", path, _encode(body), {}, CALL_SECONDS)
+        return self._call("PATCH", path, _encode(body))
 
     def delete(self, path: str) -> Answer:
-        return self._call("DELETE", path, None, {}, CALL_SECONDS)
+        return self._call("DELETE", path)
 
-    @contextmanager
-    def stream(
-        self, path: str, headers: dict[str, str], silence_seconds: float
-    ) -> Iterator[http.client.HTTPResponse]:
-        """A response to be read as it comes, on a connection of its own."""
+    def each(self, source: AsyncGenerator[T]) -> Generator[T]:
+        """What it yields, as it comes. Whoever closes the generator ends it."""
         try:
-            with closing(self._connect(CONNECT_SECONDS)) as connection:
-                connection.request("GET", self._address.path + path, headers=self._headers(headers))
-                _timeout(connection.sock, silence_seconds)
-                with connection.getresponse() as response:
-                    if response.status != 200:
-                        raise refusal(response.status, response.read(READ_BYTES))
-                    yield response
-        except (OSError, http.client.HTTPException) as trouble:
-            raise self._unreachable(trouble) from None
+            while (found := self._run(_next(source))) is not None:
+                yield found
+        finally:
+            self._run(source.aclose())
 
     def _call(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        seconds: float = CALL_SECONDS,
+        on_away: Callable[[], object] | None = None,
     ) -> Answer:
-        deadline = monotonic() + seconds
-        for is_last in (False, True):
-            try:
-                return self._exchange(method, path, body, headers, deadline)
-            except TimeoutError:
-                self.close()
-                raise Unreachable(f"{self.url} did not answer within {seconds:g} s") from None
-            except (OSError, http.client.HTTPException) as trouble:
-                # A kept connection may have been closed meanwhile; a fresh one decides.
-                self.close()
-                if is_last or isinstance(trouble, ConnectionRefusedError | socket.gaierror):
-                    raise self._unreachable(trouble) from None
-        raise AssertionError("the loop above returns or raises")
-
-    def _exchange(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str], deadline: float
-    ) -> Answer:
-        if self._connection is None:
-            self._connection = self._connect(min(CONNECT_SECONDS, _left(deadline)))
-        connection = self._connection
-        wire = connection.sock
-        _timeout(wire, _left(deadline))
-        connection.request(method, self._address.path + path, body, self._headers(headers))
-        _timeout(wire, _left(deadline))
-        response = connection.getresponse()
-        found = bytearray()
-        while piece := response.read1(READ_BYTES):
-            found += piece
-            if len(found) > ANSWER_BYTES_MAX:
-                self.close()
-                raise Stopped(f"the answer is larger than {ANSWER_BYTES_MAX} bytes; ask for less")
-            _timeout(wire, _left(deadline))
-        response.close()
-        if response.will_close:
-            self.close()
+        about = {"User-Agent": f"windlass-cli/{__version__}"}
+        if body is not None:
+            about["Content-Type"] = "application/json"
+        about.update(headers or {})
+        request = Request(
+            method=method, path=path, body=body, headers=about, timeout_seconds=seconds
+        )
+        response = self._run(self._answer(request, _Patience(on_away)))
         if not 200 <= response.status < 300:
-            raise refusal(response.status, bytes(found), response.headers["Retry-After"])
-        return Answer(
-            status=response.status, text=found.decode(errors="replace"), headers=response.headers
-        )
+            raise refusal(response)
+        return Answer(status=response.status, headers=response.headers, body=response.body)
 
-    def _connect(self, seconds: float) -> http.client.HTTPConnection:
-        secure = self._address.scheme == "https"
-        make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = make(self._address.hostname or "", self._address.port, timeout=seconds)
-        connection.connect()
-        return connection
+    async def _answer(self, request: Request, patience: _Patience) -> Response:
+        seconds = request.timeout_seconds
+        in_all = None if patience.on_away else seconds
+        try:
+            async with asyncio.timeout(in_all):
+                return await self.exchange.answer(
+                    request, seconds + AWAY_SECONDS_MAX, may_retry=patience
+                )
+        except TimeoutError:
+            said = f"{self._transport.url} did not answer within {seconds:g} s"
+            raise Unreachable(said) from None
 
-    def _headers(self, extra: dict[str, str]) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": f"windlass-cli/{__version__}"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        return {**headers, "Content-Type": "application/json", **extra}
-
-    def _unreachable(self, trouble: Exception) -> Unreachable:
-        if isinstance(trouble, TimeoutError):
-            reason = "it does not answer"
-        else:
-            reason = (trouble.strerror if isinstance(trouble, OSError) else None) or str(trouble)
-        return Unreachable(
-            f"cannot reach Windlass at {self.url}: {reason or type(trouble).__name__}\n"
-            "  is it running (windlass up)? its address is given by --url or WINDLASS_URL"
-        )
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """On this thread, so that Ctrl-C finds it. What ends in trouble leaves nothing open."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        try:
+            return self._runner.run(work)
+        except BaseException as trouble:
+            self.close()
+            if isinstance(trouble, WindlassError):
+                raise _stop(trouble) from None
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -185,34 +159,51 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._runner is not None:
+            # The connections go with their loop.
+            self._runner.close()
+            self._runner = None
 
 
-def path_with(path: str, query: Query | None) -> str:
-    """`path?query` without what was not given; a list is the same name several times."""
-    given = {name: value for name, value in (query or {}).items() if value not in (None, [])}
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+class _Patience:
+    """Who was lost on the way is called once more; with `on_away`, for as long as it takes.
+    Whatever else is wrong is told at once: whoever typed the command knows whether to wait.
+    """
+
+    def __init__(self, on_away: Callable[[], object] | None) -> None:
+        self.on_away = on_away
+        self._was_used = False
+
+    def __call__(self, got: Response | problems.Unreachable) -> bool:
+        if self.on_away is not None:
+            self.on_away()
+            return True
+        was_lost = isinstance(got, problems.Unreachable) and not isinstance(
+            got.network_error, ConnectionRefusedError | socket.gaierror
+        )
+        may_retry = was_lost and not self._was_used
+        self._was_used = True
+        return may_retry
 
 
 def segment(text: str) -> str:
     """A name or id as one part of a path: nothing in it can lead elsewhere."""
-    if text in {"", ".", ".."}:
-        raise BadUsage(f"{text!r} is not a name")
-    return quote(text, safe="")
-
-
-def _read_url(url: str) -> SplitResult:
-    wrong = BadUsage(f"--url {url!r} is not an address such as http://127.0.0.1:5777")
     try:
-        address = urlsplit(url)
-        _ = address.port  # judged only when asked for
-    except ValueError:
-        raise wrong from None
-    if address.scheme not in {"http", "https"} or not address.hostname or address.query:
-        raise wrong
-    return address
+        return wire.segment(text)
+    except ValueError as wrong:
+        raise BadUsage(str(wrong)) from None
+
+
+def not_windlass() -> Stopped:
+    return Stopped("that is no answer of Windlass; is --url the address of the server itself?")
+
+
+async def _next(source: AsyncGenerator[T]) -> T | None:
+    return await anext(source, None)
+
+
+def _keyed(key: str | None) -> dict[str, str]:
+    return {IDEMPOTENCY_KEY: _printable("--idempotency-key", key) or os.urandom(16).hex()}
 
 
 def _printable(flag: str, text: str | None) -> str | None:
@@ -227,14 +218,15 @@ def _encode(body: object) -> bytes | None:
     return None if body is None else json.dumps(body, separators=(",", ":")).encode()
 
 
-def _left(deadline: float) -> float:
-    left = deadline - monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _timeout(wire: socket.socket | None, seconds: float) -> None:
-    # None: http.client has let go of a connection that the server closes after its answer.
-    if wire is not None:
-        wire.settimeout(seconds)
+def _stop(trouble: WindlassError) -> Stopped:
+    if not isinstance(trouble, problems.Unreachable):
+        return Refused(trouble.status, trouble.problem or {"detail": str(trouble)})
+    network, reason = trouble.network_error, trouble.reason
+    if network is None:
+        return Stopped(f"{trouble.url} cannot be heard: {reason}")
+    if network.errno and not isinstance(network, socket.gaierror):
+        reason = os.strerror(network.errno)  # asyncio says only that a call failed
+    return Unreachable(
+        f"cannot reach Windlass at {trouble.url}: {reason}\n"
+        "  is it running (windlass up)? its address is given by --url or WINDLASS_URL"
+    )

@@ -10,7 +10,6 @@ from windlass.cli.http.client import Answer, Client, Query
 from windlass.cli.options import Reading
 from windlass.cli.show.output import compact, say, show_json, show_json_line, show_line
 from windlass.cli.show.table import Column, show_record, show_table
-from windlass.ids import PREFIXES
 from windlass.limits import PAGE_MAX
 
 
@@ -68,6 +67,8 @@ def show_one(reading: Reading, answer: Answer, cols: Sequence[Column]) -> None:
 
 def name_of(thing: dict[str, Any]) -> str:
     """What other commands take to mean this thing."""
+    from windlass.ids import PREFIXES  # takes long to import, and a table does without
+
     if str(thing.get("id", "")).startswith(PREFIXES["workflow"]):
         return str(thing["name"])
     fields = ("id", "job_id", "execution_id", "node_id", "name", "host")

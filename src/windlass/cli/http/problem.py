@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from windlass.cli.exits import Exit, Stopped
 from windlass.cli.limits import POINTERS_SHOWN_MAX
+from windlass.sdk.http.problems import document_of
+from windlass.sdk.http.transport import Response
 
 EXITS: Final[dict[int, Exit]] = {
     400: Exit.USAGE,
@@ -30,22 +31,21 @@ EXITS_BY_CODE: Final[dict[str, Exit]] = {"idempotency_mismatch": Exit.CONFLICT}
 class Refused(Stopped):
     """An answer that is no success."""
 
-    def __init__(self, status: int, document: dict[str, Any], retry_after: str | None) -> None:
+    def __init__(
+        self, status: int, document: dict[str, Any], retry_after: str | None = None
+    ) -> None:
         self.status, self.document = status, document
         self.problem_code = str(document.get("code") or "")
         super().__init__(_sentence(status, document, retry_after), _exit_for(status, document))
 
 
-def refusal(status: int, body: bytes, retry_after: str | None = None) -> Refused:
+def refusal(response: Response) -> Refused:
     """Any answer but a success, whoever wrote it: Windlass, or a proxy before it."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        shown = " ".join(body[:200].decode(errors="replace").split())
+    status, document = response.status, document_of(response.body)
+    if document is None:
+        shown = " ".join(response.body[:200].decode(errors="replace").split())
         document = {"detail": f"the server answered {status}{': ' if shown else ''}{shown}"}
-    return Refused(status, document, retry_after)
+    return Refused(status, document, response.headers.get("retry-after"))
 
 
 def _exit_for(status: int, document: dict[str, Any]) -> Exit:

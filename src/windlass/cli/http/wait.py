@@ -11,28 +11,26 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from windlass.cli.exits import Exit, Stopped
-from windlass.cli.http.client import Answer, Client, Query, segment
+from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.limits import (
-    AWAY_SECONDS_MAX,
     POLL_GRACE_SECONDS,
     POLL_SECONDS,
     POLL_WATCHED_SECONDS,
     POLL_WATCHED_SECONDS_MAX,
-    RETRY_PAUSE_SECONDS,
 )
 from windlass.cli.options import Format
 from windlass.cli.show.execution import counted
 from windlass.cli.show.job import error_text, tried
-from windlass.cli.show.operation import sentence
 from windlass.cli.show.output import say, show_json, show_json_line, show_line, show_value
 from windlass.cli.show.progress import Teller, is_watched, progress_line
 from windlass.clock import monotonic
-from windlass.model.cluster.operation import ENDED
 from windlass.model.job.states import is_terminal
 
+AWAY: Final = "the server does not answer; trying again"
 EXITS: Final = {"succeeded": Exit.OK, "cancelled": Exit.CANCELLED}
 Thing = Mapping[str, Any]
 
@@ -112,6 +110,9 @@ def wait_for_end(noun: Waitable, client: Client, first: Answer, longest: float |
 
 def wait_for_operation(client: Client, first: Answer, longest: float = math.inf) -> Answer:
     """The operation at its end, which has no long poll. Raises Stopped as wait_for_end does."""
+    from windlass.cli.show.operation import sentence
+    from windlass.model.cluster.operation import ENDED
+
     answer, operation = first, first.value
     path = f"/v1/operations/{segment(operation['id'])}"
     begun = monotonic()
@@ -122,7 +123,7 @@ def wait_for_operation(client: Client, first: Answer, longest: float = math.inf)
             if waited >= longest:
                 raise _timed_out("operation", operation["id"], operation["phase"], longest)
             time.sleep(min(_pause_seconds(waited), longest - waited))
-            answer = retry_while_away(lambda: client.get(path), tell)
+            answer = client.get(path, on_away=partial(tell, AWAY))
             operation = answer.value
         tell(sentence(operation))
     return answer
@@ -141,23 +142,7 @@ def seconds_left(noun: Waitable, thing: Thing, begun: float, longest: float | No
 def poll(noun: Waitable, client: Client, thing_id: str, seconds: float, tell: Teller) -> Answer:
     """One long poll, made again while the server is away."""
     path, total = f"/v1/{noun.word}s/{segment(thing_id)}", seconds + POLL_GRACE_SECONDS
-    wait: Query = {"wait": f"{seconds:.3f}s"}
-    return retry_while_away(lambda: client.get(path, wait, seconds=total), tell)
-
-
-def retry_while_away(ask: Callable[[], Answer], tell: Teller) -> Answer:
-    """The answer; asked again while nobody answers. Raises Stopped when that takes too long."""
-    away_since: float | None = None
-    while True:
-        try:
-            return ask()
-        except Stopped as stop:
-            away_since = away_since or monotonic()
-            away = monotonic() - away_since
-            if stop.code != Exit.UNREACHABLE or away > AWAY_SECONDS_MAX:
-                raise
-            tell("the server does not answer; trying again")
-            time.sleep(RETRY_PAUSE_SECONDS)
+    return client.get(path, {"wait": f"{seconds:.3f}s"}, total, partial(tell, AWAY))
 
 
 def _poll_seconds(waited: float) -> float:

@@ -11,13 +11,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Final
 
 from windlass.cli.limits import LISTEN_BODY_BYTES_MAX, LISTEN_IDS_MAX
-from windlass.cli.listen.forward import Answer, Answered
+from windlass.cli.listen.forward import Answer, Answered, Incoming, Reply, told
 from windlass.cli.listen.verify import Key, Verdict, verify
 from windlass.clock import monotonic, wall
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+# Their answers have no body, and say no length.
+_BARE: Final = frozenset({204, 304})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,31 +50,37 @@ class Receiver:
         self._keys, self._answer, self._show = keys, answer, show
         self._seen: OrderedDict[str, int] = OrderedDict()
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """An application of ASGI."""
         at, begun = wall(), monotonic()
-        body = await _read(request)
+        incoming = _incoming(scope)
+        headers = _headers(incoming)
+        try:
+            body = await _read(headers.get("content-length", "0"), receive)
+        except ConnectionError:
+            return  # the sender has left within its request
         if body is None:
             verdict, answered = Verdict(word="unchecked"), _too_large()
         else:
-            verdict = verify(self._keys, request.headers, body, at.timestamp())
-            answered = await self._answer(request, body)
-        webhook_id = request.headers.get("webhook-id")
+            verdict = verify(self._keys, headers, body, at.timestamp())
+            answered = await self._answer(incoming, body)
+        webhook_id = headers.get("webhook-id")
         delivery = Delivery(
             at=at,
-            method=request.method,
-            path=request.rel_url.raw_path_qs,
-            headers=tuple(request.headers.items()),
+            method=incoming.method,
+            path=incoming.target,
+            headers=tuple((_text(name), _text(value)) for name, value in incoming.fields),
             body=body,
             webhook_id=webhook_id,
-            attempt=request.headers.get("windlass-attempt"),
+            attempt=headers.get("windlass-attempt"),
             times=self._count(webhook_id),
             verdict=verdict,
-            status=answered.response.status,
+            status=answered.reply.status,
             ms=(monotonic() - begun) * 1_000,
             trouble=answered.trouble,
         )
         self._show(delivery)
-        return answered.response
+        await _send(answered.reply, send)
 
     def _count(self, webhook_id: str | None) -> int:
         if webhook_id is None:
@@ -80,18 +91,47 @@ class Receiver:
         return times
 
 
-async def _read(request: web.Request) -> bytes | None:
-    """The exact bytes of the body; None when there are too many."""
-    if (request.content_length or 0) > LISTEN_BODY_BYTES_MAX:
+def _incoming(scope: Scope) -> Incoming:
+    return Incoming(
+        method=scope["method"],
+        raw_path=scope["raw_path"].decode("ascii"),
+        raw_query=scope["query_string"].decode("ascii"),
+        fields=tuple(scope["headers"]),
+    )
+
+
+def _headers(incoming: Incoming) -> dict[str, str]:
+    """By name in lower case; of one that stands there twice the first."""
+    return {_text(name): _text(value) for name, value in reversed(incoming.fields)}
+
+
+def _text(part: bytes) -> str:
+    return part.decode("utf-8", "surrogateescape")
+
+
+async def _read(length: str, receive: Receive) -> bytes | None:
+    """The exact bytes of the body; None when there are too many. Raises ConnectionError."""
+    if int(length) > LISTEN_BODY_BYTES_MAX:
         return None
-    try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        return None
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError
+        body += message["body"]
+        if len(body) > LISTEN_BODY_BYTES_MAX:
+            return None
+        if not message["more_body"]:
+            return bytes(body)
+
+
+async def _send(reply: Reply, send: Send) -> None:
+    length = () if reply.status in _BARE else ((b"content-length", b"%d" % len(reply.body)),)
+    headers = [*reply.fields, *length]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if not length else reply.body})
 
 
 def _too_large() -> Answered:
     why = f"the body is larger than {LISTEN_BODY_BYTES_MAX} bytes"
-    response = web.Response(status=413, text=f"windlass listen: {why}\n")
-    response.force_close()  # the rest of it is on its way
-    return Answered(response=response, trouble=why)
+    return Answered(reply=told(413, f"windlass listen: {why}"), trouble=why)

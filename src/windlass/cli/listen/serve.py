@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
-import aiohttp
-from aiohttp import web
+import uvicorn
 
+from windlass.api.http.serve import Front, Serving
 from windlass.cli.exits import Exit, Stopped
-from windlass.cli.limits import LISTEN_BODY_BYTES_MAX, LISTEN_STOP_SECONDS
-from windlass.cli.listen.forward import always, forward_to, session_for_forwarding
+from windlass.cli.limits import LISTEN_STOP_SECONDS
+from windlass.cli.listen.forward import always, forward_to
 from windlass.cli.listen.receive import Delivery, Receiver
 from windlass.cli.listen.verify import Key
 
@@ -60,27 +61,29 @@ async def _run(
 @contextlib.asynccontextmanager
 async def listening(wanted: Listening, show: Callable[[Delivery], None]) -> AsyncIterator[str]:
     """While inside, deliveries are received; yields our address."""
+    base = wanted.forward_to
+    answer = always(wanted.status) if base is None else forward_to(base)
+    front = Front()
+    front.app = Receiver(keys=wanted.keys, answer=answer, show=show)
     taken = _bound(wanted.host, wanted.port)
-    async with contextlib.AsyncExitStack() as stack:
-        stack.callback(taken.close)
-        answer = always(wanted.status)
-        if wanted.forward_to is not None:
-            session: aiohttp.ClientSession = session_for_forwarding()
-            await stack.enter_async_context(session)
-            answer = forward_to(wanted.forward_to, session)
-        receiver = Receiver(keys=wanted.keys, answer=answer, show=show)
-        app = web.Application(client_max_size=LISTEN_BODY_BYTES_MAX)
-        app.router.add_route("*", "/{path:.*}", receiver.handle)
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            auto_decompress=False,  # a signature covers the bytes as they were sent
-            shutdown_timeout=LISTEN_STOP_SECONDS,
-        )
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        await web.SockSite(runner, taken).start()
-        yield f"http://{_shown(wanted.host)}:{taken.getsockname()[1]}"
+    address = f"http://{_shown(wanted.host)}:{taken.getsockname()[1]}"
+    with contextlib.closing(taken):
+        server, task = _served(taken, front)
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            await task
+
+
+def _served(taken: socket.socket, front: Front) -> tuple[uvicorn.Server, asyncio.Task[None]]:
+    """The server of a node's API: connections, heads and the time they take are in bounds."""
+    logging.getLogger("uvicorn").addHandler(logging.NullHandler())  # what happens is shown by us
+    serving = Serving(taken, front=front)
+    config = serving.server.config
+    config.date_header = False  # that of the program behind us goes through
+    config.timeout_graceful_shutdown = LISTEN_STOP_SECONDS  # type: ignore[assignment]
+    return serving.server, serving.task
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -11,7 +11,6 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from shutil import get_terminal_size
 from typing import Any, Final
 
 from windlass.cli.limits import CELL_CHARS_MAX, CELL_WHOLE_CHARS_MAX
@@ -95,7 +94,7 @@ def show_table(cols: Sequence[Column], things: Iterable[Mapping[str, Any]], none
         say(none)
         return
     rows = _rows(cols, found, is_short=False)
-    if is_tty() and _total(rows) > (room := get_terminal_size().columns):
+    if is_tty() and _total(rows) > (room := _columns()):
         rows = _fitted(_rows(cols, found, is_short=True), room)
     widths = _widths(rows)
     for number, row in enumerate(rows):
@@ -113,6 +112,12 @@ def show_record(cols: Sequence[Column], thing: Mapping[str, Any]) -> None:
     width = max((len(title) for title, _ in lines), default=0)
     for title, text in lines:
         sys.stdout.write(f"{title:<{width}}{GAP}{_coloured(text, COLOURS.get(text))}\n")
+
+
+def _columns() -> int:
+    from shutil import get_terminal_size  # brings compression along, and a pipe has no size
+
+    return get_terminal_size().columns
 
 
 def _rows(

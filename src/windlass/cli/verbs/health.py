@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http.client import HTTPMessage
-
 from cyclopts import App
 
 from windlass.cli.exits import Exit
@@ -52,7 +50,7 @@ def health(*, reading: Reading = READ) -> int:
             # Down is a 503, for load balancers; the answer is its health all the same.
             if refused.document.get("status") != "down":
                 raise
-            text = compact(refused.document)
-            answer = Answer(status=refused.status, text=text, headers=HTTPMessage())
+            body = compact(refused.document).encode()
+            answer = Answer(status=refused.status, headers={}, body=body)
     show_one(reading, answer, PAGE)
     return Exit.FAILED if answer.value.get("status") == "down" else Exit.OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -111,7 +112,7 @@ def _follow(client: Client, answer: Answer, wait: str | None, reading: Reading) 
 def _as_answer(answer: Answer, value: dict[str, Any]) -> Answer:
     from windlass.cli.show.output import compact
 
-    return Answer(status=answer.status, text=compact(value), headers=answer.headers)
+    return replace(answer, body=compact(value).encode())
 
 
 def _whole(text: str) -> int:

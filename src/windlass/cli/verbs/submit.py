@@ -65,8 +65,8 @@ def submit(
 
 def _if_old(answer: Answer) -> str:
     """That the job shown is not a new one, and why."""
-    if answer.headers["Idempotent-Replayed"] == "true":
+    if answer.headers.get("idempotent-replayed") == "true":
         return ", submitted before with this idempotency key"
-    if answer.headers["Windlass-Existing"] == "true":
+    if answer.headers.get("windlass-existing") == "true":
         return ", submitted before with this --key"
     return ""

@@ -12,5 +12,4 @@ Doors:
     registry  Caches.make gives a cache its name and bounds; Caches.invalidate is what the signal
               `invalidate` and the API call
     cache     Cache: get, get_many, put, drop; `cache_stats` is what the API shows of one
-    lru       Lru, the memory of one cache
 """

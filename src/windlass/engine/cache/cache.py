@@ -22,10 +22,10 @@ import msgspec
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.cache.lru import Lru
 from windlass.fastlane.lane import LaneDown
 from windlass.fastlane.shared_cache import CacheSnapshot, SharedCache
 from windlass.limits import CACHE_MARK_SECONDS
+from windlass.lru import Lru
 from windlass.supervise import supervisor
 
 log = structlog.get_logger()
@@ -63,7 +63,7 @@ class Cache(Generic[K, V]):
         *,
         codec: Codec[K, V],
         shared: SharedCache,
-        kept: Lru[V],
+        kept: Lru[str, V],
         observe: Callable[[str, Result, int], None],
         announce: Callable[[list[str]], None],  # tells all nodes what not to believe
     ) -> None:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.cache import Cache, Codec, Result
-from windlass.engine.cache.lru import Lru
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.shared_cache import SharedCache
 from windlass.limits import (
@@ -24,6 +23,7 @@ from windlass.limits import (
     CACHE_KEPT_SECONDS,
     CACHE_NAME_CHARS_MAX,
 )
+from windlass.lru import Lru
 from windlass.store.database import Database
 
 K = TypeVar("K")
@@ -67,8 +67,8 @@ class Caches:
         assert ":" not in name, "the name ends at its first colon"
         assert len(name) <= CACHE_NAME_CHARS_MAX, name
         assert name not in self._by_name, f"there is a cache {name!r}"
-        kept: Lru[V] = Lru(
-            entries_max=entries_max, bytes_max=bytes_max, believed_seconds=believed_seconds
+        kept: Lru[str, V] = Lru(
+            entries_max=entries_max, weight_max=bytes_max, believed_seconds=believed_seconds
         )
         shared = SharedCache(self._lane, name, kept_seconds, self._scope)
         made = Cache(

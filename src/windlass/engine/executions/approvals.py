@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
+from windlass.engine.conditions import Conditions
 from windlass.engine.effects import Finished
 from windlass.engine.executions.decide_apart import check_apart
 from windlass.engine.jobs.end import end_awaited
@@ -136,19 +137,11 @@ async def list_approvals(
     database: Database, which: ApprovalFilter, limit: int, before: UUID | None = None
 ) -> list[Record]:
     """Up to `limit` with ids below `before`, newest first."""
-    conditions, values = [], list[Any]()
-
-    def where(condition: str, value: object) -> None:
-        values.append(value)
-        conditions.append(condition.format(f"${len(values) + 1}"))
-
+    wanted = Conditions("a.")
     if which.states == ("open",):
-        conditions.append("a.state = 'open'")  # as the index has it
+        wanted.plain("state = 'open'")  # as the index has it
     elif which.states:
-        where("a.state = ANY ({}::text[])", list(which.states))
-    if which.execution_id is not None:
-        where("a.execution_id = {}", which.execution_id)
-    if before is not None:
-        where("a.id < {}", before)
-    sql = statement("approval_list").replace("{where}", " AND ".join(conditions) or "true")
-    return await database.browse(sql, limit, *values)
+        wanted.add("state = ANY ({}::text[])", list(which.states))
+    wanted.add("execution_id = {}", which.execution_id)
+    wanted.add("id < {}", before)
+    return await wanted.page(database, "approval_list", limit)

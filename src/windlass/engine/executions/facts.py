@@ -13,12 +13,11 @@ cannot be mistaken: an execution by its id, a plan by its definition's hash.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -34,6 +33,7 @@ from windlass.limits import (
     FACTS_KEPT_MAX,
     PLANS_KEPT_MAX,
 )
+from windlass.lru import Lru
 from windlass.model.workflow.plan import Plan, plan_of
 from windlass.model.workflow.read import trust_definition
 from windlass.store.database import Connection, Database, Record
@@ -194,34 +194,14 @@ class ExecutionFacts:
         return {row["id"]: FactsRow(**dict(row)) for row in rows}
 
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class _Lru(Generic[K, V]):
-    """The most recently used, within bounds of number and size."""
-
-    def __init__(self, count_max: int, bytes_max: int) -> None:
-        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._count_max, self._bytes_max = count_max, bytes_max
-        self._bytes = 0
-
-    def get(self, key: K) -> V | None:
-        found = self._values.get(key)
-        if found is None:
-            return None
-        self._values.move_to_end(key)
-        return found[0]
-
-    def put(self, key: K, value: V, size: int) -> None:
-        if key in self._values or size > self._bytes_max // 2:
-            return
-        self._values[key] = (value, size)
-        self._bytes += size
-        while len(self._values) > self._count_max or self._bytes > self._bytes_max:
-            self._bytes -= self._values.popitem(last=False)[1][1]
-
-
 _THREAD: Final = ThreadPoolExecutor(1, "plans")  # two would wait for each other's lock
-_facts: Final[_Lru[UUID, Facts]] = _Lru(FACTS_KEPT_MAX, FACTS_BYTES_MAX)
-_plans: Final[_Lru[bytes, Plan]] = _Lru(PLANS_KEPT_MAX, FACTS_BYTES_MAX)
+_facts: Final[Lru[UUID, Facts]] = Lru(
+    entries_max=FACTS_KEPT_MAX,
+    weight_max=FACTS_BYTES_MAX,
+    entry_weight_max=FACTS_BYTES_MAX // 2,
+)
+_plans: Final[Lru[bytes, Plan]] = Lru(
+    entries_max=PLANS_KEPT_MAX,
+    weight_max=FACTS_BYTES_MAX,
+    entry_weight_max=FACTS_BYTES_MAX // 2,
+)

@@ -154,9 +154,7 @@ async def _stop(database: Database, rows: Sequence[Record]) -> Finished:
             [None] * count,
             ["fan_stopped"] * count,
         )
-        advanced = await advance(connection, dropped)
-        finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
-        finished.ended = {row["id"]: row["state"] for row in [*dropped, *advanced.ended]}
+        finished = await advance(connection, dropped)
         # A first stop may have been all that was missing for its end.
         if count or not all(row["is_stopped"] for row in rows):
             finished.progressed.fans |= _keys(rows)

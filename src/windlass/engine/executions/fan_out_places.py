@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from windlass.engine.executions.decide_apart import places_apart
 from windlass.engine.executions.facts import Facts
 from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_in_scope
 from windlass.limits import FAN_ITEMS_KEPT_MAX
+from windlass.lru import Lru
 from windlass.model.workflow.plan import Work
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
@@ -42,7 +42,9 @@ COPY_COLUMNS: Final = (
     "parked_for",
 )
 # A refill after every few places must not read a hundred thousand elements each time.
-_items: Final[OrderedDict[UUID, list[Any]]] = OrderedDict()
+_items: Final[Lru[UUID, list[Any]]] = Lru(
+    entries_max=FAN_ITEMS_KEPT_MAX, weight_max=FAN_ITEMS_KEPT_MAX
+)
 
 
 async def insert_places(
@@ -173,7 +175,6 @@ async def _items_of(connection: Connection[Record], job_id: UUID) -> list[Any]:
     if items is None:
         (row,) = await connection.fetch(statement("job_input_get"), job_id)
         items = msgspec.json.decode(row["input"])["items"]
-        _items[job_id] = items
-        while sum(map(len, _items.values())) > FAN_ITEMS_KEPT_MAX and len(_items) > 1:
-            _items.popitem(last=False)
+        # The newest is kept, however many it has.
+        _items.put(job_id, items, min(len(items), FAN_ITEMS_KEPT_MAX))
     return items

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, get_args
+from datetime import datetime
+from typing import Final, NamedTuple, get_args
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.jobs.read import id_at, read_jobs
+from windlass.engine.conditions import Conditions
+from windlass.engine.jobs.read import read_jobs
 from windlass.errors import NotFound
 from windlass.model.workflow.execution import ENDED, ExecutionState
 from windlass.store.database import Database, Record
 from windlass.store.statements import statement
 
 STATES: Final[tuple[ExecutionState, ...]] = get_args(ExecutionState)
-# An id holds the clock of the node that made it, created_at that of the database.
-_SKEW: Final = timedelta(days=1)
 # Stands for the place of a job that is none of a fan-out's: behind all that are.
 NO_ITEM: Final = 2**31 - 1
 
@@ -73,9 +72,7 @@ async def list_executions(
     database: Database, which: ExecutionFilter, limit: int, before: UUID | None = None
 ) -> list[Record]:
     """Up to `limit` executions with ids below `before`, newest first."""
-    conditions, values = _conditions(which, before)
-    sql = statement("execution_list").replace("{where}", " AND ".join(conditions) or "true")
-    return await database.browse(sql, limit, *values)
+    return await _conditions(which, before).page(database, "execution_list", limit)
 
 
 async def list_jobs_of(
@@ -96,37 +93,17 @@ def place_of(job: Record) -> JobPlace:
     return JobPlace(job["step"] or "", NO_ITEM if item is None else item, job["id"])
 
 
-def _conditions(which: ExecutionFilter, before: UUID | None) -> tuple[list[str], list[Any]]:
-    """Fragments from a closed set; every value of the caller's is a parameter."""
-    conditions: list[str] = []
-    values: list[Any] = []
-
-    def add(fragment: str, value: Any) -> None:
-        if value is not None:
-            values.append(value)
-            conditions.append(fragment.format(f"${len(values) + 1}"))
-
-    if which.states:
-        named = ", ".join(f"'{state}'" for state in which.states)
-        one = len(which.states) == 1
-        conditions.append(f"e.state = {named}" if one else f"e.state IN ({named})")
-        # The words by which the index of those under way is found.
-        if not set(which.states) & set(ENDED):
-            conditions.append("e.finished_at IS NULL")
-    add("e.id < {}", before)
-    add("e.workflow = {}", which.workflow)
-    add("e.version = {}", which.version)
-    add("e.tags @> ARRAY[{}::text]", which.tag)
-    add("e.correlation_id = {}", which.correlation_id)
-    if which.created_after is not None:
-        add("e.created_at >= {}", which.created_after)
-        add("e.id >= {}", id_at(which.created_after, -_SKEW))
-    if which.created_before is not None:
-        add("e.created_at < {}", which.created_before)
-        add("e.id < {}", id_at(which.created_before, _SKEW))
-    add("e.finished_at >= {}", which.finished_after)
-    if which.finished_before is not None:
-        add("e.finished_at < {}", which.finished_before)
-        # Nothing ends before it is made.
-        add("e.id < {}", id_at(which.finished_before, _SKEW))
-    return conditions, values
+def _conditions(which: ExecutionFilter, before: UUID | None) -> Conditions:
+    wanted = Conditions("e.")
+    wanted.states(which.states)
+    # The words by which the index of those under way is found.
+    if which.states and not set(which.states) & set(ENDED):
+        wanted.plain("finished_at IS NULL")
+    wanted.add("id < {}", before)
+    wanted.add("workflow = {}", which.workflow)
+    wanted.add("version = {}", which.version)
+    wanted.add("tags @> ARRAY[{}::text]", which.tag)
+    wanted.add("correlation_id = {}", which.correlation_id)
+    wanted.created(which.created_after, which.created_before)
+    wanted.finished(which.finished_after, which.finished_before)
+    return wanted

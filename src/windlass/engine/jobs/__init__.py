@@ -19,9 +19,10 @@ Doors, for a job's life:
     finish           apply settlements; also in a task's own transaction
     end              the transaction of an end: children, executions, locks; `notify_children` for
                      those that are too many for it
-    complete         asynchronous completion by a token; late receivers time out
+    complete         asynchronous completion by a token
     cancel           cancel anywhere, and stop what runs
-    rescue           lost nodes, deadlines; one round of all recovery is `recover`
+    rescue           lost nodes, deadlines, receivers that are late; one round of all recovery is
+                     `recover`
     replay           dead letters: redrive, discard; promote
 and for those who look:
     read, history, tail     jobs and attempts; events; the live stream of events

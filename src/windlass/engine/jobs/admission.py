@@ -139,7 +139,8 @@ async def _admit(
     await check_batch_parents(connection, accepted, waits)
     unmet = {child: len(parents) for child, parents in waits.items()}
     columns = insert_columns(accepted, unmet)
-    own = True, None, None, locks_of(accepted)
+    marks: list[list[object]] = [[], [], []]  # taken by now
+    own = True, None, None, locks_of(accepted), *marks, None
     await connection.fetch(statement("job_insert_many"), *columns, *own)
     await link(connection, accepted, waits)
     await _take_locks(connection, accepted, unmet)

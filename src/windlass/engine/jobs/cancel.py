@@ -103,15 +103,15 @@ async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> 
         [None] * count,
     )
     asked = await connection.fetch(statement("job_request_cancel_many"), list(job_ids))
-    advanced = await advance(connection, ended)
+    finished = await advance(connection, ended)
     # With a receiver there is nobody to ask: no node runs it.
     dropped = await cancel_awaited(connection, [row["id"] for row in asked])
-    advanced.progressed.add(dropped.progressed)
+    finished.add(dropped)
     return Cancelled(
-        ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]} | dropped.ended,
+        ended=finished.ended,
         asked={row["id"]: row["node_id"] for row in asked if row["id"] not in dropped.ended},
-        ready=advanced.ready + dropped.ready,
-        progressed=advanced.progressed,
+        ready=finished.ready,
+        progressed=finished.progressed,
     )
 
 

@@ -2,7 +2,7 @@
 
 A delivery carries a random token; a receiver that answers "later" shows it when it knows how the
 work ended, or to get more time. Of the token only the hash is kept, in the row of the one attempt
-it was made for. A receiver that does not come in time is given up on (`expire_callbacks`, which any
+it was made for. A receiver that does not come in time is given up on (engine.jobs.rescue, which any
 node may do at any time): to the job that is an attempt that timed out. It is tried again or dead,
 as its policy says, and the token of that attempt is good for nothing any more.
 
@@ -30,8 +30,7 @@ from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.effects import Finished
 from windlass.engine.gather import Gather
-from windlass.engine.isolated_round import ItemBackoff
-from windlass.engine.jobs.end import attempt_of, run_round, settle_in
+from windlass.engine.jobs.end import attempt_of, settle_in
 from windlass.engine.jobs.finish import finish
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.limits import (
@@ -41,7 +40,7 @@ from windlass.limits import (
     EARLY_LOOK_SECONDS_MAX,
     EARLY_SECONDS,
 )
-from windlass.model.job.outcome import Cancelled, Failed, Succeeded, TimedOut
+from windlass.model.job.outcome import Cancelled, Failed, Succeeded
 from windlass.model.job.settle import Settlement, explain_failure, settle
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -207,23 +206,6 @@ async def cancel_awaited(connection: Connection[Record], job_ids: Sequence[UUID]
     return await settle_in(
         connection, [(row["node_id"], settle(attempt_of(row), Cancelled(), 0)) for row in awaited]
     )
-
-
-async def expire_callbacks(database: Database, backoff: ItemBackoff | None = None) -> Finished:
-    """One round of giving up on receivers that are late. `engine.jobs.rescue.recover` does it along
-    with its own.
-    """
-    return await run_round(database, "give up", "job_callback_overdue", _give_up, backoff)
-
-
-async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
-    return await settle_in(connection, [(row["node_id"], _time_out(row)) for row in rows])
-
-
-def _time_out(row: Record) -> Settlement:
-    waited = (row["callback_until"] - row["started_at"]).total_seconds()
-    outcome = TimedOut(round(waited, 3), "the receiver's completion")
-    return settle(attempt_of(row), outcome, chance())
 
 
 def _check(row: Record, token: str) -> None:

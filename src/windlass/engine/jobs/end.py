@@ -30,12 +30,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Finished
 from windlass.engine.executions.early_start import StepStarts
 from windlass.engine.executions.progress import progress
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
@@ -54,16 +53,6 @@ ROUND_MAX: Final = 1_000
 PROBLEMS_SHOWN_MAX: Final = 10
 # How a child ends whose parent failed, by its rule.
 _STOPPED: Final = {"skip": "skipped", "fail": "dead"}
-
-
-@dataclass(slots=True)
-class Advanced:
-    """What `advance` did, for wake-ups and waiting callers."""
-
-    ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
-    ended: list[Record] = field(default_factory=list)  # id, state, queue
-    progressed: Progressed = field(default_factory=Progressed)  # of executions
-    told: int = 0  # children, whatever became of them
 
 
 async def settle_in(
@@ -94,10 +83,7 @@ async def end_in(
 ) -> Finished:
     """End jobs, and do all that follows from it. For `is_divisible` see progress.decide_boards."""
     rows = await connection.fetch(statement("job_end_many"), *end_columns(ends), True)
-    advanced = await advance(connection, rows, starts, is_divisible=is_divisible)
-    finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
-    finished.ended = {row["id"]: row["state"] for row in [*rows, *advanced.ended]}
-    return finished
+    return await advance(connection, rows, starts, is_divisible=is_divisible)
 
 
 def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> list[list[object]]:
@@ -135,44 +121,50 @@ async def advance(
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
-) -> Advanced:
+) -> Finished:
     """What follows from the ends of `ended`: rows of job_end_many or job_drop_many, ended in this
-    transaction. For `is_divisible` see progress.decide_boards.
+    transaction. Returns these ends, too. For `is_divisible` see progress.decide_boards.
     """
-    advanced = Advanced()
+    finished = Finished(ended=_states(ended))
     steps = [row for row in ended if row["execution_id"] is not None]
     if steps:
-        advanced.progressed = await progress(connection, steps, starts, is_divisible=is_divisible)
-        advanced.ready += advanced.progressed.ready
-        advanced.ended += advanced.progressed.ended
+        finished.progressed = await progress(connection, steps, starts, is_divisible=is_divisible)
+        finished.ready += finished.progressed.ready
+        finished.ended |= _states(finished.progressed.ended)
         fallen = [row for row in steps if row["state"] != "succeeded"]
-        advanced.progressed.add((await abandon(connection, fallen)).progressed)
+        finished.add(await abandon(connection, fallen))
     parents = {row["id"]: row["state"] for row in ended if row["has_children"]}
     leaving = [row for row in ended if row["locks"]]
     if parents:
-        dropped = await _tell_children(connection, parents, advanced, waits=True)
+        dropped, _ = await _tell_children(connection, parents, finished, waits=True)
         leaving += [row for row in dropped if row["locks"]]
-    await _release_locks(connection, leaving, advanced)
-    return advanced
+    await _release_locks(connection, leaving, finished)
+    return finished
 
 
-async def advance_rest(connection: Connection[Record], parents: dict[UUID, str]) -> Advanced:
+async def advance_rest(
+    connection: Connection[Record], parents: dict[UUID, str]
+) -> tuple[Finished, int]:
     """Tell more children of parents that had ended before, each as its state says. Children that
-    somebody holds are left for later.
+    somebody holds are left for later. Returns how many were told, too, whatever became of them.
     """
-    advanced = Advanced()
-    dropped = await _tell_children(connection, parents, advanced, waits=False)
-    await _release_locks(connection, [row for row in dropped if row["locks"]], advanced)
-    return advanced
+    finished = Finished()
+    dropped, told = await _tell_children(connection, parents, finished, waits=False)
+    await _release_locks(connection, [row for row in dropped if row["locks"]], finished)
+    return finished, told
+
+
+def _states(rows: Sequence[Record]) -> dict[UUID, str]:
+    return {row["id"]: row["state"] for row in rows}
 
 
 async def _tell_children(
-    connection: Connection[Record], parents: dict[UUID, str], advanced: Advanced, *, waits: bool
-) -> list[Record]:
+    connection: Connection[Record], parents: dict[UUID, str], finished: Finished, *, waits: bool
+) -> tuple[list[Record], int]:
     """Level by level, until nobody is left or CHILDREN_TOLD_MAX were told. Returns who ended on the
-    way. `waits`: for children that somebody holds.
+    way, and how many were told. `waits`: for children that somebody holds.
     """
-    left, ended = CHILDREN_TOLD_MAX, list[Record]()
+    left, told_count, ended = CHILDREN_TOLD_MAX, 0, list[Record]()
     unnotified: dict[UUID, str] = {}
     while parents:
         if left <= 0:
@@ -185,9 +177,9 @@ async def _tell_children(
             # More than were looked at, or held: who has told all its children is not noted.
             unnotified |= parents
         left -= len(told)
-        advanced.told += len(told)
-        advanced.ready += [row for row in told if row["verdict"] == "ready"]
-        advanced.progressed.locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
+        told_count += len(told)
+        finished.ready += [row for row in told if row["verdict"] == "ready"]
+        finished.progressed.locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
         dropped = await _drop_children(connection, told, max(left, 0))
         left -= len(dropped)
         ended += dropped
@@ -197,9 +189,9 @@ async def _tell_children(
         noted = await connection.fetch(
             statement("parent_end_insert_many"), list(unnotified), list(unnotified.values())
         )
-        advanced.progressed.unnotified |= {row["parent_id"] for row in noted}
-    advanced.ended += ended
-    return ended
+        finished.progressed.unnotified |= {row["parent_id"] for row in noted}
+    finished.ended |= _states(ended)
+    return ended, told_count
 
 
 async def _drop_children(
@@ -226,13 +218,13 @@ async def _drop_children(
 
 
 async def _release_locks(
-    connection: Connection[Record], leaving: Sequence[Record], advanced: Advanced
+    connection: Connection[Record], leaving: Sequence[Record], finished: Finished
 ) -> None:
-    locked = advanced.progressed.locked
+    locked = finished.progressed.locked
     passed = await release(connection, leaving, locked)
     locked.clear()
-    advanced.ready += passed.ready
-    advanced.progressed.locks.add(passed)
+    finished.ready += passed.ready
+    finished.progressed.locks.add(passed)
 
 
 async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Finished:

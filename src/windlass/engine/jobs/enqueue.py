@@ -1,9 +1,9 @@
 """Enqueue: accept (submit) jobs, many at a time.
 
-Owns: the statements that create jobs, other than steps of executions. A plain job into an unlimited
-queue takes one statement for the whole batch; keys, idempotency, parents and limits take one
-statement each for all the jobs that need them, in one transaction (engine.jobs.admission). The two
-gather apart, so that a plain job waits for no row.
+Owns: the statements that create jobs, other than steps of executions. Plain jobs into unlimited
+queues take one statement for all that came meanwhile, their Idempotency-Keys included; unique keys,
+parents, limits and repetitions take one statement each for all the jobs that need them, in one
+transaction (engine.jobs.admission). The two gather apart, so that a plain job waits for no row.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
 the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
 when a second one has been run and ended: so there is none, and the caller is told. One refused job
@@ -30,12 +30,14 @@ from windlass.engine.jobs.request import (
     Request,
     copy_in,
     insert_columns,
+    mark_columns,
     resolve_unknown_commit,
 )
 from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,
     ENQUEUE_HELD_LOCK_SECONDS,
+    ENQUEUE_LOCK_MS,
     ENQUEUE_LOCK_SECONDS,
     ENQUEUE_PART_LOCK_SECONDS,
     TARGETS_REMEMBERED_MAX,
@@ -149,7 +151,9 @@ class Enqueuer:
         return self._detour.count
 
     def _may_be_plain(self, request: Request) -> bool:
-        return request.is_plain and not self._limits.are_set
+        if self._limits.are_set or not request.is_plain:
+            return False
+        return request.idempotency is None or not self._detour.needs(request)
 
     async def _perform_plain(self, requests: list[Request]) -> list[Accepted | Exception | None]:
         """None: it needs the long way."""
@@ -223,8 +227,12 @@ class Enqueuer:
                 place.node_id if place else None,
                 place.claim_id if place else None,
                 [],
+                *mark_columns(requests),
+                ENQUEUE_LOCK_MS if any(request.idempotency for request in requests) else None,
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
+        except RowLocked:
+            inserted = []  # a key is just being taken; whose it is, the long way finds out
         except Unknown:
             if place is not None and self.starter is not None:
                 self.starter.doubt(place)

@@ -44,10 +44,8 @@ async def _notify(database: Database, parents: Sequence[UUID]) -> tuple[Finished
         if not rows:
             return Finished(), 0
         ended = {row["parent_id"]: row["state"] for row in rows}
-        advanced = await advance_rest(connection, ended)
+        finished, told = await advance_rest(connection, ended)
         cleared = await connection.fetch(statement("parent_end_clear_many"), list(ended))
-        finished = Finished(ready=advanced.ready, progressed=advanced.progressed)
-        finished.ended = {row["id"]: row["state"] for row in advanced.ended}
-        return finished, advanced.told + len(cleared)
+        return finished, told + len(cleared)
 
     return await database.settle_together(work)

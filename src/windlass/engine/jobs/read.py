@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.conditions import Conditions
 from windlass.errors import NotFound
 from windlass.model.job.states import TERMINAL, UNFINISHED, State
 from windlass.store.database import Database, Record
-from windlass.store.statements import statement
-
-# An id holds the clock of the node that made it, created_at that of the database.
-_SKEW: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +69,7 @@ async def list_jobs(
     database: Database, which: JobFilter, limit: int, before: UUID | None = None
 ) -> list[Record]:
     """Up to `limit` jobs with ids below `before`, newest first."""
-    conditions, values = _conditions(which, before)
-    sql = statement(_statement_for(which)).replace("{where}", " AND ".join(conditions) or "true")
-    return await database.browse(sql, limit, *values)
+    return await _conditions(which, before).page(database, _statement_for(which), limit)
 
 
 def _statement_for(which: JobFilter) -> str:
@@ -89,51 +83,21 @@ def _statement_for(which: JobFilter) -> str:
     return "job_list"
 
 
-def _conditions(which: JobFilter, before: UUID | None) -> tuple[list[str], list[Any]]:
-    """Fragments from a closed set; every value of the caller's is a parameter."""
-    conditions: list[str] = []
-    values: list[Any] = []
-
-    def add(fragment: str, value: Any) -> None:
-        if value is not None:
-            values.append(value)
-            conditions.append(fragment.format(f"${len(values) + 1}"))
-
-    if which.states:
-        # States are written out: the index of dead letters is found by the words state = 'dead'.
-        named = ", ".join(f"'{state}'" for state in which.states)
-        one = len(which.states) == 1
-        conditions.append(f"state = {named}" if one else f"state IN ({named})")
-    add("id < {}", before)
-    add("queue = {}", which.queue)
-    add("kind = {}", which.kind)
-    add("tags @> ARRAY[{}::text]", which.tag)
-    add("execution_id = {}", which.execution_id)
-    add("correlation_id = {}", which.correlation_id)
-    add("id = (SELECT k.job_id FROM windlass.job_key k WHERE k.key = {})", which.key)
-    add("coalesce(cause, 'unknown') = {}", which.cause)
-    add("target = {}", which.target)
-    if which.created_after is not None:
-        add("created_at >= {}", which.created_after)
-        add("id >= {}", id_at(which.created_after, -_SKEW))
-    if which.created_before is not None:
-        add("created_at < {}", which.created_before)
-        add("id < {}", id_at(which.created_before, _SKEW))
-    add("finished_at >= {}", which.finished_after)
-    if which.finished_before is not None:
-        add("finished_at < {}", which.finished_before)
-        # Nothing ends before it is made.
-        add("id < {}", id_at(which.finished_before, _SKEW))
-    return conditions, values
-
-
-def id_at(instant: datetime, skew: timedelta) -> UUID | None:
-    """The lowest id of that time; None where the calendar ends."""
-    try:
-        moved = instant + skew
-        return ids.uuid7_at(moved) if 1970 < moved.year < 9999 else None
-    except OverflowError:
-        return None
+def _conditions(which: JobFilter, before: UUID | None) -> Conditions:
+    wanted = Conditions()
+    wanted.states(which.states)
+    wanted.add("id < {}", before)
+    wanted.add("queue = {}", which.queue)
+    wanted.add("kind = {}", which.kind)
+    wanted.add("tags @> ARRAY[{}::text]", which.tag)
+    wanted.add("execution_id = {}", which.execution_id)
+    wanted.add("correlation_id = {}", which.correlation_id)
+    wanted.add("id = (SELECT k.job_id FROM windlass.job_key k WHERE k.key = {})", which.key)
+    wanted.add("coalesce(cause, 'unknown') = {}", which.cause)
+    wanted.add("target = {}", which.target)
+    wanted.created(which.created_after, which.created_before)
+    wanted.finished(which.finished_after, which.finished_before)
+    return wanted
 
 
 async def read_attempts(database: Database, job_id: UUID) -> list[AttemptRecord]:

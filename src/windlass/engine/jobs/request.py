@@ -125,7 +125,9 @@ class Request:
 
     @property
     def is_plain(self) -> bool:
-        return self.idempotency is None and all(draft.is_plain for draft in self.drafts)
+        """It needs its queue, and perhaps an Idempotency-Key, which a single job takes along."""
+        is_light = self.idempotency is None or len(self.drafts) == 1
+        return is_light and all(draft.is_plain for draft in self.drafts)
 
     @property
     def is_copied(self) -> bool:
@@ -178,6 +180,16 @@ def locks_of(requests: list[Request]) -> list[str | None]:
             for _, _, draft in request.new
         ]
     )
+
+
+def mark_columns(requests: list[Request]) -> list[list[Any]]:
+    """The Idempotency-Keys of single jobs, as job_insert_many takes them."""
+    marks = [request.idempotency for request in requests]
+    return [
+        _some([mark and mark.owner for mark in marks]),
+        _some([mark and mark.key for mark in marks]),
+        _some([mark and mark.body_hash for mark in marks]),
+    ]
 
 
 def _parked_for(draft: Draft, unmet: int) -> str | None:

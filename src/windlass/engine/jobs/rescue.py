@@ -8,19 +8,19 @@ quarantined as `dead` with the cause `worker_died`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from uuid import UUID
 
 import structlog
 
+from windlass.chance import chance
 from windlass.engine.cluster.operation_steps import end_orphans
 from windlass.engine.effects import Finished
 from windlass.engine.isolated_round import ItemBackoff
-from windlass.engine.jobs.complete import expire_callbacks
 from windlass.engine.jobs.end import advance, attempt_of, run_round, settle_in
 from windlass.engine.locks.grant import grant_due
-from windlass.model.job.outcome import Crashed
+from windlass.model.job.outcome import Crashed, TimedOut
 from windlass.model.job.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -33,29 +33,24 @@ async def recover(database: Database, backoff: ItemBackoff | None = None) -> Fin
     then it is done by halves (engine.isolated_round). Raises when nothing could be done at all.
     """
     finished, backoff = Finished(), backoff or ItemBackoff()
-    parts = (
-        partial(rescue, database, backoff),
-        partial(expire, database, backoff),
-        partial(expire_callbacks, database, backoff),
-        partial(_look, database),
-    )
+    parts: dict[str, Callable[[], Awaitable[Finished]]] = {
+        "rescue": partial(_rescue_round, database, backoff),
+        "expire": partial(run_round, database, "expire", "job_expired", _expire, backoff),
+        "expire_callbacks": partial(
+            run_round, database, "give up", "job_callback_overdue", _give_up, backoff
+        ),
+        "look": partial(_look, database),
+    }
     troubles: list[Exception] = []
-    for part in parts:
+    for name, part in parts.items():
         try:
             finished.add(await part())
         except Exception as trouble:
             troubles.append(trouble)
-            log.warning("recover_put_off", what=part.func.__name__, reason=repr(trouble)[:1_000])
+            log.warning("recover_put_off", what=name, reason=repr(trouble)[:1_000])
     if len(troubles) == len(parts):
         raise troubles[0]
     return finished
-
-
-async def rescue(database: Database, backoff: ItemBackoff | None = None) -> Finished:
-    """One round; `requeued` and `ended` are empty when there was nothing to do."""
-    await database.settle("node_mark_lost")
-    await end_orphans(database)
-    return await run_round(database, "rescue", "job_held_by_lost", _rescue, backoff)
 
 
 async def next_lapse_seconds(database: Database) -> float | None:
@@ -65,9 +60,10 @@ async def next_lapse_seconds(database: Database) -> float | None:
     return seconds
 
 
-async def expire(database: Database, backoff: ItemBackoff | None = None) -> Finished:
-    """End waiting jobs whose deadline has passed."""
-    return await run_round(database, "expire", "job_expired", _expire, backoff)
+async def _rescue_round(database: Database, backoff: ItemBackoff) -> Finished:
+    await database.settle("node_mark_lost")
+    await end_orphans(database)
+    return await run_round(database, "rescue", "job_held_by_lost", _rescue, backoff)
 
 
 async def _look(database: Database) -> Finished:
@@ -99,7 +95,19 @@ def _expiry(row: Record) -> str | None:
     return f'{{"cause":"deadline","message":"the deadline passed before it could {again}"}}'
 
 
+async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    """On receivers that took a delivery over and are late with their completion."""
+    return await settle_in(connection, [(row["node_id"], _time_out(row)) for row in rows])
+
+
+def _time_out(row: Record) -> Settlement:
+    waited = (row["callback_until"] - row["started_at"]).total_seconds()
+    outcome = TimedOut(round(waited, 3), "the receiver's completion")
+    return settle(attempt_of(row), outcome, chance())
+
+
 async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+    """End waiting jobs whose deadline has passed."""
     ended = await connection.fetch(
         statement("job_drop_many"),
         [row["id"] for row in rows],
@@ -107,9 +115,4 @@ async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Fin
         [_expiry(row) for row in rows],
         ["deadline"] * len(rows),
     )
-    advanced = await advance(connection, ended)
-    return Finished(
-        ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
-        ready=advanced.ready,
-        progressed=advanced.progressed,
-    )
+    return await advance(connection, ended)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Final
-from uuid import UUID
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.effects import Passed
 from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_up, hold_from_row
 from windlass.engine.locks.grant import grant_due
+from windlass.engine.waiters import WaitList
 from windlass.errors import Unavailable
-from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS, WAITERS_MAX
+from windlass.limits import POLL_BUSY_SECONDS, POLL_IDLE_SECONDS
 from windlass.store.database import Database
 from windlass.supervise import supervisor
 
@@ -32,9 +32,8 @@ class LockWaiters:
     def __init__(self, database: Database, announcer: Announcer) -> None:
         self._database = database
         self._announcer = announcer
-        self._waiting: dict[UUID, set[asyncio.Future[LockHold]]] = defaultdict(set)  # by ticket
+        self._waiting: WaitList[LockHold] = WaitList("lock waiters poll", self._poll, "locks")
         self._names: Counter[str] = Counter()  # of the locks they wait for
-        self._poller: asyncio.Task[None] | None = None
         self._told = asyncio.Event()
         self._look_at = 0.0  # by the monotonic clock
         self._looking: asyncio.Task[None] | None = None
@@ -43,8 +42,7 @@ class LockWaiters:
 
     async def take(self, call: LockCall) -> LockHold | None:
         """The lock, as soon as it is the caller's turn; None when its time went by."""
-        if self._names.total() >= WAITERS_MAX:
-            raise Unavailable("too many callers are waiting for locks; ask again without wait")
+        self._waiting.check_room()
         until = monotonic() + call.wait_seconds
         held, passed = await acquire(self._database, call)
         self._tell(passed)
@@ -57,25 +55,15 @@ class LockWaiters:
         return held
 
     async def _wait(self, call: LockCall, seconds: float) -> LockHold | None:
-        future: asyncio.Future[LockHold] = asyncio.get_running_loop().create_future()
-        self._waiting[call.ticket].add(future)
         self._names[call.name] += 1
-        if self._poller is None or self._poller.done():
-            self._poller = supervisor().keep("lock waiters poll", self._poll)
         try:
-            with contextlib.suppress(TimeoutError):
+            with self._waiting.place(call.ticket) as future, contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(future, seconds)
             return None
         finally:
-            self._forget(call, future)
-
-    def _forget(self, call: LockCall, future: asyncio.Future[LockHold]) -> None:
-        self._waiting[call.ticket].discard(future)
-        if not self._waiting[call.ticket]:
-            del self._waiting[call.ticket]
-        self._names[call.name] -= 1
-        if not self._names[call.name]:
-            del self._names[call.name]
+            self._names[call.name] -= 1
+            if not self._names[call.name]:
+                del self._names[call.name]
 
     def _hear(self, names: list[str]) -> None:
         if any(name in self._names for name in names):
@@ -117,9 +105,7 @@ class LockWaiters:
 
     async def _ask(self) -> None:
         for row in await self._database.read("lock_ticket_get_many", list(self._waiting)):
-            for future in self._waiting.get(row["ticket"], ()):
-                if not future.done():
-                    future.set_result(hold_from_row(row))
+            self._waiting.tell(row["ticket"], hold_from_row(row))
 
     def _tell(self, passed: Passed) -> None:
         self._announcer.rows(passed.ready)

@@ -11,7 +11,6 @@ A Vault of strategies.http.auth.secrets by shape.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +26,7 @@ from windlass.limits import (
     SECRET_KEPT_SECONDS,
     SECRETS_KEPT_MAX,
 )
+from windlass.lru import Lru
 from windlass.model.job.secret_hosts import targets_outside
 from windlass.store.database import Database, Record
 from windlass.strategies.http.auth.secrets import AuthFailed, SecretNotForHost, SecretUnavailable
@@ -53,7 +53,7 @@ class SecretStore:
     def __init__(self, database: Database, sealer: Sealer | None, announcer: Announcer) -> None:
         self._database = database
         self._sealer = sealer  # None: no secret can be opened here
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: Lru[str, _Known] = Lru(entries_max=SECRETS_KEPT_MAX)
         self._asking: dict[str, asyncio.Task[_Answer]] = {}
         # The loop itself holds tasks only weakly, and those who asked may have gone away.
         self._tasks: set[asyncio.Task[_Answer]] = set()
@@ -79,8 +79,6 @@ class SecretStore:
         known = self._known.get(name)
         if known is None or known.ask_at <= monotonic():
             known = await self._ask(name, known)
-        else:
-            self._known.move_to_end(name)
         if not known.values:
             raise SecretUnavailable(
                 name, known.why, is_missing=known.is_missing, is_keyless=known.is_keyless
@@ -107,7 +105,7 @@ class SecretStore:
     def forget(self, names: Iterable[str]) -> None:
         """These have changed: what was read, or is being read, is not believed any more."""
         for name in names:
-            self._known.pop(name, None)
+            self._known.drop((name,))
             self._asking.pop(name, None)
 
     async def _ask(self, name: str, known: _Known | None) -> _Known:
@@ -141,10 +139,7 @@ class SecretStore:
             return
         answer = task.result()
         if isinstance(answer, _Known):
-            self._known[name] = answer
-            self._known.move_to_end(name)
-            if len(self._known) > SECRETS_KEPT_MAX:
-                self._known.popitem(last=False)
+            self._known.put(name, answer)
 
     async def _read(self, name: str) -> _Answer:
         begun = monotonic()

@@ -160,12 +160,7 @@ async def bury_gone(database: Database, hosts: Sequence[str]) -> Finished:
             [_gone(row["disabled_reason"]) for row in found],
             ["gone"] * len(found),
         )
-        advanced = await advance(connection, ended)
-        return Finished(
-            ended={row["id"]: row["state"] for row in [*ended, *advanced.ended]},
-            ready=advanced.ready,
-            progressed=advanced.progressed,
-        )
+        return await advance(connection, ended)
 
     return await database.settle_together(work)
 

@@ -64,6 +64,8 @@ _OUR_CAUSES: Final = frozenset(
         "auth",
         "invalid_input",
         "unknown_kind",
+        # Its address names another target than the one it was accepted for.
+        "target",
         # The node that delivers lacks something: descriptors, ports, memory, a way out.
         "out of sockets",
         "no route",

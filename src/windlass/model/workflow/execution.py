@@ -33,10 +33,9 @@ _FAILED: Final[tuple[State, ...]] = ("dead", "expired")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFact:
-    """What matters of one job; `place` orders what is known of it at several instants."""
+    """What matters of one job."""
 
     job_id: UUID
-    place: int
     state: State
     is_foreseen: bool = False
     started_at: datetime | None = None  # None: never
@@ -76,7 +75,7 @@ class Aggregate:
 
 
 def aggregate(jobs: Iterable[JobFact]) -> Aggregate:
-    """`jobs` hold each job once."""
+    """`jobs` hold each job once, in whatever order."""
     known = list(jobs)
     return Aggregate(
         counts=dict(Counter(job.state for job in known)),
@@ -85,16 +84,6 @@ def aggregate(jobs: Iterable[JobFact]) -> Aggregate:
         started_at=min((job.started_at for job in known if job.started_at), default=None),
         last_end_at=max((job.finished_at for job in known if job.finished_at), default=None),
     )
-
-
-def fold_jobs(facts: Iterable[JobFact]) -> Aggregate:
-    """The same from all that was ever known of the jobs, in whatever order it is told."""
-    newest: dict[UUID, JobFact] = {}
-    for fact in facts:
-        known = newest.get(fact.job_id)
-        if known is None or known.place < fact.place:
-            newest[fact.job_id] = fact
-    return aggregate(newest.values())
 
 
 def execution_state(jobs: Aggregate, known: Circumstances) -> ExecutionState:

@@ -12,7 +12,8 @@ Never: follows a redirect, keeps a cookie or reads proxy settings; knows a noun 
 
     async_client.py, client.py    what users make: AsyncClient, Client
     exchange.py                   one call, made again until it is answered
-    transport.py                  the seam: http_transport.py (connection pool), in_process.py
+    transport.py                  the seam: http_transport.py or in_process.py
+    connections.py                the connection pool below http_transport.py, keep-alive
     wire.py                       paths, bodies, answers, trace headers
     problems.py                   errors (RFC 9457) as exceptions
     paging.py, stream.py, wait.py lists, the event stream (SSE), long polling

@@ -20,7 +20,7 @@ from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.errors import QueueFull, WindlassError
 from windlass.sdk.http.problems import Unreachable, error_of, retry_after_seconds
-from windlass.sdk.http.transport import IF_MATCH, Request, Response, Transport
+from windlass.sdk.http.transport import IDEMPOTENCY_KEY, IF_MATCH, Request, Response, Transport
 from windlass.sdk.http.wire import Query, decode, encode, one_line, path_with
 from windlass.sdk.limits import (
     PATIENCE_FIRST_SECONDS,
@@ -31,10 +31,11 @@ from windlass.sdk.limits import (
 )
 
 Headers = Callable[[], Mapping[str, str]]
+# Asked before a call is made again, with what came of it; False: that is the end of it.
+MayRetry = Callable[[Response | Unreachable], bool]
 
 # The server, or a proxy before it, says that it cannot now and has done nothing.
 _BUSY: Final = frozenset({429, 502, 503, 504})
-_KEY: Final = "Idempotency-Key"
 
 
 class Exchange:
@@ -67,7 +68,7 @@ class Exchange:
     async def text(self, path: str) -> str:
         """The answer as it came."""
         request = self._request("GET", path, timeout_seconds=self._timeout_seconds)
-        answer = await self._until_answered(request, self._patience_seconds)
+        answer = await self._success(request, self._patience_seconds)
         return answer.body.decode(errors="replace")
 
     async def delete(self, path: str, query: Query | None = None) -> None:
@@ -93,9 +94,9 @@ class Exchange:
             request.headers[IF_MATCH] = one_line(if_match)
         patience = self._patience_seconds + wait_seconds
         if not needs_key:
-            request.headers.pop(_KEY, None)
+            request.headers.pop(IDEMPOTENCY_KEY, None)
             patience = 0.0
-        answer = await self._until_answered(request, patience, room_seconds)
+        answer = await self._success(request, patience, room_seconds)
         found = decode(answer)
         if isinstance(found, dict) and "etag" in answer.headers:
             found["etag"] = answer.headers["etag"]
@@ -109,38 +110,50 @@ class Exchange:
         request.headers.update(headers)
         return self.transport.stream(request)
 
-    async def _until_answered(
-        self, request: Request, patience_seconds: float, room_seconds: float = 0.0
+    async def answer(
+        self,
+        request: Request,
+        patience_seconds: float,
+        room_seconds: float = 0.0,
+        may_retry: MayRetry | None = None,
     ) -> Response:
+        """The answer as it came, whatever it says. Raises Unreachable when there is none."""
         begun = monotonic()
         pause = PAUSE_SECONDS
         while True:
+            got: Response | Unreachable
             try:
-                response = await self.transport.send(request)
+                got = await self.transport.send(request)
             except Unreachable as trouble:
                 if trouble.is_final or request.is_once:
                     raise
-                error: WindlassError = trouble
-                rest = pause
+                got, rest, is_full = trouble, pause, False
             else:
                 self._was_answered = True
-                if 200 <= response.status < 300:
-                    return response
-                error = error_of(response.status, response.headers, response.body)
-                if response.status not in _BUSY:
-                    raise error
-                rest = max(pause, retry_after_seconds(response.headers) or 0.0)
+                if got.status not in _BUSY:
+                    return got
+                rest = max(pause, retry_after_seconds(got.headers) or 0.0)
+                is_full = isinstance(_error_in(got), QueueFull)
             rest *= 1 + chance() / 4  # callers that were refused together come back apart
             if not self._was_answered:
                 patience_seconds = min(patience_seconds, PATIENCE_FIRST_SECONDS)
-            is_full = isinstance(error, QueueFull)
             left = begun + (room_seconds if is_full else patience_seconds) - monotonic()
             if is_full and left >= pause:
                 rest = min(rest, left)  # one more look when its time is over
-            if rest > left:
-                raise error
+            if rest > left or (may_retry is not None and not may_retry(got)):
+                if isinstance(got, Unreachable):
+                    raise got
+                return got
             await asyncio.sleep(rest)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+    async def _success(
+        self, request: Request, patience_seconds: float, room_seconds: float = 0.0
+    ) -> Response:
+        response = await self.answer(request, patience_seconds, room_seconds)
+        if 200 <= response.status < 300:
+            return response
+        raise _error_in(response)
 
     def _request(
         self,
@@ -155,7 +168,7 @@ class Exchange:
         if body is not None:
             headers["Content-Type"] = "application/json"
         if method == "POST":
-            headers[_KEY] = key or os.urandom(16).hex()
+            headers[IDEMPOTENCY_KEY] = key or os.urandom(16).hex()
         return Request(
             method=method,
             path=path,
@@ -163,3 +176,7 @@ class Exchange:
             headers=headers,
             timeout_seconds=timeout_seconds,
         )
+
+
+def _error_in(response: Response) -> WindlassError:
+    return error_of(response.status, response.headers, response.body)

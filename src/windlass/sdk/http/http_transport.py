@@ -1,7 +1,9 @@
-"""Requests over HTTP, on a connection pool for each event loop.
+"""Requests over HTTP/1.1, on a connection pool for each event loop.
 
 Promises: one App or client may be used from several event loops, one after the other or at once;
-each loop has connections of its own, and they are closed when that loop ends.
+each loop has connections of its own, and they are closed when that loop ends. Nothing in a method,
+a path or a header can become another line of the request. A request that met a kept connection
+which the server had closed is sent again, once, where that cannot do a thing twice.
 Never: follows a redirect, keeps a cookie or reads proxy settings; the token goes to the address
 given and no other.
 """
@@ -9,170 +11,326 @@ given and no other.
 from __future__ import annotations
 
 import asyncio
+import base64
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from functools import cached_property
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from weakref import WeakKeyDictionary
 
+from windlass.http1.connection import Connection
+from windlass.sdk.http.connections import Connections, Endpoint
 from windlass.sdk.http.problems import Unreachable, error_of
-from windlass.sdk.http.transport import Request, Response
-from windlass.sdk.limits import (
-    ANSWER_BYTES_MAX,
-    CONNECT_SECONDS,
-    CONNECTIONS_MAX,
-    LINE_BYTES_MAX,
-)
+from windlass.sdk.http.transport import IDEMPOTENCY_KEY, Request, Response
+from windlass.sdk.limits import ANSWER_BYTES_MAX, LINE_BYTES_MAX
 
-if TYPE_CHECKING:
-    import aiohttp
+_PORTS: Final = {"http": 80, "https": 443}
+# Methods whose repetition changes nothing more (RFC 9110).
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+# These have a body, if an empty one.
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+# Where a request ends is said by us alone.
+_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 
-_CHUNK_BYTES: Final = 64 * 1024
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_HOST: Final = re.compile(r"[0-9A-Za-z._~!$&'()*+,;=-]+|[0-9a-f:.]+(%[0-9A-Za-z._~-]+)?")
+_PATH_SAFE: Final = "/:?@!$&'()*+,;=~%[]"
+_PLAIN_PATH: Final = re.compile(r"/[/:?@!$&'()*+,;=~%\[\]0-9A-Za-z._-]*")
 
 
 class HttpTransport:
     def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = _checked_url(url)
-        self._headers = {"Accept": "application/json", "User-Agent": _user_agent()}
-        if token:
-            self._headers["Authorization"] = f"Bearer {_checked_token(token)}"
+        address = _read_url(url)
+        host = _host_of(address, url)
+        self.url = _shown(address, url)
+        self._host, self._port = host, address.port or _PORTS[address.scheme]
+        self._is_secure = address.scheme == "https"
+        self._prefix = _quoted(address.path.rstrip("/"))
+        self._constants = {
+            "Host": _authority(host, address),
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": _user_agent(),
+        }
+        authorization = _authorization(address, token)
+        if authorization is not None:
+            self._constants["Authorization"] = authorization
+        self._constant_names = frozenset(name.lower() for name in self._constants)
+        self._constant_lines = _lines_of(self._constants)
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
 
     async def send(self, request: Request) -> Response:
-        import aiohttp
-
+        message = self._message(request)
         total = request.timeout_seconds
-        timeout = aiohttp.ClientTimeout(total=total, sock_connect=min(CONNECT_SECONDS, total))
         try:
-            async with await self._ask(request, timeout) as answer:
-                return await self._read(answer)
+            async with asyncio.timeout(total):
+                return await self._exchange(request, message)
         except TimeoutError:
             raise Unreachable(self.url, f"no answer within {total:.3g} s") from None
         except ssl.SSLError as trouble:
             raise Unreachable(self.url, str(trouble), is_final=True) from None
-        except (aiohttp.ClientError, OSError) as trouble:
+        except OSError as trouble:
             raise Unreachable(self.url, _reason(trouble)) from None
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
-        import aiohttp
-
-        silence = request.timeout_seconds
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence)
+        pool = await self._pool()
+        message, silence = self._message(request), request.timeout_seconds
         try:
-            async with await self._ask(request, timeout) as answer:
-                if answer.status != 200:
-                    refused = await self._read(answer)
-                    raise error_of(refused.status, refused.headers, refused.body)
-                yield self._lines(answer)
-        except TimeoutError:
-            raise Unreachable(self.url, f"nothing heard for {silence:g} s") from None
-        except (aiohttp.ClientError, OSError) as trouble:
-            raise Unreachable(self.url, _reason(trouble)) from None
+            async with asyncio.timeout(silence):
+                connection = await self._ask(pool, request, message, is_streamed=True)
+        except OSError as trouble:
+            raise self._silent(trouble, silence) from None
+        try:
+            pieces = self._pieces(connection, silence)
+            if connection.status != 200:
+                raise await self._refused(connection, pieces)
+            yield self._lines(pieces)
+        finally:
+            pool.give(connection)
 
     async def close(self) -> None:
         kept = self._open.pop(asyncio.get_running_loop(), None)
         if kept is not None:
             await kept.owner.aclose()
 
-    async def _ask(
-        self, request: Request, timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
-        session = await self._session()
-        return await session.request(
-            request.method,
-            self.url + request.path,
-            data=request.body,
-            headers=request.headers,
-            timeout=timeout,
-            allow_redirects=False,
-            middlewares=(self._sent_once,) if request.is_once else None,
-        )
+    # -- one exchange ----------------------------------------------------------------------------
 
-    async def _sent_once(
-        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        """aiohttp by itself sends a PUT again when a kept connection breaks, answered or not."""
-        import aiohttp
-
+    async def _exchange(self, request: Request, message: bytes) -> Response:
+        pool = await self._pool()
+        connection = await self._ask(pool, request, message)
         try:
-            return await handler(request)
-        except aiohttp.ClientConnectorError:
-            raise
-        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as trouble:
-            raise Unreachable(self.url, _reason(trouble)) from None
+            body = await connection.body()
+            if connection.is_over_cap:
+                raise self._too_large()
+            return Response(status=connection.status, headers=_headers_of(connection), body=body)
+        finally:
+            pool.give(connection)
 
-    async def _read(self, answer: aiohttp.ClientResponse) -> Response:
+    async def _ask(
+        self, pool: Connections, request: Request, message: bytes, *, is_streamed: bool = False
+    ) -> Connection:
+        """A connection on which the head of the answer has come; give it back.
+
+        Raises OSError; ssl.SSLError: there is no connection that could be trusted.
+        """
+        is_head = request.method == "HEAD"
+        connection, is_kept = await pool.take()
+        try:
+            await connection.ask(message, is_head=is_head, is_streamed=is_streamed)
+        except OSError:
+            if not (is_kept and connection.is_untouched and _is_repeatable(request)):
+                pool.give(connection)
+                raise
+        except BaseException:
+            pool.give(connection)
+            raise
+        else:
+            return connection
+        # The server closed it while we wrote.
+        connection = await pool.replace(connection)
+        try:
+            await connection.ask(message, is_head=is_head, is_streamed=is_streamed)
+        except BaseException:
+            pool.give(connection)
+            raise
+        return connection
+
+    # -- what is asked ---------------------------------------------------------------------------
+
+    def _message(self, request: Request) -> bytes:
+        """The request in bytes. Raises ValueError for what would change its lines."""
+        method, body, headers = request.method, request.body, request.headers
+        if not _TOKEN.fullmatch(method):
+            raise ValueError(f"{method!r} is no method of HTTP")
+        if not request.path.startswith("/"):
+            raise ValueError(f"{request.path!r} is no path; one begins with a slash")
+        constants = self._constant_lines
+        names = {name.lower() for name in headers}
+        if not names.isdisjoint(self._constant_names):
+            kept = {name: v for name, v in self._constants.items() if name.lower() not in names}
+            constants = _lines_of(kept)
+        if not names.isdisjoint(_FRAMING):
+            raise ValueError("the length of a request is not for its headers to say")
+        length = ""
+        if body is not None or method in _WITH_BODY:
+            length = f"Content-Length: {len(body or b'')}\r\n"
+        start = f"{method} {self._prefix}{_quoted(request.path)} HTTP/1.1\r\n"
+        head = f"{start}{constants}{_lines_of(headers)}{length}\r\n".encode()
+        return head + body if body else head
+
+    # -- what is answered ------------------------------------------------------------------------
+
+    async def _pieces(self, connection: Connection, silence: float) -> AsyncGenerator[bytes]:
+        while True:
+            try:
+                async with asyncio.timeout(silence):
+                    piece = await connection.piece()
+            except OSError as trouble:
+                raise self._silent(trouble, silence) from None
+            if not piece:
+                return
+            yield piece
+
+    async def _refused(self, connection: Connection, pieces: AsyncIterator[bytes]) -> Exception:
         found = bytearray()
-        async for piece in answer.content.iter_any():
+        async for piece in pieces:
             found += piece
             if len(found) > ANSWER_BYTES_MAX:
-                reason = f"its answer is larger than {ANSWER_BYTES_MAX} bytes; ask for less"
-                raise Unreachable(self.url, reason, is_final=True)
-        headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Response(status=answer.status, headers=headers, body=bytes(found))
+                return self._too_large()
+        return error_of(connection.status, _headers_of(connection), bytes(found))
 
-    async def _lines(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-        rest = b""
-        async for piece in answer.content.iter_any():
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                yield line.removesuffix(b"\r")
-            if len(rest) > LINE_BYTES_MAX:
+    async def _lines(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        begun: list[bytes] = []  # of the line that is under way
+        begun_bytes = 0
+        async for piece in pieces:
+            first, *others = piece.split(b"\n")
+            begun.append(first)
+            begun_bytes += len(first)
+            if begun_bytes > LINE_BYTES_MAX:
                 raise Unreachable(self.url, "it sends a line without end", is_final=True)
+            if not others:
+                continue
+            yield b"".join(begun).removesuffix(b"\r")
+            *whole, last = others
+            for line in whole:
+                yield line.removesuffix(b"\r")
+            begun, begun_bytes = [last], len(last)
 
-    async def _session(self) -> aiohttp.ClientSession:
+    def _silent(self, trouble: OSError, seconds: float) -> Unreachable:
+        if isinstance(trouble, TimeoutError):
+            return Unreachable(self.url, f"nothing heard for {seconds:g} s")
+        return Unreachable(self.url, _reason(trouble))
+
+    def _too_large(self) -> Unreachable:
+        reason = f"its answer is larger than {ANSWER_BYTES_MAX} bytes; ask for less"
+        return Unreachable(self.url, reason, is_final=True)
+
+    # -- connections -----------------------------------------------------------------------------
+
+    async def _pool(self) -> Connections:
         loop = asyncio.get_running_loop()
         kept = self._open.get(loop)
         if kept is None:
-            # Nothing inside lets go of the loop, so two first calls open one session.
-            kept = self._open[loop] = await _Kept.opened(self._headers)
-        return kept.session
+            tls = self._tls if self._is_secure else None
+            endpoint = Endpoint(host=self._host, port=self._port, tls=tls)
+            # Nothing inside lets go of the loop, so two first calls make one pool.
+            kept = self._open[loop] = await _Kept.opened(endpoint)
+        return kept.pool
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
 
 class _Kept:
     """The connections of one event loop.
 
-    A loop that ends closes its asynchronous generators. So one of them owns the session: whoever
+    A loop that ends closes its asynchronous generators. So one of them owns the pool: whoever
     calls asyncio.run again and again leaves nothing open behind.
     """
 
-    def __init__(
-        self, session: aiohttp.ClientSession, owner: AsyncGenerator[aiohttp.ClientSession]
-    ) -> None:
-        self.session, self.owner = session, owner
+    def __init__(self, pool: Connections, owner: AsyncGenerator[Connections]) -> None:
+        self.pool, self.owner = pool, owner
 
     @classmethod
-    async def opened(cls, headers: dict[str, str]) -> _Kept:
-        owner = _owner(headers)
+    async def opened(cls, endpoint: Endpoint) -> _Kept:
+        owner = _owner(endpoint)
         return cls(await anext(owner), owner)
 
 
-async def _owner(headers: dict[str, str]) -> AsyncGenerator[aiohttp.ClientSession]:
-    import aiohttp
-
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
-        headers=headers,
-        cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
-        with suppress(GeneratorExit):
-            yield session
+async def _owner(endpoint: Endpoint) -> AsyncGenerator[Connections]:
+    pool = Connections(endpoint)
+    with suppress(GeneratorExit):
+        yield pool
+    await pool.close()
 
 
-def _checked_url(url: str) -> str:
-    wrong = ValueError(f"{url!r} is not an address such as http://127.0.0.1:5777")
+def _is_repeatable(request: Request) -> bool:
+    """Sent twice, it does what it asks for once."""
+    if request.is_once:
+        return False
+    return request.method in _IDEMPOTENT or IDEMPOTENCY_KEY in request.headers
+
+
+def _headers_of(connection: Connection) -> dict[str, str]:
+    return {name.lower(): value for name, value in connection.fields}
+
+
+def _lines_of(headers: dict[str, str]) -> str:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or _CONTROL.search(value):
+            raise ValueError(f"the header {name!r} holds what no header may")
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+
+
+def _quoted(path: str) -> str:
+    """As it may stand in a request; what is quoted already stays so."""
+    if not path or _PLAIN_PATH.fullmatch(path):
+        return path
+    return quote(path.partition("#")[0], safe=_PATH_SAFE)
+
+
+# -- the address -----------------------------------------------------------------------------------
+
+
+def _no_address(url: str) -> ValueError:
+    return ValueError(f"{url!r} is not an address such as http://127.0.0.1:5777")
+
+
+def _read_url(url: str) -> SplitResult:
     try:
         address = urlsplit(url)
         _ = address.port  # judged only when asked for
     except ValueError:
-        raise wrong from None
-    if address.scheme not in {"http", "https"} or not address.hostname:
-        raise wrong
+        raise _no_address(url) from None
+    if address.scheme not in _PORTS or not address.hostname:
+        raise _no_address(url)
     if address.query or address.fragment:
-        raise wrong
+        raise _no_address(url)
+    return address
+
+
+def _host_of(address: SplitResult, url: str) -> str:
+    host = (address.hostname or "").replace("%25", "%")
+    try:
+        host = host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        raise _no_address(url) from None
+    if not _HOST.fullmatch(host):
+        raise _no_address(url)
+    return host
+
+
+def _authority(host: str, address: SplitResult) -> str:
+    """What the server is called: no zone of this machine, no usual port, no dot of the root."""
+    name = host.partition("%")[0].rstrip(".")
+    name = f"[{name}]" if ":" in name else name
+    is_usual = address.port in (None, _PORTS[address.scheme])
+    return name if is_usual else f"{name}:{address.port}"
+
+
+def _shown(address: SplitResult, url: str) -> str:
+    """The address as errors name it: without a password."""
+    if "@" in address.netloc:
+        url = address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
     return url.rstrip("/")
+
+
+def _authorization(address: SplitResult, token: str | None) -> str | None:
+    """None: nobody says who we are."""
+    if address.username is None:
+        return f"Bearer {_checked_token(token)}" if token else None
+    if token:
+        raise ValueError("give a token, or a user and password in the address, not both")
+    user, password = unquote(address.username), unquote(address.password or "")
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode("latin-1")).decode()
 
 
 def _checked_token(token: str) -> str:

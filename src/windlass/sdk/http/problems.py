@@ -8,7 +8,6 @@ ApiError, or a Conflict if its status says so.
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 from typing import Any, Final
 
 from windlass import errors
@@ -65,6 +64,11 @@ class Unreachable(Unavailable):
             "its address (url= or WINDLASS_URL)?"
         )
 
+    @property
+    def network_error(self) -> OSError | None:
+        """What it was raised for; None: the server is there, and its answer cannot be taken."""
+        return self.__context__ if isinstance(self.__context__, OSError) else None
+
 
 def error_of(status: int, headers: dict[str, str], body: bytes) -> WindlassError:
     """The error that this answer is, whoever wrote it: Windlass, or a proxy before it."""
@@ -82,6 +86,15 @@ def retry_after_seconds(headers: dict[str, str]) -> float | None:
         return max(0.0, float(headers.get("retry-after", "")))
     except ValueError:
         return None
+
+
+def document_of(body: bytes) -> dict[str, Any] | None:
+    """The JSON object that a refusal is; None: it is something else."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _revived(
@@ -104,12 +117,11 @@ def _revived(
 
 
 def _read(status: int, headers: dict[str, str], body: bytes) -> dict[str, Any]:
-    try:
-        problem = json.loads(body)
-    except (ValueError, RecursionError):
-        problem = None
-    if isinstance(problem, dict) and "problem+json" in headers.get("content-type", ""):
+    problem = document_of(body)
+    if problem is not None and "problem+json" in headers.get("content-type", ""):
         return problem
+    from http import HTTPStatus  # takes long to import, and is seldom needed
+
     try:
         title = HTTPStatus(status).phrase
     except ValueError:

@@ -5,21 +5,20 @@ The twin of `Handle`, for workflows and durable functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from windlass.errors import JobFailed, ResultTimeout
+from windlass.errors import JobFailed
 from windlass.model.workflow.execution import ENDED
-from windlass.sdk.tasks.handle import HasClient, refuse_in_task, run
-from windlass.sdk.tasks.options import Duration, seconds_of
+from windlass.sdk.tasks.handle import AnyHandle, HasClient, Waitable, run
 
 R_co = TypeVar("R_co", covariant=True)
 
 
-class ExecutionHandle(Generic[R_co]):
+class ExecutionHandle(AnyHandle[R_co]):
     """`id` is the execution's."""
 
-    __slots__ = ("_home", "_read", "id")
+    __slots__ = ("_read",)
 
     def __init__(
         self,
@@ -27,47 +26,29 @@ class ExecutionHandle(Generic[R_co]):
         execution_id: str,
         read: Callable[[Any], R_co] | None = None,  # None: the output is what JSON gave
     ) -> None:
-        self.id = execution_id
-        self._home, self._read = home, read
+        super().__init__(home, execution_id)
+        self._read = read
 
-    def result(self, timeout: Duration | None = None) -> R_co:
-        """Its output. Raises JobFailed, and ResultTimeout when it takes longer."""
-        return run(self.aresult(timeout))
+    @property
+    def _noun(self) -> Waitable:
+        return self._home.client.executions
 
-    async def aresult(self, timeout: Duration | None = None) -> R_co:
-        refuse_in_task(self.id)
-        seconds = None if timeout is None else seconds_of(timeout)
-        execution = await self._home.client.executions.wait(self.id, seconds)
-        if execution["state"] not in ENDED:
-            raise ResultTimeout(self.id, seconds or 0.0)
-        if execution["state"] != "succeeded":
-            raise _failure_of(execution)
-        output: R_co = execution["output"]
+    def _has_ended(self, thing: dict[str, Any]) -> bool:
+        return thing["state"] in ENDED
+
+    def _result(self, thing: dict[str, Any]) -> R_co:
+        output: R_co = thing["output"]
         return output if self._read is None else self._read(output)
 
-    def __await__(self) -> Generator[Any, None, R_co]:
-        return self.aresult().__await__()
-
-    def state(self) -> str:
-        """One of: pending running succeeded failed cancelled."""
-        return run(self.astate())
-
-    async def astate(self) -> str:
-        state: str = (await self._home.client.executions.get(self.id))["state"]
-        return state
-
-    def why(self) -> dict[str, Any]:
-        """Which of its jobs it waits for, and why those wait."""
-        return run(self.awhy())
-
-    async def awhy(self) -> dict[str, Any]:
-        return await self._home.client.executions.why(self.id)
-
-    def cancel(self) -> None:
-        run(self.acancel())
-
-    async def acancel(self) -> None:
-        await self._home.client.executions.cancel(self.id)
+    def _failure(self, thing: dict[str, Any]) -> JobFailed:
+        error = thing.get("error") or {}
+        return JobFailed(
+            job_id=error.get("job_id") or thing["id"],
+            state=thing["state"],
+            cause=error.get("cause") or thing["state"],
+            message=error.get("message") or f"the workflow {thing['workflow']} did not succeed",
+            remote_traceback=error.get("traceback"),
+        )
 
     def signal(self, name: str, payload: object = None) -> None:
         """Tell it something that it waits for, or will."""
@@ -75,27 +56,3 @@ class ExecutionHandle(Generic[R_co]):
 
     async def asignal(self, name: str, payload: object = None) -> None:
         await self._home.client.executions.signal(self.id, name, payload)
-
-    async def aended(self, seconds: float) -> bool:
-        """Whether it has ended, after a wait of at most so long."""
-        return (await self._home.client.executions.wait(self.id, seconds))["state"] in ENDED
-
-    def __repr__(self) -> str:
-        return f"ExecutionHandle({self.id})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ExecutionHandle) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-
-def _failure_of(execution: dict[str, Any]) -> JobFailed:
-    error = execution.get("error") or {}
-    return JobFailed(
-        job_id=error.get("job_id") or execution["id"],
-        state=execution["state"],
-        cause=error.get("cause") or execution["state"],
-        message=error.get("message") or f"the workflow {execution['workflow']} did not succeed",
-        remote_traceback=error.get("traceback"),
-    )

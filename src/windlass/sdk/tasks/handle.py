@@ -2,11 +2,13 @@
 
 Every verb comes twice: `result()` blocks, `await handle.aresult()` does not. Inside a task neither
 waits: a slot that waits for a slot may wait for ever. `Handles` are the jobs of one `.map(…)`, in
-the order of their items.
+the order of their items. What a handle of an execution does as well (execution_handle) is said in
+`AnyHandle`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
@@ -30,53 +32,122 @@ class HasClient(Protocol):
     def client(self) -> AsyncClient: ...
 
 
-class Handle(Generic[R_co]):
-    """`id` is the job's; `read` makes its result of what JSON gave."""
+class Waitable(Protocol):
+    """What a client has for jobs, and for executions."""
 
-    __slots__ = ("_home", "_read", "id")
+    async def get(self, which: str, /) -> dict[str, Any]: ...
 
-    def __init__(self, home: HasClient, job_id: str, read: Callable[[Any], R_co]) -> None:
-        self.id = job_id
-        self._home, self._read = home, read
+    async def wait(self, which: str, seconds: float | None = None, /) -> dict[str, Any]: ...
+
+    async def why(self, which: str, /) -> dict[str, Any]: ...
+
+    async def cancel(self, which: str, /) -> dict[str, Any]: ...
+
+
+class AnyHandle(ABC, Generic[R_co]):
+    """A handle of a job, or of an execution: what both can do."""
+
+    __slots__ = ("_home", "id")
+
+    def __init__(self, home: HasClient, which: str) -> None:
+        self.id = which
+        self._home = home
+
+    @property
+    @abstractmethod
+    def _noun(self) -> Waitable: ...
+
+    @abstractmethod
+    def _has_ended(self, thing: dict[str, Any]) -> bool: ...
+
+    @abstractmethod
+    def _result(self, thing: dict[str, Any]) -> R_co:
+        """Of one that succeeded."""
+
+    @abstractmethod
+    def _failure(self, thing: dict[str, Any]) -> JobFailed:
+        """Of one that ended otherwise."""
 
     def result(self, timeout: Duration | None = None) -> R_co:
-        """What the task returned. Raises JobFailed, and ResultTimeout when it takes longer."""
+        """What the task returned, or the output of the execution. Raises JobFailed, and
+        ResultTimeout when it takes longer.
+        """
         return run(self.aresult(timeout))
 
     async def aresult(self, timeout: Duration | None = None) -> R_co:
         refuse_in_task(self.id)
         seconds = None if timeout is None else seconds_of(timeout)
-        job = await self._home.client.jobs.wait(self.id, seconds)
-        if not is_terminal(job["state"]):
+        thing = await self._noun.wait(self.id, seconds)
+        if not self._has_ended(thing):
             raise ResultTimeout(self.id, seconds or 0.0)
-        if job["state"] != "succeeded":
-            raise failure_of(job)
-        return self._read(job["result"])
+        if thing["state"] != "succeeded":
+            raise self._failure(thing)
+        return self._result(thing)
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
     def state(self) -> str:
-        """One of: blocked queued running succeeded dead cancelled expired skipped."""
+        """Of a job one of: blocked queued running succeeded dead cancelled expired skipped; of an
+        execution: pending running paused succeeded failed cancelled.
+        """
         return run(self.astate())
 
     async def astate(self) -> str:
-        state: str = (await self._home.client.jobs.get(self.id))["state"]
+        state: str = (await self._noun.get(self.id))["state"]
         return state
 
     def why(self) -> dict[str, Any]:
-        """What holds it back, since when, and when it is expected to start."""
+        """What holds a job back, since when, and when it is expected to start; which of its jobs
+        an execution waits for, and why those wait.
+        """
         return run(self.awhy())
 
     async def awhy(self) -> dict[str, Any]:
-        return await self._home.client.jobs.why(self.id)
+        return await self._noun.why(self.id)
 
     def cancel(self) -> None:
         """A job that runs is asked to stop, which takes its time."""
         run(self.acancel())
 
     async def acancel(self) -> None:
-        await self._home.client.jobs.cancel(self.id)
+        await self._noun.cancel(self.id)
+
+    async def aended(self, seconds: float) -> bool:
+        """Whether it has ended, after a wait of at most so long."""
+        return self._has_ended(await self._noun.wait(self.id, seconds))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyHandle) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+class Handle(AnyHandle[R_co]):
+    """`id` is the job's; `read` makes its result of what JSON gave."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, home: HasClient, job_id: str, read: Callable[[Any], R_co]) -> None:
+        super().__init__(home, job_id)
+        self._read = read
+
+    @property
+    def _noun(self) -> Waitable:
+        return self._home.client.jobs
+
+    def _has_ended(self, thing: dict[str, Any]) -> bool:
+        return is_terminal(thing["state"])
+
+    def _result(self, thing: dict[str, Any]) -> R_co:
+        return self._read(thing["result"])
+
+    def _failure(self, thing: dict[str, Any]) -> JobFailed:
+        return failure_of(thing)
 
     def retry(self) -> None:
         """Again, after it has ended; at once, if it waits for its next try."""
@@ -108,19 +179,6 @@ class Handle(Generic[R_co]):
 
     async def alogs(self) -> list[dict[str, Any]]:
         return [line async for line in self._home.client.jobs.logs(self.id)]
-
-    async def aended(self, seconds: float) -> bool:
-        """Whether it has ended, after a wait of at most so long."""
-        return is_terminal((await self._home.client.jobs.wait(self.id, seconds))["state"])
-
-    def __repr__(self) -> str:
-        return f"Handle({self.id})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Handle) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
 
 
 class Handles(Sequence[Handle[R_co]], Generic[R_co]):

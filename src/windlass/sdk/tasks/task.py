@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from windlass.errors import InvalidInput
+from windlass.sdk.tasks.arguments import Arguments
 from windlass.sdk.tasks.handle import Handle, Handles, HasClient, run
+from windlass.sdk.tasks.job_body import batches_of, job_of
 from windlass.sdk.tasks.options import Duration, Isolate, Using, fields_of, seconds_of
 from windlass.sdk.workflow import trace
 
 if TYPE_CHECKING:
-    from windlass.sdk.tasks.arguments import Arguments
     from windlass.sdk.workflow.step import Step
     from windlass.sdk.workflow.value import Value
 
@@ -114,8 +115,6 @@ class Bound(Generic[P, R]):
         hint(self.task.home, job_ids)
 
     async def _post(self, inputs: list[bytes]) -> list[str]:
-        from windlass.sdk.tasks.job_body import batches_of, job_of
-
         jobs = self.task.home.client.jobs
         if len(inputs) == 1:
             job = job_of(inputs[0], self.fields)
@@ -225,8 +224,6 @@ class Task(Generic[P, R]):
     @cached_property
     def arguments(self) -> Arguments:
         """Compiled when it is first needed: a hint may name what stands further down."""
-        from windlass.sdk.tasks.arguments import Arguments
-
         return Arguments(self.name, self.function)
 
     @cached_property

@@ -120,9 +120,6 @@ class Value:
         """Is `part` in it: an element of a list, or the name of a field?"""
         return binary(part, "in", self, RELATION)
 
-    def contains_text(self, part: object) -> Value:
-        return self._call("contains", part)
-
     def startswith(self, part: object) -> Value:
         return self._call("startsWith", part)
 

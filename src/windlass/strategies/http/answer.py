@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from windlass.errors import MalformedBody
+from windlass.http1.connection import Connection, Fields
 from windlass.limits import EXCERPT_CHARS_MAX, RECORD_HEADER_CHARS_MAX
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
 from windlass.model.json.storable import harmless_text
-from windlass.strategies.http.net.wire import Wire
 
 # Redirects that keep method and body, and those that are followed by a GET.
 _KEEP: Final = frozenset({307, 308})
@@ -26,11 +26,13 @@ _ASK_ANEW: Final = frozenset({301, 302, 303})
 
 
 class Answer:
-    def __init__(self, wire: Wire, headers: Mapping[str, str], body: bytes) -> None:
+    def __init__(self, wire: Connection, lines: Fields, body: bytes) -> None:
         self.status = wire.status
         self.reason = wire.reason
-        self.headers = headers  # the case of a name does not count
-        self.location = headers.get("location", "")  # as it came; to be followed, never to be kept
+        self._lines = lines
+        self.headers: Mapping[str, str] = first_by_name(lines)
+        # As it came; to be followed, never to be kept.
+        self.location = self.headers.get("location", "")
         self.sent_secrets: Collection[str] = ()  # which its sender knows from us
         self.body = body
         self.is_whole = wire.is_whole  # False: there was more than we read
@@ -46,7 +48,7 @@ class Answer:
     def fields(self) -> Mapping[str, str]:
         """Headers by lower-case name; those that came more than once are joined."""
         made: dict[str, str] = {}
-        for name, text in self.headers.items():
+        for name, text in self._lines:
             lower = name.lower()
             text = harmless_text(text)
             made[lower] = f"{made[lower]}, {text}" if lower in made else text
@@ -72,6 +74,11 @@ class Answer:
             return strict_json.write(strict_json.parse(self.body))
         except (MalformedBody, ValueError):
             return None
+
+
+def first_by_name(lines: Fields) -> dict[str, str]:
+    """Headers by lower-case name; of several with one name, the first."""
+    return {name.lower(): text for name, text in reversed(lines)}
 
 
 class Request(NamedTuple):

@@ -18,10 +18,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-import aiohttp
-from multidict import CIMultiDict
-
 from windlass.duration import parse_seconds
+from windlass.http1.connection import Connection
 from windlass.limits import (
     CALLBACK_SECONDS,
     CONNECT_SECONDS_MAX,
@@ -31,7 +29,13 @@ from windlass.limits import (
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Awaited, Failed, Outcome, Succeeded, TimedOut
 from windlass.model.job.target import target_of
-from windlass.strategies.http.answer import Answer, Request, next_hop, redirect_host
+from windlass.strategies.http.answer import (
+    Answer,
+    Request,
+    first_by_name,
+    next_hop,
+    redirect_host,
+)
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared
 from windlass.strategies.http.auth.secrets import (
     NoVault,
@@ -46,8 +50,6 @@ from windlass.strategies.http.net.address import read_address
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.http.net.pool import Pool, Timings
 from windlass.strategies.http.net.resolver import Lookup
-from windlass.strategies.http.net.token_session import open_session
-from windlass.strategies.http.net.wire import Wire
 from windlass.strategies.http.record import Record, without_secrets
 from windlass.strategies.http.redact import redact, redact_bytes
 from windlass.strategies.http.request import identity, make_body, write_request
@@ -56,12 +58,11 @@ from windlass.strategies.http.trouble import explain
 __all__ = ["Http", "check_input"]
 
 _NO_VAULT: Final = NoVault()
-_TOKEN_CONNECTIONS_MAX: Final = 16
 _Kept = TypeVar("_Kept")
 
 
 class Http:
-    """One pool for all deliveries: connections are kept and reused."""
+    """One pool for all deliveries and their tokens: connections are kept and reused."""
 
     def __init__(
         self,
@@ -74,8 +75,7 @@ class Http:
         self._egress = egress
         self._lookup = lookup
         self._idle_max = IDLE_CONNECTIONS_MAX
-        self._session: aiohttp.ClientSession | None = None
-        self._credentials = Credentials(vault, self._open, is_signing=is_signing)
+        self._credentials = Credentials(vault, lambda: self._wires, is_signing=is_signing)
 
     async def perform(self, attempt: Attempt) -> Outcome:
         given = read_input(attempt.input)
@@ -136,15 +136,16 @@ class Http:
         )
         wire = await self._send(delivery, prepared)
         try:
-            received = CIMultiDict(wire.fields)
-            head_bytes = sum(len(name) + len(text) for name, text in wire.fields)
-            fields = CIMultiDict(await _aside(head_bytes, without_secrets, received, sent_secrets))
+            received = wire.fields
+            head_bytes = sum(len(name) + len(text) for name, text in received)
+            fields = await _aside(head_bytes, without_secrets, received, sent_secrets)
             delivery.record.head(wire.status, fields)
             body = await wire.body()
             body = await _aside(len(body), redact_bytes, body, sent_secrets)
             answer = Answer(wire, fields, body)
             answer.reason = redact(answer.reason or "", sent_secrets)
-            answer.location, answer.sent_secrets = received.get("location", ""), sent_secrets
+            answer.location = first_by_name(received).get("location", "")
+            answer.sent_secrets = sent_secrets
         finally:
             self._wires.give(wire)
         delivery.record.excerpt(answer.excerpt)
@@ -152,7 +153,7 @@ class Http:
             await self._credentials.refused(auth, prepared)
         return answer
 
-    async def _send(self, delivery: Delivery, prepared: Prepared) -> Wire:
+    async def _send(self, delivery: Delivery, prepared: Prepared) -> Connection:
         """The connection on which the head of an answer has come. Raises _Late, and OSError."""
         headers = delivery.headers(prepared)
         delivery.record.sending(headers, prepared.secret_headers)
@@ -170,7 +171,7 @@ class Http:
 
     async def _ask(
         self, delivery: Delivery, headers: Mapping[str, str], prepared: Prepared
-    ) -> Wire:
+    ) -> Connection:
         method, url, body, _ = delivery.request
         address = read_address(url)
         message = write_request(method, address, headers, body)
@@ -194,12 +195,6 @@ class Http:
     def _wires(self) -> Pool:
         return Pool(self._egress, self._lookup, idle_max=self._idle_max)
 
-    def _open(self) -> aiohttp.ClientSession:
-        """For tokens, which are asked for rarely and by everybody's rules."""
-        if self._session is None:
-            self._session = open_session(self._egress, _TOKEN_CONNECTIONS_MAX, self._lookup)
-        return self._session
-
     def resize(self, workers: int) -> None:
         self._idle_max = min(workers + 1, IDLE_CONNECTIONS_MAX)
         if "_wires" in self.__dict__:  # made at the first delivery
@@ -208,9 +203,6 @@ class Http:
     async def close(self) -> None:
         await self._credentials.close()
         await self._wires.close()
-        if self._session is not None:
-            await self._session.close()
-            await asyncio.sleep(0)
 
 
 async def _aside(size: int, work: Callable[..., _Kept], *given: Any) -> _Kept:

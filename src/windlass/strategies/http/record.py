@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from windlass.http1.connection import Fields
 from windlass.limits import RECORD_HEADER_CHARS_MAX, RECORD_HEADERS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.strategies.http.net.pool import Timings
@@ -32,13 +33,13 @@ class Record:
         attempt.detail = self._detail
 
     def sending(self, headers: Mapping[str, str], secret: frozenset[str]) -> None:
-        self._detail["request_headers"] = shown(headers, secret)
+        self._detail["request_headers"] = shown(headers.items(), secret)
 
-    def head(self, status: int, headers: Mapping[str, str]) -> None:
+    def head(self, status: int, fields: Fields) -> None:
         """The first of the answer; the secrets that were sent are not in it any more."""
         self._timings_ms["first_byte"] = self._elapsed_ms()
         self._detail["status_code"] = status
-        self._detail["response_headers"] = shown(headers)
+        self._detail["response_headers"] = shown(fields)
 
     def excerpt(self, text: str) -> None:
         self._detail["response_excerpt"] = text
@@ -67,14 +68,14 @@ class Record:
 
 
 def shown(
-    headers: Mapping[str, str],
+    lines: Iterable[tuple[str, str]],
     secret: frozenset[str] = frozenset(),
     sent_secrets: Collection[str] = (),
 ) -> dict[str, str]:
     """Headers fit to be kept, by lower-case name: without secrets, and no more than a page."""
     made: dict[str, str] = {}
     # Before anything is cut: of half a secret nothing would be found.
-    for given, text in without_secrets(headers, sent_secrets):
+    for given, text in without_secrets(list(lines), sent_secrets):
         name, is_secret = _known(given)
         if is_secret or name in secret:
             text = _schemes(text) if name == "webhook-signature" else REDACTED
@@ -88,11 +89,8 @@ def shown(
     return made
 
 
-def without_secrets(
-    headers: Mapping[str, str], sent_secrets: Collection[str]
-) -> Iterable[tuple[str, str]]:
+def without_secrets(lines: Fields, sent_secrets: Collection[str]) -> Fields:
     """The headers, and neither a name nor a value with a secret."""
-    lines = headers.items()
     # Between them stands what no header holds and no line ends with.
     whole = "\x1f".join(f"{name}\x1f{text}" for name, text in lines) if sent_secrets else ""
     if redact(whole, sent_secrets) == whole:

@@ -6,12 +6,12 @@ import errno
 import ssl
 from typing import Final
 
+from windlass.http1.connection import ConnectionBroken
 from windlass.limits import ERROR_TEXT_MAX
 from windlass.model.job.outcome import Failed
 from windlass.model.json.storable import harmless_text
 from windlass.strategies.http.net.egress import EgressRefused
 from windlass.strategies.http.net.resolver import LocalShortage, LookupFailed
-from windlass.strategies.http.net.wire import WireBroken
 
 _BY_NUMBER: Final = {
     errno.ECONNREFUSED: "connection refused",
@@ -44,7 +44,7 @@ def explain(trouble: OSError | ValueError) -> Failed:
 
 def _cause(trouble: OSError | ValueError) -> str:
     match trouble:
-        case WireBroken():
+        case ConnectionBroken():
             return trouble.cause
         case LookupFailed():
             return "out of sockets" if isinstance(trouble.why, LocalShortage) else "dns"

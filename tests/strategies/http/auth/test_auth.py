@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.strategies.drawer import Drawer, master_key, private_key, shared_key
+from tests.strategies.http.pooled import no_pool
 from tests.strategies.receiver import Receiver
 from windlass.limits import AUTHS_MAX
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared, check_auth
@@ -25,12 +26,8 @@ from windlass.strategies.http.auth.sign import derived_secret
 OAUTH = {"type": "oauth2", "token_url": "https://id.example/token", "client_id": "c", "secret": "s"}
 
 
-def no_session() -> aiohttp.ClientSession:
-    raise AssertionError("nothing here asks for a token")
-
-
 async def prepare(vault: Vault, auth: object, target: str = "shop.example") -> Prepared:
-    credentials = Credentials(vault, no_session)
+    credentials = Credentials(vault, no_pool)
     return await credentials.prepare(
         auth, target=target, webhook_id="job_1", timestamp=1_700_000_000, body=b"{}"
     )
@@ -147,7 +144,7 @@ async def test_a_node_without_a_key_makes_no_unsigned_delivery(auth: object) -> 
 @pytest.mark.parametrize("vault", [NoVault(), Drawer(webhook=shared_key())])
 async def test_where_signing_is_switched_off_only_what_names_a_key_is_signed(vault: Vault) -> None:
     async def headers(auth: object) -> dict[str, str]:
-        off = Credentials(vault, no_session, is_signing=False)
+        off = Credentials(vault, no_pool, is_signing=False)
         made = await off.prepare(auth, target="a.example", webhook_id="j", timestamp=1, body=b"")
         return made.headers
 
@@ -230,7 +227,7 @@ async def test_auth_that_did_not_pass_the_door_is_refused() -> None:
 
 
 async def test_a_refusal_of_what_has_no_token_changes_nothing() -> None:
-    credentials = Credentials(Drawer(), no_session)
+    credentials = Credentials(Drawer(), no_pool)
     await credentials.refused(None)
     await credentials.refused({"type": "bearer", "secret": "s"})
     await credentials.refused(OAUTH)
@@ -309,7 +306,7 @@ def test_every_problem_of_an_auth_is_told_at_once() -> None:
 
 
 async def test_that_deliveries_leave_unsigned_is_logged_once() -> None:
-    credentials = Credentials(Drawer(), no_session)
+    credentials = Credentials(Drawer(), no_pool)
     with capture_logs() as logged:
         for _ in range(3):
             prepared = await credentials.prepare(

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.strategies.drawer import Drawer
+from tests.strategies.http.pooled import no_pool
 from windlass.limits import CLIENT_PEM_BYTES_MAX
 from windlass.strategies.http.auth import client_cert
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials, Prepared
@@ -119,10 +120,6 @@ async def guarded_url(
     await runner.cleanup()
 
 
-def no_session() -> aiohttp.ClientSession:
-    raise AssertionError("nothing here asks for a token")
-
-
 async def prepare(credentials: Credentials) -> Prepared:
     return await credentials.prepare(
         MTLS, target="shop.example", webhook_id="job_1", timestamp=1, body=b""
@@ -144,7 +141,7 @@ async def test_the_receiver_sees_the_certificate_of_the_newest_value(
 ) -> None:
     old, new = issue("old", authority), issue("new", authority)
     drawer = Drawer(cert=old.pem)
-    credentials = Credentials(drawer, no_session)
+    credentials = Credentials(drawer, no_pool)
     assert await said(guarded_url, await prepare(credentials)) == "old"
     drawer.values["cert"] = [new.pem, old.pem]
     prepared = await prepare(credentials)
@@ -158,12 +155,12 @@ async def test_a_chain_and_a_key_in_any_order_are_taken(
     between = issue("between", authority, is_authority=True)
     leaf = issue("leaf", between)
     pem = leaf.key_pem() + leaf.certificate_pem + between.certificate_pem
-    credentials = Credentials(Drawer(cert=pem), no_session)
+    credentials = Credentials(Drawer(cert=pem), no_pool)
     assert await said(guarded_url, await prepare(credentials)) == "leaf"
 
 
 async def test_a_certificate_of_a_stranger_is_refused_by_the_receiver(guarded_url: str) -> None:
-    credentials = Credentials(Drawer(cert=issue("stranger").pem), no_session)
+    credentials = Credentials(Drawer(cert=issue("stranger").pem), no_pool)
     with pytest.raises(aiohttp.ClientError):
         await said(guarded_url, await prepare(credentials))
 
@@ -173,19 +170,19 @@ async def test_a_receiver_that_nobody_vouches_for_is_not_trusted_with_a_certific
 ) -> None:
     (tmp_path / "elsewhere.pem").write_text(issue("elsewhere", is_authority=True).certificate_pem)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "elsewhere.pem"))
-    credentials = Credentials(Drawer(cert=issue("client", authority).pem), no_session)
+    credentials = Credentials(Drawer(cert=issue("client", authority).pem), no_pool)
     with pytest.raises(aiohttp.ClientConnectorCertificateError):
         await said(guarded_url, await prepare(credentials))
 
 
 async def test_a_context_is_made_once_for_all_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    credentials = Credentials(Drawer(cert=issue("client").pem), no_session)
+    credentials = Credentials(Drawer(cert=issue("client").pem), no_pool)
     made = await asyncio.gather(*(prepare(credentials) for _ in range(20)))
     assert len({id(one.ssl) for one in made}) == 1, "connections are pooled by context"
 
 
 async def test_a_cancelled_first_one_leaves_the_others_to_it() -> None:
-    credentials = Credentials(Drawer(cert=issue("client").pem), no_session)
+    credentials = Credentials(Drawer(cert=issue("client").pem), no_pool)
     first, *others = [asyncio.create_task(prepare(credentials)) for _ in range(3)]
     await asyncio.sleep(0)  # each has started; the first is in its thread
     first.cancel()
@@ -222,7 +219,7 @@ def bad_pems() -> dict[str, str]:
 async def test_what_is_no_certificate_with_its_key_is_refused_unseen(sort: str) -> None:
     pem = bad_pems()[sort]
     with pytest.raises(AuthFailed, match=r"secret 'cert' (is no client|has \d+ bytes)") as refused:
-        await prepare(Credentials(Drawer(cert=pem), no_session))
+        await prepare(Credentials(Drawer(cert=pem), no_pool))
     assert "canary" not in str(refused.value)
     assert not any(line and line in str(refused.value) for line in pem.splitlines())
 
@@ -232,11 +229,11 @@ async def test_no_file_holds_the_key_afterwards(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    credentials = Credentials(Drawer(cert=issue("client").pem), no_session)
+    credentials = Credentials(Drawer(cert=issue("client").pem), no_pool)
     await prepare(credentials)
     for pem in bad_pems().values():
         with pytest.raises(AuthFailed):
-            await prepare(Credentials(Drawer(cert=pem), no_session))
+            await prepare(Credentials(Drawer(cert=pem), no_pool))
     assert files_below(tmp_path) == []
     assert not [path for path in open_files() if "client-certificate" in path.name]
 
@@ -266,6 +263,6 @@ async def test_the_loop_goes_on_while_a_certificate_is_loaded(
         load(context)
 
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", noted)
-    await prepare(Credentials(Drawer(cert=issue("client").pem), no_session))
+    await prepare(Credentials(Drawer(cert=issue("client").pem), no_pool))
     assert loaded_in != []
     assert threading.main_thread() not in loaded_in

@@ -8,17 +8,18 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import parse_qs
 
-import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tests.strategies.drawer import Drawer
 from tests.strategies.http.auth.token_endpoint import SECRET, Endpoint, prepare
-from tests.strategies.receiver import Receiver
+from tests.strategies.http.pooled import leading_to
+from tests.strategies.receiver import Receiver, raw_receiver, read_request
 from windlass.limits import TOKEN_ANSWER_BYTES_MAX
 from windlass.strategies.http.auth import oauth
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials
+from windlass.strategies.http.net.egress import Egress
+from windlass.strategies.http.net.pool import Pool
 
 
 async def test_a_token_is_asked_for_as_the_standard_says_and_shown_to_the_receiver(
@@ -32,6 +33,8 @@ async def test_a_token_is_asked_for_as_the_standard_says_and_shown_to_the_receiv
     assert (request.method, pair) == ("POST", b"a%3Ab:hush%3A%C3%B8+%2B%2F")
     asked = {"grant_type": ["client_credentials"], "scope": ["read write"]}
     assert parse_qs(body.decode()) == asked
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert request.headers["accept"] == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -120,13 +123,41 @@ async def test_an_endpoint_that_is_not_there_is_named(
     assert "hush" not in str(failed.value)
 
 
-async def test_a_session_that_is_closed_is_a_failure_too(drawer: Drawer) -> None:
-    closed = aiohttp.ClientSession()
-    await closed.close()
-    credentials = Credentials(drawer, lambda: closed)
+async def test_a_pool_that_is_closed_is_a_failure_too_and_nothing_is_asked(
+    drawer: Drawer, pool: Pool, endpoint: Endpoint
+) -> None:
+    await pool.close()
+    credentials = Credentials(drawer, lambda: pool)
+    with pytest.raises(AuthFailed, match="gave no answer: the connection was closed on our side"):
+        await prepare(credentials, endpoint.auth())
+    assert endpoint.requests == 0
+
+
+async def test_what_cannot_even_be_asked_is_a_failure_that_hides_its_words(drawer: Drawer) -> None:
+    def broken() -> Pool:
+        raise RuntimeError("hush")
+
     auth = {"type": "oauth2", "client_id": "c", "secret": "s", "token_url": "http://127.0.0.1:1/"}
-    with pytest.raises(AuthFailed, match="cannot be asked: RuntimeError"):
-        await prepare(credentials, auth)
+    with pytest.raises(AuthFailed, match=r"cannot be asked: RuntimeError$"):
+        await prepare(Credentials(drawer, broken), auth)
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["no answer", "half an answer"])
+async def test_an_endpoint_that_echoes_the_request_instead_of_an_answer_is_not_quoted(
+    credentials: Credentials, is_begun: bool
+) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await read_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n" + request if is_begun else request)
+        await writer.drain()
+
+    async with raw_receiver(echo) as url:
+        auth = {"type": "oauth2", "client_id": "shop", "secret": "s", "token_url": url + "/hush"}
+        with pytest.raises(AuthFailed, match=r"gave no answer: .* does not speak HTTP") as failed:
+            await prepare(credentials, auth)
+    told = str(failed.value).lower()
+    pair = base64.b64encode(b"shop:hush%3A%C3%B8+%2B%2F").decode().lower()
+    assert not any(text in told for text in ("hush", "basic", pair, "grant_type"))
 
 
 async def test_the_endpoint_is_reached_as_guarded_as_any_receiver_and_as_nobodys_delivery(
@@ -135,20 +166,17 @@ async def test_the_endpoint_is_reached_as_guarded_as_any_receiver_and_as_nobodys
     delivery: ContextVar[str] = ContextVar("delivery")
     seen = []
 
-    class Guard(AbstractResolver):
-        async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+    class Guard(Egress):
+        def check(self, host: str, address: str) -> None:
             seen.append((host, delivery.get("nobody's")))
-            raise OSError("10.0.0.1 is private")
+            super().check(host, address)
 
-        async def close(self) -> None:
-            pass
-
-    connector = aiohttp.TCPConnector(resolver=Guard())
-    async with aiohttp.ClientSession(connector=connector) as session:
-        delivery.set("the first one's")
-        auth = {
-            "type": "oauth2", "client_id": "c", "secret": "s", "token_url": "https://id.example/t",
-        }  # fmt: skip
-        with pytest.raises(AuthFailed, match=r"id\.example .*10\.0\.0\.1 is private"):
-            await prepare(Credentials(drawer, lambda: session), auth)
+    pool = Pool(Guard(), leading_to("10.0.0.1"))
+    delivery.set("the first one's")
+    auth = {
+        "type": "oauth2", "client_id": "c", "secret": "s", "token_url": "https://id.example/t",
+    }  # fmt: skip
+    with pytest.raises(AuthFailed, match=r"id\.example .*10\.0\.0\.1 is private"):
+        await prepare(Credentials(drawer, lambda: pool), auth)
     assert seen == [("id.example", "nobody's")]
+    await pool.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 
 from tests.strategies.drawer import Drawer
@@ -19,6 +18,7 @@ from windlass.limits import (
 from windlass.strategies.http.auth import oauth
 from windlass.strategies.http.auth.auth import AuthFailed, Credentials
 from windlass.strategies.http.auth.oauth import Tokens
+from windlass.strategies.http.net.pool import Pool
 
 
 class Clock:
@@ -35,8 +35,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def tokens(session: aiohttp.ClientSession, clock: Clock) -> AsyncIterator[Tokens]:
-    made = Tokens(lambda: session, clock)
+async def tokens(pool: Pool, clock: Clock) -> AsyncIterator[Tokens]:
+    made = Tokens(lambda: pool, clock)
     yield made
     await made.close()
 
@@ -206,9 +206,10 @@ async def test_a_token_without_a_life_serves_those_who_wait_for_it(
 
 
 async def test_the_oldest_unused_token_gives_way(
-    tokens: Tokens, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, clock: Clock, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(oauth, "TOKENS_MAX", 2)
+    tokens = Tokens(lambda: pool, clock)
     said = [await tokens.get(endpoint.grant(), value) for value in ("a", "b", "a", "c", "a", "b")]
     assert said == ["t1", "t2", "t1", "t3", "t1", "t4"]
 
@@ -225,6 +226,23 @@ async def test_only_so_many_requests_are_on_their_way(
     endpoint.gate.set()
     assert await first == "t1"
     assert await tokens.get(endpoint.grant(), "b") == "t2"
+
+
+async def test_only_so_many_requests_are_connected_at_once_and_the_others_wait_their_turn(
+    pool: Pool, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oauth, "TOKEN_CONNECTIONS_MAX", 2)
+    tokens = Tokens(lambda: pool)
+    endpoint.gate.clear()
+    waiting = [asyncio.create_task(tokens.get(endpoint.grant(), value)) for value in "abcde"]
+    await endpoint.until_asked(2)
+    # Another way in is free: had a third been sent, it would have come before this one.
+    other = Tokens(lambda: pool)
+    last = asyncio.create_task(other.get(endpoint.grant(), "f"))
+    await endpoint.until_asked(3)
+    assert endpoint.requests == 3
+    endpoint.gate.set()
+    assert len({await token for token in (*waiting, last)}) == 6
 
 
 async def test_closing_ends_requests_and_tells_those_who_wait(

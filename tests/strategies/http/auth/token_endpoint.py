@@ -38,6 +38,12 @@ class Endpoint:
     def requests(self) -> int:
         return len(self.receiver.seen)
 
+    async def until_asked(self, times: int) -> None:
+        async with asyncio.timeout(10):
+            while self.requests < times:
+                self.asked.clear()
+                await self.asked.wait()
+
     def auth(self, **fields: str) -> dict[str, str]:
         return {
             "type": "oauth2", "token_url": self.url, "client_id": "shop", "secret": "s",

@@ -4,7 +4,10 @@
 --         key text[], correlation_id text[], trace_id text[], owner text[], tags text[] (JSON arrays), input text[],
 --         depends_on text[] (JSON arrays), waits_for int4[], on_parent_failure text[], starts bool[], target text[],
 --         parked_for text[] (what its target has no room for),
---         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts), locks text[] (JSON arrays)
+--         is_within_limits bool, node_id uuid, claim_id uuid (NULL: nothing starts), locks text[] (JSON arrays),
+--         mark_owner text[], mark_key text[], mark_hash bytea[] (Idempotency-Keys of jobs submitted one by one, for queues
+--         without limits; NULL: none), lock_ms int4 (how long a key that somebody is just taking is waited for;
+--         NULL: as long as the transaction waits for anything)
 --         An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
 -- returns: id of every row inserted; started_at of those that were claimed as well
 -- Index: job primary key and job_line take the new rows at their right-hand edge. A queue with limits, or not yet known,
@@ -12,6 +15,21 @@
 -- A node with a free slot may claim what it inserts (`starts`): the claim's own conditions are asked here too, and the job
 -- begins one commit earlier. A job with locks is parked for them, unless it is blocked; the caller takes it into line.
 -- It is created when the transaction began, near the time inside its id, by which events are found (event_window).
+-- An Idempotency-Key is taken together with its job, or neither is: one that was used before, also by another row of this
+-- batch, leaves its job out, and the caller looks for what was answered then. Sorted, so that two batches cannot deadlock.
+WITH patience AS MATERIALIZED (
+    SELECT CASE WHEN $31::int4 IS NOT NULL THEN set_config('lock_timeout', $31::int4::text, true) END
+), marked AS (
+    INSERT INTO windlass.idempotency (owner, key, body_hash, job_ids)
+    SELECT m.owner, m.key, m.hash, ARRAY[m.id]
+    FROM unnest($28::text[], $29::text[], $30::bytea[], $1::uuid[], $2::text[]) AS m(owner, key, hash, id, queue)
+    JOIN windlass.queue q ON q.name = m.queue AND q.max_jobs IS NULL AND q.max_bytes IS NULL
+    CROSS JOIN patience
+    WHERE m.key IS NOT NULL
+    ORDER BY m.owner, m.key
+    ON CONFLICT (owner, key) DO NOTHING
+    RETURNING job_ids[1] AS id
+)
 INSERT INTO windlass.job (
     id, queue, kind, priority, run_at, deadline, timeout_ms, max_attempts, retry,
     key, correlation_id, trace_id, owner, tags, input, input_bytes, depends_on, waits_for, was_blocked, on_parent_failure,
@@ -36,14 +54,15 @@ FROM unnest(
     $1::uuid[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::timestamptz[], $7::float8[], $8::timestamptz[], $9::int8[],
     $10::int4[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
     $19::int4[], $20::text[], $21::bool[],
-    $22::text[], $23::text[], $27::text[])
+    $22::text[], $23::text[], $27::text[], $29::text[])
     AS g(id, queue, kind, priority, state, run_at, delay, deadline, timeout_ms, max_attempts, retry, key, correlation_id,
          trace_id, owner, tags, input, depends_on, waits_for, on_parent_failure, starts, target,
-         parked_for, locks)
+         parked_for, locks, mark_key)
 JOIN windlass.queue q ON q.name = g.queue AND ($24::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
 CROSS JOIN LATERAL (
     SELECT coalesce(g.starts, false) AND g.parked_for IS NULL AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
        AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $25::uuid AND n.lease_until > now() AND n.state = 'active'
                    AND NOT n.is_paused) AS start
 ) may
+WHERE g.mark_key IS NULL OR g.id = ANY (ARRAY(SELECT id FROM marked))
 RETURNING id, started_at

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import aiohttp
 import structlog
 
 from windlass.model.job.target import target_of
@@ -31,6 +30,7 @@ from windlass.strategies.http.auth.secrets import (
     Vault,
 )
 from windlass.strategies.http.auth.sign import signature
+from windlass.strategies.http.net.pool import Pool
 
 __all__ = ["DEFAULT_SECRET", "AuthFailed", "Credentials", "Prepared", "check_auth"]
 
@@ -54,7 +54,7 @@ class Prepared:
     """What to add to the request, last, so that nothing takes the place of what was signed."""
 
     headers: dict[str, str] = field(repr=False)
-    ssl: ssl.SSLContext | None  # None: the session's own
+    ssl: ssl.SSLContext | None  # None: the pool's own
     # In lower case: never to be stored or shown. The id and time of a webhook are not among them.
     secret_headers: frozenset[str]
 
@@ -65,13 +65,13 @@ class Credentials:
     def __init__(
         self,
         vault: Vault,
-        session: Callable[[], aiohttp.ClientSession],
+        pool: Callable[[], Pool],
         *,
         is_signing: bool = True,  # False: what names no signature of its own leaves without
     ) -> None:
         self._vault = vault
         self._is_signing = is_signing
-        self._tokens = Tokens(session)
+        self._tokens = Tokens(pool)
         self._certificates = ClientCertificates()
         self._is_unsigned_told = False
 

@@ -10,40 +10,32 @@ import asyncio
 import hashlib
 import os
 import ssl
-from collections import OrderedDict
 from pathlib import Path
 
 from windlass.limits import CLIENT_CERTIFICATES_MAX, CLIENT_PEM_BYTES_MAX
+from windlass.lru import Lru
 from windlass.strategies.http.auth.secrets import AuthFailed
 
 
 class ClientCertificates:
     def __init__(self) -> None:
-        # By digest of the PEM, least recently used first: the keys themselves stay inside OpenSSL.
-        self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
+        # By digest of the PEM: the keys themselves stay inside OpenSSL.
+        self._contexts: Lru[bytes, ssl.SSLContext] = Lru(entries_max=CLIENT_CERTIFICATES_MAX)
         self._making = asyncio.Lock()
 
     async def context(self, name: str, pem: str) -> ssl.SSLContext:
         """The context of this PEM. Raises AuthFailed, naming the secret, when it is none."""
         key = hashlib.sha256(pem.encode()).digest()
-        if found := self._find(key):
+        if found := self._contexts.get(key):
             return found
         async with self._making:
             # Whoever came second finds what the first has made.
-            if found := self._find(key):
+            if found := self._contexts.get(key):
                 return found
             # In a thread: reading the authorities of the system takes tens of milliseconds.
             made = await asyncio.to_thread(make_context, name, pem)
-            self._contexts[key] = made
-            if len(self._contexts) > CLIENT_CERTIFICATES_MAX:
-                self._contexts.popitem(last=False)
+            self._contexts.put(key, made)
             return made
-
-    def _find(self, key: bytes) -> ssl.SSLContext | None:
-        found = self._contexts.get(key)
-        if found is not None:
-            self._contexts.move_to_end(key)
-        return found
 
 
 def make_context(name: str, pem: str) -> ssl.SSLContext:

@@ -3,6 +3,10 @@
 A token is asked for once, however many deliveries wait for it, and kept until shortly before its
 end. The request belongs to none of those who wait: it goes on when one of them is cancelled. When
 it fails, all of them get the same answer; and a token that still lives is used to its end.
+
+An endpoint is named by a user as a receiver is, and is called as one: by the pool of the
+deliveries, whose guard judges every connect. An answer is read raw up to a cap; no redirect is
+followed, no cookie kept, nothing asked a second time.
 """
 
 from __future__ import annotations
@@ -13,18 +17,19 @@ import contextvars
 import hashlib
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlencode
 
-import aiohttp
-
+from windlass import __version__
 from windlass.clock import monotonic
 from windlass.errors import MalformedBody
+from windlass.http1.connection import ConnectionBroken
 from windlass.limits import (
+    RESPONSE_HEADER_BYTES_MAX,
     TOKEN_ANSWER_BYTES_MAX,
+    TOKEN_CONNECTIONS_MAX,
     TOKEN_FAILURE_SECONDS,
     TOKEN_KEPT_SECONDS,
     TOKEN_KEPT_SECONDS_MAX,
@@ -33,9 +38,13 @@ from windlass.limits import (
     TOKEN_SECONDS_MAX,
     TOKENS_MAX,
 )
+from windlass.lru import Lru
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
 from windlass.strategies.http.auth.secrets import AuthFailed
+from windlass.strategies.http.net.address import read_address
+from windlass.strategies.http.net.pool import Pool, Timings
+from windlass.strategies.http.request import write_request
 
 # What RFC 6749 §5.2 lets an endpoint say. Other words are not shown: an endpoint may echo anything,
 # the secret too.
@@ -82,12 +91,11 @@ Key = tuple[Grant, bytes]
 
 
 class Tokens:
-    def __init__(
-        self, session: Callable[[], aiohttp.ClientSession], now: Callable[[], float] = monotonic
-    ) -> None:
-        self._session = session
+    def __init__(self, pool: Callable[[], Pool], now: Callable[[], float] = monotonic) -> None:
+        self._pool = pool
         self._now = now
-        self._answers: OrderedDict[Key, TokenAnswer] = OrderedDict()  # least recently used first
+        self._free_connections = asyncio.Semaphore(TOKEN_CONNECTIONS_MAX)
+        self._answers: Lru[Key, TokenAnswer] = Lru(entries_max=TOKENS_MAX)
         self._requests: dict[Key, asyncio.Task[TokenAnswer]] = {}
 
     async def get(self, grant: Grant, value: str) -> str:
@@ -96,8 +104,6 @@ class Tokens:
         answer = self._answers.get(key)
         if answer is None or self._now() >= answer.ask_again_at:
             answer = await self._wait(self._requests.get(key) or self._start(key, value))
-        else:
-            self._answers.move_to_end(key)
         if answer.token is None:
             raise AuthFailed(answer.failure)
         return answer.token
@@ -107,7 +113,7 @@ class Tokens:
         key = _key(grant, value)
         answer = self._answers.get(key)
         if answer is not None and answer.token is not None and token in (None, answer.token):
-            del self._answers[key]
+            self._answers.drop((key,))
 
     async def close(self) -> None:
         requests = list(self._requests.values())
@@ -118,7 +124,7 @@ class Tokens:
     def _start(self, key: Key, value: str) -> asyncio.Task[TokenAnswer]:
         if len(self._requests) >= TOKEN_REQUESTS_MAX:
             raise AuthFailed(f"{TOKEN_REQUESTS_MAX} token requests are on their way; try later")
-        # In a context of its own: its timings are not those of the delivery that came first.
+        # In a context of its own: it is not part of the delivery that came first.
         request = asyncio.create_task(self._ask(key, value), context=contextvars.Context())
         self._requests[key] = request
         request.add_done_callback(lambda _: self._requests.pop(key))
@@ -136,26 +142,24 @@ class Tokens:
         before = self._answers.get(key)
         if answer.token is None and before is not None and self._now() < before.ends_at:
             answer = replace(before, ask_again_at=answer.ask_again_at)
-        self._answers[key] = answer
-        self._answers.move_to_end(key)
-        if len(self._answers) > TOKENS_MAX:
-            self._answers.popitem(last=False)
+        self._answers.put(key, answer)
         return answer
 
     async def _request(self, grant: Grant, value: str) -> TokenAnswer:
         # The token's life is counted from before the request: rather too short than too long.
         asked_at = self._now()
         try:
-            async with asyncio.timeout(TOKEN_SECONDS_MAX):
-                status, body = await _post(self._session(), grant, value)
+            async with asyncio.timeout(TOKEN_SECONDS_MAX), self._free_connections:
+                status, body = await _post(self._pool(), grant, value)
             return _read(grant, status, body, asked_at)
         except AuthFailed as trouble:
             said = str(trouble)
         except TimeoutError:
             said = f"{grant.endpoint} did not answer within {TOKEN_SECONDS_MAX:g} s"
+        except ConnectionBroken as trouble:
+            said = f"{grant.endpoint} gave no answer: {trouble}"
         except OSError as trouble:
-            # What lies beneath says it best: which address was refused, and why.
-            said = f"{grant.endpoint} cannot be reached: {getattr(trouble, 'os_error', trouble)}"
+            said = f"{grant.endpoint} cannot be reached: {str(trouble) or type(trouble).__name__}"
         except Exception as trouble:
             # Those who wait need an answer, whatever it was. Its words may hold what was sent.
             said = f"{grant.endpoint} cannot be asked: {type(trouble).__name__}"
@@ -166,31 +170,43 @@ def _key(grant: Grant, value: str) -> Key:
     return grant, hashlib.sha256(value.encode()).digest()
 
 
-async def _post(session: aiohttp.ClientSession, grant: Grant, value: str) -> tuple[int, bytes]:
+async def _post(pool: Pool, grant: Grant, value: str) -> tuple[int, bytes]:
+    """Status and body of the answer. Raises AuthFailed, OSError, and ValueError of the address."""
+    address = read_address(grant.token_url)
+    message = write_request("POST", address, _headers(grant, value), _form(grant))
+    connection = await pool.take(
+        address, context=None, connect_seconds=TOKEN_SECONDS_MAX, timings=Timings()
+    )
+    try:
+        await connection.ask(message)
+        longest = max((len(text) for line in connection.fields for text in line), default=0)
+        if longest > RESPONSE_HEADER_BYTES_MAX:
+            raise AuthFailed(f"{grant.endpoint} answered with a header that is too large")
+        body = await connection.body()
+        if connection.is_over_cap or len(body) > TOKEN_ANSWER_BYTES_MAX:
+            raise AuthFailed(f"{grant.endpoint} answered more than {TOKEN_ANSWER_BYTES_MAX} bytes")
+        return connection.status, body
+    finally:
+        pool.give(connection)
+
+
+def _headers(grant: Grant, value: str) -> dict[str, str]:
     # Both halves are escaped before they are joined: either may hold a colon (RFC 6749 §2.3.1).
     pair = f"{quote_plus(grant.client_id)}:{quote_plus(value)}"
+    return {
+        "authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
+        "user-agent": f"windlass/{__version__}",
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/x-www-form-urlencoded",
+    }
+
+
+def _form(grant: Grant) -> bytes:
     form = {"grant_type": "client_credentials"}
     if grant.scope is not None:
         form["scope"] = grant.scope
-    async with session.post(
-        grant.token_url,
-        data=form,
-        headers={
-            "authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
-            "accept": "application/json",
-            "accept-encoding": "identity",
-        },
-        allow_redirects=False,
-    ) as response:
-        body = bytearray()
-        async for chunk in response.content.iter_chunked(8_192):
-            body += chunk
-            if len(body) > TOKEN_ANSWER_BYTES_MAX:
-                response.close()
-                raise AuthFailed(
-                    f"{grant.endpoint} answered more than {TOKEN_ANSWER_BYTES_MAX} bytes"
-                )
-        return response.status, bytes(body)
+    return urlencode(form).encode()
 
 
 def _read(grant: Grant, status: int, body: bytes, asked_at: float) -> TokenAnswer:

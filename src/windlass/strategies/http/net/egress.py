@@ -7,7 +7,7 @@ at how it was written. An IPv6 address that carries an IPv4 one is as good as wh
     2002:7f00:1::  --6to4-->  127.0.0.1  --table-->  loopback: refused
 
 Owns: the table of special ranges and the unwrapping.
-Never: looks a name up or opens a socket (see resolver, pool and token_session).
+Never: looks a name up or opens a socket (see resolver and pool).
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import errno
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
-
-from aiohttp import ClientConnectionError
 
 from windlass.config.rules import is_host_pattern, is_network
 
@@ -83,12 +81,8 @@ _TEREDO: Final = IPv6Network("2001::/32")
 _ISATAP, _ISATAP_MASK = 0x0000_5EFE, 0xFDFF_FFFF  # the masked bit says: globally unique or not
 
 
-class EgressRefused(ClientConnectionError, OSError):
-    """A delivery was about to connect where it may not. Nothing was sent.
-
-    An OSError, because that is what aiohttp expects of resolvers and sockets; and a ClientError, so
-    that the session lets it through as it is.
-    """
+class EgressRefused(OSError):
+    """A delivery was about to connect where it may not. Nothing was sent."""
 
     def __init__(self, host: str, address: str, why: str) -> None:
         self.host, self.address, self.why = host, address, why

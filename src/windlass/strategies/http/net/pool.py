@@ -22,18 +22,28 @@ from typing import Any, Final
 import aiohappyeyeballs
 
 from windlass.config.rules import is_address
-from windlass.limits import IDLE_CONNECTIONS_MAX, IDLE_SECONDS_MAX
+from windlass.http1.connection import AnswerBounds, Connection, ConnectionBroken
+from windlass.limits import (
+    IDLE_CONNECTIONS_MAX,
+    IDLE_SECONDS_MAX,
+    RESPONSE_BYTES_MAX,
+    RESPONSE_HEAD_BYTES_MAX,
+    RESPONSE_HEADERS_MAX,
+)
 from windlass.strategies.http.net.address import Address
 from windlass.strategies.http.net.egress import Egress
-from windlass.strategies.http.net.resolver import Lookup, Resolver
-from windlass.strategies.http.net.wire import Wire, WireBroken
+from windlass.strategies.http.net.resolver import AddressInfo, Lookup, Resolver, address_info
 
 # The second of several addresses is tried when the first is silent for so long.
 _NEXT_ADDRESS_SECONDS: Final = 0.25
+_BOUNDS: Final = AnswerBounds(
+    body_bytes_max=RESPONSE_BYTES_MAX,
+    head_bytes_max=RESPONSE_HEAD_BYTES_MAX,
+    fields_max=RESPONSE_HEADERS_MAX,
+)
 
 # Whom a connection may serve: host, port, and how it is secured (None: not at all).
 _Key = tuple[str, int, ssl.SSLContext | None]
-_Info = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,9 +71,9 @@ class Pool:
         self._resolver = Resolver(egress, lookup)
         self._loop = asyncio.get_running_loop()
         # The one idle longest first; of each, whom it may serve and since when it is idle.
-        self._idle: OrderedDict[Wire, tuple[_Key, float]] = OrderedDict()
-        self._by_key: dict[_Key, list[Wire]] = {}
-        self._in_use: dict[Wire, _Key] = {}
+        self._idle: OrderedDict[Connection, tuple[_Key, float]] = OrderedDict()
+        self._by_key: dict[_Key, list[Connection]] = {}
+        self._in_use: dict[Connection, _Key] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._idle_max = idle_max
@@ -75,35 +85,35 @@ class Pool:
         context: ssl.SSLContext | None,
         connect_seconds: float,
         timings: Timings,
-    ) -> Wire:
+    ) -> Connection:
         """A connection for one exchange; give it back. `context` None: the usual one, for https.
 
         Raises TimeoutError, EgressRefused, and what the system says.
         """
         secured = (context or self._usual_context) if address.is_secure else None
         key = (address.host, address.port, secured)
-        wire = self._pop(key)
-        if wire is not None:
-            timings.is_reused, timings.address = True, wire.address
+        connection = self._pop(key)
+        if connection is not None:
+            timings.is_reused, timings.address = True, connection.address
         else:
             async with asyncio.timeout(connect_seconds):
-                wire = await self._connect(address, secured, timings)
+                connection = await self._connect(address, secured, timings)
         if self._is_closed:
-            wire.close()
-            raise WireBroken("disconnected", "the connection was closed on our side")
-        self._in_use[wire] = key
-        return wire
+            connection.close()
+            raise ConnectionBroken("disconnected", "the connection was closed on our side")
+        self._in_use[connection] = key
+        return connection
 
-    def give(self, wire: Wire) -> None:
+    def give(self, connection: Connection) -> None:
         """Back from an exchange, however it ended; once, for then it may be somebody else's."""
-        key = self._in_use.pop(wire)
-        if self._is_closed or not wire.is_reusable:
-            wire.close()
+        key = self._in_use.pop(connection)
+        if self._is_closed or not connection.is_reusable:
+            connection.close()
             return
         if len(self._idle) >= self._idle_max:
             self._drop(next(iter(self._idle)))
-        self._idle[wire] = (key, self._loop.time())
-        self._by_key.setdefault(key, []).append(wire)
+        self._idle[connection] = (key, self._loop.time())
+        self._by_key.setdefault(key, []).append(connection)
         if self._sweep is None:
             self._sweep = self._loop.call_later(IDLE_SECONDS_MAX, self._drop_old)
 
@@ -118,8 +128,8 @@ class Pool:
         self._is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
-        for wire in [*self._idle, *self._in_use]:
-            wire.close()
+        for connection in [*self._idle, *self._in_use]:
+            connection.close()
         self._idle.clear()
         self._by_key.clear()
         await self._resolver.close()
@@ -127,33 +137,33 @@ class Pool:
 
     # -- idle ones -------------------------------------------------------------------------------
 
-    def _pop(self, key: _Key) -> Wire | None:
+    def _pop(self, key: _Key) -> Connection | None:
         """The one used last: the others may go."""
-        while wires := self._by_key.get(key):
-            wire = wires.pop()
-            if not wires:
+        while connections := self._by_key.get(key):
+            connection = connections.pop()
+            if not connections:
                 del self._by_key[key]
-            _, since = self._idle.pop(wire)
-            if self._loop.time() - since < IDLE_SECONDS_MAX and wire.is_reusable:
-                return wire
-            wire.close()
+            _, since = self._idle.pop(connection)
+            if self._loop.time() - since < IDLE_SECONDS_MAX and connection.is_reusable:
+                return connection
+            connection.close()
         return None
 
-    def _drop(self, wire: Wire) -> None:
-        key, _ = self._idle.pop(wire)
-        wires = self._by_key[key]
-        wires.remove(wire)
-        if not wires:
+    def _drop(self, connection: Connection) -> None:
+        key, _ = self._idle.pop(connection)
+        connections = self._by_key[key]
+        connections.remove(connection)
+        if not connections:
             del self._by_key[key]
-        wire.close()
+        connection.close()
 
     def _drop_old(self) -> None:
         self._sweep = None
         limit = self._loop.time() - IDLE_SECONDS_MAX
-        for wire, (_, since) in list(self._idle.items()):
-            if since > limit and wire.is_reusable:
+        for connection, (_, since) in list(self._idle.items()):
+            if since > limit and connection.is_reusable:
                 continue
-            self._drop(wire)
+            self._drop(connection)
         if self._idle:
             self._sweep = self._loop.call_later(IDLE_SECONDS_MAX, self._drop_old)
 
@@ -167,7 +177,7 @@ class Pool:
 
     async def _connect(
         self, address: Address, secured: ssl.SSLContext | None, timings: Timings
-    ) -> Wire:
+    ) -> Connection:
         infos = await self._resolve(address, timings)
         began_at = perf_counter()
 
@@ -191,8 +201,8 @@ class Pool:
             timings.address = str(connected.getpeername()[0])
             timings.connect_ms = _ms_since(began_at)
             began_at = perf_counter()
-            _, wire = await self._loop.create_connection(
-                Wire,
+            _, connection = await self._loop.create_connection(
+                lambda: Connection(_BOUNDS),
                 sock=connected,
                 ssl=secured,
                 # No certificate is made out for a name with the dot of the root.
@@ -203,26 +213,15 @@ class Pool:
             raise
         if secured is not None:
             timings.tls_ms = _ms_since(began_at)
-        return wire
+        return connection
 
-    async def _resolve(self, address: Address, timings: Timings) -> list[_Info]:
+    async def _resolve(self, address: Address, timings: Timings) -> list[AddressInfo]:
         if is_address(address.host):
-            hosts = [address.host]
-        else:
-            began_at = perf_counter()
-            found = await self._resolver.resolve(address.host, address.port)
-            timings.dns_ms = _ms_since(began_at)
-            hosts = [result["host"] for result in found]
-        return [
-            (
-                socket.AF_INET6 if ":" in host else socket.AF_INET,
-                socket.SOCK_STREAM,
-                socket.IPPROTO_TCP,
-                "",
-                (host, address.port),
-            )
-            for host in hosts
-        ]
+            return [address_info(address.host, address.port)]
+        began_at = perf_counter()
+        infos = await self._resolver.resolve(address.host, address.port)
+        timings.dns_ms = _ms_since(began_at)
+        return infos
 
 
 def _ms_since(began_at: float) -> float:

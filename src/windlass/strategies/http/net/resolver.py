@@ -22,21 +22,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
 from windlass import limits
 from windlass.strategies.http.net.egress import Egress
 
 # Called like socket.getaddrinfo and answers like it.
 Lookup = Callable[..., Sequence[tuple[Any, Any, Any, Any, tuple[Any, ...]]]]
+# One address as that gives it: family, type, protocol, its other name (none), address and port.
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 # Addresses, or why there are none.
 LookupAnswer = tuple[str, ...] | str
 
-_Key = tuple[str, int]
 # The system stops reading at a NUL, and some at a space: what it would look up is then not the name
 # that was judged.
 _NAME: Final = re.compile(r"[a-z0-9._-]+", re.ASCII | re.IGNORECASE)
-_FLAGS: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
 class LocalShortage(str):
@@ -73,7 +71,7 @@ class _Flight:
     task: asyncio.Task[LookupAnswer] = field(init=False)
 
 
-class Resolver(AbstractResolver):
+class Resolver:
     def __init__(
         self,
         egress: Egress,
@@ -90,30 +88,19 @@ class Resolver(AbstractResolver):
         self._kept_seconds = kept_seconds
         self._loop = asyncio.get_running_loop()
         self._free_threads = asyncio.Semaphore(threads_max)
-        self._flights: dict[_Key, _Flight] = {}
-        self._kept: dict[_Key, tuple[float, LookupAnswer]] = {}  # until when, what
+        self._flights: dict[str, _Flight] = {}
+        self._kept: dict[str, tuple[float, LookupAnswer]] = {}  # until when, what
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        answer = await self._answer((host, family))
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Where `host` may be reached. Raises LookupFailed and EgressRefused."""
+        answer = await self._answer(host)
         if isinstance(answer, str):
             raise LookupFailed(host, answer)
         # What an operator has opened is meant; beside it, what else the name has is not needed.
         answer = tuple(one for one in answer if self._egress.is_opened(host, one)) or answer
         for address in answer:
             self._egress.check(host, address)
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=_FLAGS,
-            )
-            for address in answer
-        ]
+        return [address_info(address, port) for address in answer]
 
     async def close(self) -> None:
         """Let go of every lookup; a thread that hangs in one ends with the process."""
@@ -122,42 +109,42 @@ class Resolver(AbstractResolver):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, key: _Key) -> LookupAnswer:
-        until, answer = self._kept.get(key, (0.0, ""))
+    async def _answer(self, host: str) -> LookupAnswer:
+        until, answer = self._kept.get(host, (0.0, ""))
         if self._loop.time() < until:
             return answer
-        flight = self._flights.get(key) or self._begin(key)
+        flight = self._flights.get(host) or self._begin(host)
         # Counted from when the lookup began: for a name that hangs nobody waits a second time.
         left_seconds = flight.began_at + self._seconds_max - self._loop.time()
         if left_seconds > 0:
             await asyncio.wait([flight.task], timeout=left_seconds)
         if not flight.task.done():
-            raise LookupTimedOut(key[0], self._why_late(flight), self._seconds_max)
-        return "the session was closed" if flight.task.cancelled() else flight.task.result()
+            raise LookupTimedOut(host, self._why_late(flight), self._seconds_max)
+        return "the connection pool was closed" if flight.task.cancelled() else flight.task.result()
 
-    def _begin(self, key: _Key) -> _Flight:
+    def _begin(self, host: str) -> _Flight:
         if len(self._flights) >= limits.DNS_NAMES_MAX:
             raise LookupFailed(
-                key[0], f"{len(self._flights)} other names are being looked up; try again later"
+                host, f"{len(self._flights)} other names are being looked up; try again later"
             )
-        flight = self._flights[key] = _Flight(began_at=self._loop.time())
+        flight = self._flights[host] = _Flight(began_at=self._loop.time())
         # A task of its own: a caller that is cancelled leaves the others their answer.
-        flight.task = self._loop.create_task(self._fly(key, flight))
+        flight.task = self._loop.create_task(self._fly(host, flight))
         return flight
 
-    async def _fly(self, key: _Key, flight: _Flight) -> LookupAnswer:
+    async def _fly(self, host: str, flight: _Flight) -> LookupAnswer:
         try:
             async with self._free_threads:
                 if self._loop.time() >= flight.began_at + self._seconds_max:
                     return self._why_late(flight)  # nobody waits any more
                 flight.has_thread = True
-                answer = await self._in_thread(*key)
+                answer = await self._in_thread(host)
         finally:
-            del self._flights[key]
-        self._keep(key, answer)
+            del self._flights[host]
+        self._keep(host, answer)
         return answer
 
-    def _in_thread(self, host: str, family: int) -> asyncio.Future[LookupAnswer]:
+    def _in_thread(self, host: str) -> asyncio.Future[LookupAnswer]:
         future: asyncio.Future[LookupAnswer] = self._loop.create_future()
 
         def tell(answer: LookupAnswer) -> None:
@@ -165,7 +152,7 @@ class Resolver(AbstractResolver):
                 future.set_result(answer)
 
         def run() -> None:
-            answer = _look_up(self._lookup, host, family)
+            answer = _look_up(self._lookup, host)
             try:
                 self._loop.call_soon_threadsafe(tell, answer)
             except RuntimeError:
@@ -177,30 +164,35 @@ class Resolver(AbstractResolver):
             tell(LocalShortage(f"the lookup got no thread: {trouble}"))
         return future
 
-    def _keep(self, key: _Key, answer: LookupAnswer) -> None:
+    def _keep(self, host: str, answer: LookupAnswer) -> None:
         seconds = self._kept_seconds
         if isinstance(answer, str):
             seconds = min(seconds, limits.DNS_FAILURE_KEPT_SECONDS)
-        self._kept.pop(key, None)  # the newest last, so that the first is the oldest
-        self._kept[key] = (self._loop.time() + seconds, answer)
+        self._kept.pop(host, None)  # the newest last, so that the first is the oldest
+        self._kept[host] = (self._loop.time() + seconds, answer)
         if len(self._kept) > limits.DNS_NAMES_KEPT_MAX:
             del self._kept[next(iter(self._kept))]
 
     def _why_late(self, flight: _Flight) -> str:
         if flight.has_thread:
             return f"the lookup did not end within {self._seconds_max:g} s"
-        busy = [host for (host, _), other in self._flights.items() if other.has_thread]
+        busy = [host for host, other in self._flights.items() if other.has_thread]
         return (
             f"the lookup could not begin within {self._seconds_max:g} s: all {self._threads_max} "
             f"threads wait for other names, such as {', '.join(busy[:3])}; is the name server up?"
         )
 
 
-def _look_up(lookup: Lookup, host: str, family: int) -> LookupAnswer:
+def address_info(address: str, port: int) -> AddressInfo:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)
+
+
+def _look_up(lookup: Lookup, host: str) -> LookupAnswer:
     if not _NAME.fullmatch(host):
         return "a name has letters, digits, dots, hyphens and underscores"
     try:
-        found = lookup(host, 0, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        found = lookup(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except OSError as trouble:
         return _local_shortage() or trouble.strerror or str(trouble)
     except Exception as trouble:  # a label that is empty or too long is a UnicodeError

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import pytest
 
-from tests.strategies.http.answers import CHUNKED, FINE, OK, Heard
+from tests.http1.answers import CHUNKED, FINE, OK, Heard
+from tests.http1.wired import HOST, REQUEST, answering, exchange, wired
 from tests.strategies.http.certificate import self_signed
-from tests.strategies.http.wired import HOST, REQUEST, answering, exchange, wired
-from tests.strategies.python.loops import on_both_loops, until
+from tests.strategies.python.loops import on_both_loops
 from tests.strategies.receiver import read_request
-from windlass.strategies.http.net.wire import WireBroken
+from tests.until import until
+from windlass.http1.connection import ConnectionBroken
 
 LARGE_BYTES = 20_000_000
 LARGE = b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % LARGE_BYTES + b"x" * LARGE_BYTES
@@ -144,7 +145,7 @@ async def test_tls_that_ends_within_a_body_of_known_length_is_a_broken_answer(
             writer.transport.abort()
 
     async with wired(talk, self_signed(tmp_path, HOST)) as wire:
-        with pytest.raises(WireBroken) as caught:
+        with pytest.raises(ConnectionBroken) as caught:
             await exchange(wire)
         assert caught.value.cause == "broken answer"
 
@@ -167,7 +168,7 @@ async def test_a_connection_is_not_used_again_after_words_nobody_asked_for(
         assert await exchange(wire) == Heard(200, b"ok", True)
         is_idle.set()
         await until(lambda: not wire.is_reusable)
-        with pytest.raises(WireBroken):
+        with pytest.raises(ConnectionBroken):
             await exchange(wire)
 
 
@@ -183,9 +184,9 @@ async def test_a_receiver_that_speaks_first_is_not_told_anything() -> None:
     is_over = asyncio.Event()
     async with wired(talk) as wire:
         await is_over.wait()
-        with pytest.raises(WireBroken, match="without being asked"):
+        with pytest.raises(ConnectionBroken, match="without being asked"):
             await exchange(wire)
-        with pytest.raises(WireBroken):
+        with pytest.raises(ConnectionBroken):
             await wire.ask(LARGE, is_head=False)
     assert heard == [b""]
 
@@ -200,7 +201,7 @@ async def test_closing_ends_an_exchange_and_what_there_is_of_an_answer_is_not_ta
         await until(lambda: bool(wire.status) or not answer)
         await asyncio.sleep(0)
         wire.close()
-        with pytest.raises(WireBroken, match="our side"):
+        with pytest.raises(ConnectionBroken, match="our side"):
             await asking
         wire.close()
         assert not wire.is_reusable
@@ -237,7 +238,7 @@ async def test_a_wire_that_is_done_goes_without_the_help_of_the_collector(answer
         async with wired(answering(answer, hangs_up=True)) as wire:
             try:
                 await exchange(wire)
-            except WireBroken:
+            except ConnectionBroken:
                 pass
             await until(lambda: not wire.is_reusable)
             return weakref.ref(wire)

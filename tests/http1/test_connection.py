@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies.http.answers import ANSWERS, BROKEN, OK, Heard, Told
-from tests.strategies.http.wired import REQUEST, answering, exchange, wired
+from tests.http1.answers import ANSWERS, BROKEN, OK, Heard, Told
+from tests.http1.wired import BOUNDS, REQUEST, answering, exchange, wired
 from tests.strategies.python.loops import on_both_loops
+from windlass.http1.connection import Connection, ConnectionBroken, Fields
 from windlass.limits import RESPONSE_BYTES_MAX
-from windlass.strategies.http.net.wire import Fields, Wire, WireBroken
 
 # -- what is heard -------------------------------------------------------------------------------
 
@@ -40,7 +40,7 @@ async def test_what_is_no_answer_is_called_by_what_is_wrong_with_it(
 ) -> None:
     answer, cause = broken
     async with wired(answering(answer, hangs_up=True)) as wire:
-        with pytest.raises(WireBroken) as caught:
+        with pytest.raises(ConnectionBroken) as caught:
             await exchange(wire)
         assert caught.value.cause == cause
         assert str(caught.value)
@@ -52,7 +52,7 @@ class Line(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wire = Wire()
+        self.wire = Connection(BOUNDS)
         self.wire.connection_made(self)
         self._is_cut = False
 
@@ -95,7 +95,7 @@ async def test_an_answer_that_comes_byte_by_byte_is_heard_alike(told: Told) -> N
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 async def test_what_is_no_answer_is_none_byte_by_byte(broken: tuple[bytes, str]) -> None:
     answer, cause = broken
-    with pytest.raises(WireBroken) as caught:
+    with pytest.raises(ConnectionBroken) as caught:
         await Line().exchange(bytewise(answer), hangs_up=True, is_head=False)
     assert caught.value.cause == cause
 
