@@ -16,7 +16,7 @@ from windlass import __version__
 from windlass.cli.app import build
 from windlass.cli.commands import COMMANDS
 
-HEAVY = ("aiohttp", "asyncpg", "cyclopts", "http.client", "litestar", "msgspec", "redis", "rich")
+HEAVY = ("aiohttp", "asyncpg", "cyclopts", "http.client", "starlette", "msgspec", "redis", "rich")
 
 
 def test_the_front_page_takes_less_than_150_ms() -> None:

@@ -47,7 +47,7 @@ PROJECT = {
         import sys
 
         def test_without_the_fixture_nothing_of_it_is_imported():
-            heavy = {"asyncpg", "uvicorn", "litestar", "aiohttp", "redis", "windlass.cli"}
+            heavy = {"asyncpg", "uvicorn", "starlette", "aiohttp", "redis", "windlass.cli"}
             assert heavy.isdisjoint(sys.modules)
     """,
 }

@@ -161,7 +161,7 @@ def test_every_name_of_the_front_door_opens() -> None:
 
 
 def test_importing_windlass_brings_no_server_and_no_event_loop() -> None:
-    heavy = "{'aiohttp', 'asyncio', 'asyncpg', 'cyclopts', 'litestar', 'uvicorn'}"
+    heavy = "{'aiohttp', 'asyncio', 'asyncpg', 'cyclopts', 'starlette', 'uvicorn'}"
     program = f"""
 import sys, windlass
 app = windlass.App("shop")
