@@ -31,6 +31,11 @@ test: check $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=3 --dist=loadfile \
 		--no-loadscope-reorder --durations=10 $(ARGS)
 
+quick: $(SETUP)  ## lint, the house and the pure parts, in half a minute; ARGS go to pytest
+	@$(BIN)/ruff check $(CODE)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --quiet --numprocesses=2 -p no:schemathesis \
+		--hypothesis-profile=quick -m 'not slow' tests/model tests/house $(ARGS)
+
 setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command
 	@:
 

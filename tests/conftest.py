@@ -25,6 +25,8 @@ ROOT: Final = Path(__file__).parent
 settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# What `make quick` draws.
+settings.register_profile("quick", parent=settings.get_profile("steady"), max_examples=10)
 settings.load_profile("steady")
 
 

@@ -13,6 +13,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -90,9 +91,10 @@ def _users(package: Path) -> dict[Path, set[Path]]:
         tree = _tree(path)
         on_top = {id(node) for node in _top(tree)}
         for node in ast.walk(tree):
-            for name in _named(node):
-                if (module := modules.get(name)) is not None and module != path:
-                    users[module].add(path if id(node) in on_top else path / "later")
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.Constant):
+                for name in _named(node):
+                    if (module := modules.get(name)) is not None and module != path:
+                        users[module].add(path if id(node) in on_top else path / "later")
     return users
 
 
@@ -128,5 +130,6 @@ def _folders(top: Path) -> Iterator[Path]:
     yield from sorted(path for path in top.rglob("*") if path.is_dir())
 
 
+@cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))

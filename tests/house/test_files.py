@@ -85,6 +85,7 @@ def test_the_package_and_the_project_file_name_the_same_version() -> None:
     assert windlass.__version__ == project["version"]
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     subprocess.run([*build, "--directory", tmp_path], cwd=ROOT, check=True, capture_output=True)

@@ -11,6 +11,9 @@ import pytest
 
 from tests.house.repository import ROOT
 
+# Each starts pytest, once or twice.
+pytestmark = pytest.mark.slow
+
 BROKEN = "def test_that_is_broken():\n    assert False\n"
 FINE = "def test_that_is_fine():\n    pass\n"
 # Fails for the first who asks.

@@ -125,6 +125,7 @@ def test_what_is_known_only_later_is_taken_as_good(value: Any, schema: Any, is_g
     assert (value_problems(value, schema, is_open) == []) is is_good
 
 
+@pytest.mark.slow
 def test_a_schema_that_doubles_the_work_at_every_level_is_given_up() -> None:
     again = {"properties": {"x": {"$ref": "#/$defs/a"}}}
     schema = {"$defs": {"a": {"allOf": [again, again]}}, "$ref": "#/$defs/a"}
@@ -196,6 +197,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+@pytest.mark.slow
 @seed(SEED)
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(value=VALUES, schema=st.recursive(st.booleans(), schemas, max_leaves=6))
@@ -209,6 +211,7 @@ def test_a_second_opinion_agrees(value: Any, schema: Any) -> None:
 SECONDS_MAX = 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "schema"),
     [
@@ -270,6 +273,7 @@ def test_a_pattern_that_takes_long_to_compile_is_refused_with_another_way() -> N
     assert schema_mistakes({"pattern": "^[A-Za-z0-9_]{1,255}$"}) == []
 
 
+@pytest.mark.slow
 def test_an_ordinary_schema_takes_the_largest_input() -> None:
     value = {"lines": [{"count": 1 + n % 9} for n in range(60_000)], "code": "AB12"}
     assert value_problems(value, ORDER) == []
@@ -342,6 +346,7 @@ def test_a_unit_of_work_takes_about_as_long_whatever_is_checked(value: Any, sche
     assert seconds_a_unit(value, schema) < TIMES_MAX * usual
 
 
+@pytest.mark.slow
 def test_references_in_a_row_are_each_followed_once() -> None:
     """20,000 of them took minutes, one after the other from each."""
     row: dict[str, Any] = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)}

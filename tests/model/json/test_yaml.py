@@ -125,6 +125,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @seed(SEED)
 @settings(max_examples=400, deadline=None)
 @given(JSON)

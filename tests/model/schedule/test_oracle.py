@@ -19,6 +19,7 @@ RULES = 8  # of two hundred, for each zone
 SEED = Random().randrange(2**32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES)
 def test_no_instant_differs_from_the_oracle(zone: str) -> None:
     chance = Random(f"{SEED} {zone}")

@@ -43,6 +43,7 @@ def changes(data: bytes) -> list[tuple[int, int]]:
     return [(instant, offsets[kind]) for instant, kind in zip(instants, which, strict=True)]
 
 
+@pytest.mark.slow
 def test_every_change_that_the_database_lists_begins_a_span() -> None:
     wrong, seen = [], set()
     for name in sorted(available_timezones()):

@@ -6,6 +6,7 @@ import copy
 import os
 from typing import Any
 
+import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def changed(draw: st.DrawFn) -> Any:
     return document
 
 
+@pytest.mark.slow
 @seed(SEED)
 @settings(max_examples=500, deadline=None)
 @given(changed() | VALUES)

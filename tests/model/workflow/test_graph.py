@@ -248,6 +248,7 @@ def joined(count: int) -> dict[str, Any]:
     return document(*side, step("last", needs=[one["id"] for one in side]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [wide, switches, joined])
 def test_ten_thousand_steps_are_read_in_time_that_grows_with_them_and_no_faster(
     shape: Any,
