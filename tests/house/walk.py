@@ -33,7 +33,7 @@ from windlass.testing.servers import PrivateServers
 ROOT: Final = f"{Path(windlass.__file__).parent}/"
 LAYERS: Final = ("engine/", "model/", "runtime/", "store/", "strategies/", "fastlane/")
 WALKS: Final = 6
-IDLE_SECONDS: Final = 4.0
+IDLE_SECONDS: Final = 12.0
 
 Call = tuple[str, str]  # a file and a function in it
 app = App("walk")
