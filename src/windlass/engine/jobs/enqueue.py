@@ -3,7 +3,8 @@
 Owns: the statements that create jobs, other than steps of executions. Plain jobs into unlimited
 queues take one statement for all that came meanwhile, their Idempotency-Keys included; unique keys,
 parents, limits and repetitions take one statement each for all the jobs that need them, in one
-transaction (engine.jobs.admission). The two gather apart, so that a plain job waits for no row.
+transaction (engine.jobs.admission). Those with a key, without one, and the rest gather apart: a
+plain job without a key waits for no row, and one with a key for some milliseconds at most.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
 the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
 when a second one has been run and ended: so there is none, and the caller is told. One refused job
@@ -37,8 +38,8 @@ from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,
     ENQUEUE_HELD_LOCK_SECONDS,
-    ENQUEUE_LOCK_MS,
     ENQUEUE_LOCK_SECONDS,
+    ENQUEUE_PART_LOCK_MS,
     ENQUEUE_PART_LOCK_SECONDS,
     TARGETS_REMEMBERED_MAX,
 )
@@ -107,6 +108,9 @@ class Enqueuer:
         self._plain: Gather[Request, Accepted | None] = Gather(
             self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
+        self._keyed: Gather[Request, Accepted | None] = Gather(
+            self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
+        )
         self._special: Gather[Request, Accepted] = Gather(
             self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
@@ -115,7 +119,7 @@ class Enqueuer:
     async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
         request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
         if self._may_be_plain(request):
-            accepted = await self._plain.put(request)
+            accepted = await (self._plain if idempotency is None else self._keyed).put(request)
             if accepted is not None:
                 return accepted
         if not self._detour.needs(request):
@@ -228,7 +232,7 @@ class Enqueuer:
                 place.claim_id if place else None,
                 [],
                 *mark_columns(requests),
-                ENQUEUE_LOCK_MS if any(request.idempotency for request in requests) else None,
+                None if requests[0].idempotency is None else ENQUEUE_PART_LOCK_MS,
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
         except RowLocked:
