@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -24,6 +25,7 @@ from typing import Any, Final
 import asyncpg
 
 import windlass
+from tests.until import until
 from windlass import App, ids
 from windlass.compose.start import Windlass, start
 from windlass.config import Settings
@@ -137,8 +139,8 @@ async def walk(
     for number in range(WALKS):
         recorder.begin(journey.begins_with)
         sought = await journey.ask(number)
-        while not await looking.fetchval(journey.is_over, sought):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        is_over = partial(looking.fetchval, journey.is_over, sought)
+        await until(is_over, what=journey.name, poll_seconds=0.005)
         ways.append(recorder.end())
         await asyncio.sleep(0.3)
     shared = set(ways[1]).intersection(*ways[2:])
