@@ -15,6 +15,7 @@ from uuid import UUID
 
 import psutil
 
+from tests.faults.forked import ForkedProcess
 from tests.faults.witness import VARIABLE
 from tests.until import until
 
@@ -34,7 +35,7 @@ END_SECONDS_MAX: Final = 30.0
 class NodeProcess:
     """One `windlass node`."""
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | ForkedProcess
     said: str  # when it was ready
     log_path: Path
 
@@ -105,23 +106,20 @@ class Nodes:
     ) -> NodeProcess:
         """`descriptors` is all that the system lets it have; None: as many as we have."""
         log_path = self._folder / f"node-{len(self.started)}.log"
-        command = [sys.executable, "-m", "windlass", "node"]
-        command += ["--roles", roles, "--workers", str(workers), "--app", app]
+        command = ["node", "--roles", roles, "--workers", str(workers), "--app", app]
         urls = {"WINDLASS_DATABASE_URL": database_url}
         urls |= {"WINDLASS_REDIS_URL": redis_url} if redis_url else {}
-        if descriptors is not None:
-            command = ["prlimit", f"--nofile={descriptors}:{descriptors}", *command]
-        with log_path.open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=ROOT,
-                env=self._environ({**urls, **(settings or {})}),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-            )
+        environ = self._environ({**urls, **(settings or {})})
+        process: asyncio.subprocess.Process | ForkedProcess
+        if descriptors is None:
+            process = ForkedProcess(command=command, environ=environ, log=log_path)
+            lines = await process.lines()
+        else:
+            process = await _limited(command, environ, log_path, descriptors)
+            assert process.stdout is not None
+            lines = process.stdout
         try:
-            said = await _ready(process)
+            said = await _ready(lines)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -165,10 +163,25 @@ class Nodes:
             print(f"--- pid {node.pid} {node.said}\n{node.log[-20_000:]}")
 
 
-async def _ready(process: asyncio.subprocess.Process) -> str:
-    assert process.stdout is not None
+async def _limited(
+    command: list[str], environ: dict[str, str], log_path: Path, descriptors: int
+) -> asyncio.subprocess.Process:
+    """A process that begins as a user's does, and may open only so many files."""
+    limit = ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+    with log_path.open("wb") as log:
+        return await asyncio.create_subprocess_exec(
+            *(*limit, sys.executable, "-m", "windlass", *command),
+            cwd=ROOT,
+            env=environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+
+
+async def _ready(lines: asyncio.StreamReader) -> str:
     async with asyncio.timeout(READY_SECONDS_MAX):
-        while line := (await process.stdout.readline()).decode():
+        while line := (await lines.readline()).decode():
             if line.startswith("ready: "):
                 return line.removeprefix("ready: ").strip()
     raise AssertionError("the node ended before it was ready")
