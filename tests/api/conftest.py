@@ -1,4 +1,4 @@
-"""The API as it is served, over a database of the test's own."""
+"""The API as it is served, over one database for all these tests, emptied before each."""
 
 from __future__ import annotations
 
@@ -7,15 +7,30 @@ from contextlib import AsyncExitStack
 from typing import Protocol
 
 import pytest
+from redis.asyncio import Redis
 
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
+from tests.wipe import wipe
 from windlass.config import Settings
 from windlass.testing.servers import PrivateServers
 
 
 class Serve(Protocol):
     def __call__(self, settings: Settings, /, *, is_keyless: bool = False) -> Awaitable[Served]: ...
+
+
+@pytest.fixture(scope="session")
+async def api_url(servers: PrivateServers, template_url: str) -> str:
+    return await servers.create_database(template_url)
+
+
+@pytest.fixture
+async def database_url(servers: PrivateServers, api_url: str) -> str:
+    await wipe(api_url)
+    async with Redis.from_url(servers.redis_of(api_url)) as redis:
+        await redis.flushdb()
+    return api_url
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.wipe import wipe
+from tests.wipe import wipe
 from windlass.testing.servers import PrivateServers
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.engine.wipe import wipe
+from tests.wipe import wipe
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 

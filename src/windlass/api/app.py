@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -99,14 +101,29 @@ def build_app(parts: ApiParts) -> Api:
 
 
 def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
-    """The routes that describe the others, and themselves."""
-    shown: dict[str, Reply] = {}
+    """The routes that describe the others, and themselves.
+
+    The document and its page are made for whoever first asks for one, on a thread: together they
+    take a tenth of a second, which a start does not wait for and no other caller either.
+    """
+
+    @functools.cache
+    def described() -> dict[str, Any]:
+        return openapi.document([*routes, *added], parts.kinds)
+
+    @functools.cache
+    def as_json() -> Reply:
+        return Reply(encode(described()), 200, [JSON])
+
+    @functools.cache
+    def as_page() -> Reply:
+        return docs_page.reply(described())
 
     async def document(_request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return shown["json"]
+        return await asyncio.to_thread(as_json)
 
     async def page(_request: Call, _query: dict[str, Any]) -> ASGIApp:
-        return shown["html"]
+        return await asyncio.to_thread(as_page)
 
     added = [
         Route(
@@ -130,7 +147,4 @@ def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
             },
         ),
     ]
-    described = openapi.document([*routes, *added], parts.kinds)
-    shown["json"] = Reply(encode(described), 200, [JSON])
-    shown["html"] = docs_page.reply(described)
     return added

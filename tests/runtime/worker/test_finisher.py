@@ -26,8 +26,8 @@ from tests.engine.hands import (
     until_sql,
     value,
 )
-from tests.engine.wipe import wipe
 from tests.until import until
+from tests.wipe import wipe
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches, scope_of

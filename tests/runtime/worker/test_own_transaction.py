@@ -22,9 +22,9 @@ from tests.engine.hands import (
     until_sql,
     value,
 )
-from tests.engine.wipe import wipe
 from tests.faults.proxy import Proxy
 from tests.until import until
+from tests.wipe import wipe
 from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.queues import QueueLimits, put_queue

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from tests.engine.hands import end, register, submit_one, take, take_one, until_sql, value
-from tests.engine.wipe import wipe
+from tests.wipe import wipe
 from windlass.clock import monotonic
 from windlass.engine.jobs.replay import delete
 from windlass.engine.jobs.retain import retain
