@@ -15,10 +15,11 @@ from windlass.store.database import Database
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
-# Folders whose files take long, mostly waiting for processes. They go first, so that no worker is
-# left with one of them at the end while the others have nothing to do.
-SLOW: Final = ("faults", "servers", "cli", "sdk", "testing", "api", "embedded", "runtime")
+# Folders whose tests mostly wait: for processes, for leases to lapse. The others keep a core busy.
+WAITING: Final = ("faults", "servers", "embedded", "testing", "cli")
 ROOT: Final = Path(__file__).parent
+# What each file took when it was last looked at: `make test ARGS=--keep-durations` writes it.
+DURATIONS: Final = ROOT / "durations.tsv"
 
 # The same examples in every run, however slow the machine: a run says something of the change it
 # was made for. `make test ARGS='--hypothesis-profile=default'` looks further.
@@ -31,11 +32,30 @@ settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def rank(item: pytest.Item) -> int:
-        folder = item.path.relative_to(ROOT).parts[0]
-        return SLOW.index(folder) if folder in SLOW else len(SLOW)
+    """Files that wait and files that are busy in turns, so that neither core rests; of each sort
+    the longest first, so that no worker is left with one at the end while the others have nothing.
+    """
+    seconds = dict(line.split("\t") for line in DURATIONS.read_text().splitlines())
+    files: dict[str, float] = {}
+    for item in items:
+        name = item.path.relative_to(ROOT).as_posix()
+        files[name] = float(seconds.get(name, 1.0))
+    place = {name: n for n, name in enumerate(_in_turns(files))}
+    items.sort(key=lambda item: place[item.path.relative_to(ROOT).as_posix()])
 
-    items.sort(key=rank)
+
+def _in_turns(files: dict[str, float]) -> list[str]:
+    """By the share of its sort's time that has gone before a file."""
+    when: dict[str, float] = {}
+    for waits in (True, False):
+        sort = {
+            name: took for name, took in files.items() if (name.split("/")[0] in WAITING) is waits
+        }
+        whole, gone = sum(sort.values()) or 1.0, 0.0
+        for name in sorted(sort, key=lambda name: (-sort[name], name)):
+            when[name] = gone / whole
+            gone += sort[name]
+    return sorted(when, key=lambda name: (when[name], name))
 
 
 @pytest.fixture

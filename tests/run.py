@@ -9,13 +9,39 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 AGAIN_MAX: Final = 10
 AGAIN_SECONDS: Final = 900
+
+
+KEEP: Final = "--keep-durations"
+DURATIONS: Final = Path(__file__).parent / "durations.tsv"
+SHORT_SECONDS: Final = 1.0  # what takes less is not worth a line
+
+
+class Durations:
+    """A plugin of pytest: how long each file took, set-up and tear-down included."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.location[0].removeprefix("tests/")] += report.duration
+
+    def keep(self) -> None:
+        """The table that tests/conftest.py puts the files in order by."""
+        lines = [
+            f"{name}\t{took:.1f}\n"
+            for name, took in sorted(self.seconds.items(), key=lambda row: -row[1])
+            if took >= SHORT_SECONDS
+        ]
+        DURATIONS.write_text("".join(lines))
 
 
 class Failures:
@@ -30,8 +56,11 @@ class Failures:
 
 
 def main(arguments: Sequence[str]) -> int:
-    failures = Failures()
-    code = int(pytest.main(list(arguments), plugins=[failures]))
+    failures, durations = Failures(), Durations()
+    given = [argument for argument in arguments if argument != KEEP]
+    code = int(pytest.main(given, plugins=[failures, durations]))
+    if KEEP in arguments:
+        durations.keep()
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failures.tests) <= AGAIN_MAX:
         return code
     flaky = [test for test in failures.tests if _passes_alone(test)]
