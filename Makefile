@@ -43,7 +43,8 @@ check: $(SETUP)  ## lint, formatting, types, and the rules of the house
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy --strict $(CODE)
-	@$(BIN)/python -m pytest --quiet tests/house/test_layers.py tests/house/test_rooms.py
+	@$(BIN)/python -m pytest --quiet tests/house/test_layers.py tests/house/test_rooms.py \
+		tests/house/test_step_kinds.py
 
 fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
 	@$(BIN)/ruff check --fix-only $(CODE)

@@ -9,9 +9,10 @@ from examples.shop import OutOfStock, app, draw_label, reserve_goods, total_of
 
 from tests.house.repository import ROOT
 from windlass.model.json import yaml as strict_yaml
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Definition
+from windlass.model.workflow.definition import Definition
 from windlass.model.workflow.known_kinds import KnownKinds
 from windlass.model.workflow.read import read_definition
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.strategies.builtin import INPUT_CHECKS
 from windlass.strategies.python.task import load_tasks, shape_of
 
@@ -60,5 +61,5 @@ def test_every_workflow_of_the_examples_is_valid(path: Path) -> None:
 
 def test_there_is_an_example_of_each_kind_of_step() -> None:
     shown = {step.kind for path in WORKFLOWS for step in read_example(path).steps}
-    assert shown == {*INPUT_CHECKS, *AWAITED_KINDS, *DECIDED_KINDS}
+    assert shown == KINDS.keys()
     assert len({read_example(path).name for path in WORKFLOWS}) == len(WORKFLOWS)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Succeeded
 from windlass.model.job.submission import InputCheck
+from windlass.model.workflow.step_kinds import PERFORMED_KINDS, complete
 from windlass.strategies import wait
 from windlass.strategies.http import input as http_input
 from windlass.strategies.python import python
@@ -27,9 +28,12 @@ class Noop:
         return _DONE
 
 
-INPUT_CHECKS: Final[Mapping[str, InputCheck]] = {
-    "noop": check_input,
-    "wait": wait.check_input,
-    "http": http_input.check_input,
-    "python": python.check_input,
-}
+INPUT_CHECKS: Final[Mapping[str, InputCheck]] = complete(
+    PERFORMED_KINDS,
+    {
+        "noop": check_input,
+        "wait": wait.check_input,
+        "http": http_input.check_input,
+        "python": python.check_input,
+    },
+)

@@ -31,6 +31,7 @@ from windlass.model.json.value_schema import (
     duration,
     text_schema,
 )
+from windlass.model.workflow.step_kinds import PERFORMED_KINDS, complete
 from windlass.strategies.http import input as http_input
 from windlass.strategies.http import judge as http_judge
 from windlass.strategies.http import request as http_request
@@ -213,12 +214,15 @@ class _Inputs:
 def input_schemas(*, is_template: bool, auth: Schema | None = None) -> dict[str, Schema]:
     """By kind. `auth` leads to the schema of one; None: it stands where it is used."""
     inputs = _Inputs(is_template)
-    return {
-        "noop": _OBJECT,
-        "wait": inputs.wait(),
-        "http": inputs.http(auth or inputs.auth()),
-        "python": inputs.python(),
-    }
+    return complete(
+        PERFORMED_KINDS,
+        {
+            "noop": _OBJECT,
+            "wait": inputs.wait(),
+            "http": inputs.http(auth or inputs.auth()),
+            "python": inputs.python(),
+        },
+    )
 
 
 def auth_schema(*, is_template: bool) -> Schema:

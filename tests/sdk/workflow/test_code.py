@@ -14,6 +14,7 @@ import pytest
 import windlass
 from windlass import Retry, Value, WorkflowCode, flow
 from windlass.model.json.canonical import canonical_json, hash_of
+from windlass.model.workflow.step_kinds import KINDS, complete
 
 app = windlass.App("flows")
 
@@ -40,6 +41,39 @@ def traced(function: Callable[..., Any], **settings: Any) -> dict[str, Any]:
 
 def steps_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     return {step["id"]: step for step in traced(function)["steps"]}
+
+
+def kinds_of(word: Callable[[], object]) -> set[str]:
+    def written() -> None:
+        word()
+
+    return {step["kind"] for step in traced(written)["steps"]}
+
+
+def test_every_kind_of_step_can_be_written_as_code() -> None:
+    def way() -> None:
+        with windlass.switch() as ways, ways.case(flow.cel("true")):
+            pass
+
+    words = complete(
+        KINDS,
+        {
+            "http": lambda: flow.http("GET", "https://example.com").step(),
+            "python": lambda: charge.step({}),
+            "wait": lambda: flow.pause("1s"),
+            "noop": flow.noop,
+            "signal": lambda: flow.signal("go"),
+            "approval": lambda: flow.approval("Ship it?"),
+            "map": lambda: charge.map([1, 2]),
+            "workflow": lambda: flow.run("other").step(),
+            "switch": way,
+            "transform": lambda: flow.transform(1),
+            "fail": lambda: flow.fail("no"),
+        },
+    )
+    assert {kind: kinds_of(word) for kind, word in words.items()} == {
+        kind: {kind} for kind in KINDS
+    }
 
 
 def test_the_workflow_of_the_contract() -> None:

@@ -22,7 +22,7 @@ from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import CHILD_DEPTH_MAX, EXECUTION_TREE_MAX
 from windlass.model.job.outcome import Cancelled, Failed
 from windlass.model.json.whole import whole
-from windlass.model.workflow.check_input import filled_problems
+from windlass.model.workflow.step_kinds import input_problems
 from windlass.store.database import Database, Record
 
 
@@ -43,7 +43,7 @@ async def begin_children(
 
 async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Finished:
     given: dict[str, Any] = msgspec.json.decode(row["input"])
-    if problems := filled_problems("workflow", given):
+    if problems := input_problems(row["kind"], given, is_filled=True):
         return await bury(database, row["id"], invalid_input(problems))
     if parent.depth >= CHILD_DEPTH_MAX:
         said = f"{given['workflow']!r} would be the child of {CHILD_DEPTH_MAX} parents"

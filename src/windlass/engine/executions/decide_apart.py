@@ -44,9 +44,9 @@ from windlass.model.expression.evaluation import (
 )
 from windlass.model.json.schema import Allowance, Found, TooMuchToCheck, value_problems
 from windlass.model.json.schema_check import has_patterns
-from windlass.model.workflow.check_input import filled_problems
 from windlass.model.workflow.plan import Vertex
 from windlass.model.workflow.step_decision import StepDecision, work_of
+from windlass.model.workflow.step_kinds import form_of, input_problems
 from windlass.store.database import Refused
 
 EVALUATOR: Final = Evaluator()
@@ -197,12 +197,12 @@ async def checked_apart(value: Any, schema: Any) -> Found:
 
 
 async def filled_apart(kind: str, text: str) -> Found:
-    """`filled_problems` of an input (JSON). Of a form that takes a while, elsewhere."""
+    """`input_problems` of JSON that the run has filled. Of a form that takes a while, elsewhere."""
     given = msgspec.json.decode(text)
-    form = given.get("form") if kind == "approval" else None
+    form = form_of(kind, given)
     if form is not None and (len(text) > DEFINITION_HERE_BYTES_MAX or has_patterns(form)):
         return _FOUND.decode(await _ask(Form(form=raw(form))))
-    return filled_problems(kind, given)
+    return input_problems(kind, given, is_filled=True)
 
 
 def _written(facts: Facts, vertex: Vertex) -> msgspec.Raw:

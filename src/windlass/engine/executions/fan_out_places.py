@@ -15,6 +15,7 @@ from windlass.engine.executions.step_rows import StepJob, dead_columns, job_colu
 from windlass.limits import FAN_ITEMS_KEPT_MAX
 from windlass.lru import Lru
 from windlass.model.workflow.plan import Work
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -101,7 +102,7 @@ async def insert_places(
 
 def _is_plain(work: Work) -> bool:
     """Nothing but its decision in the line stands in its way."""
-    return work.locks is None and work.kind != "workflow"
+    return work.locks is None and KINDS[work.kind].awaits is None
 
 
 def _priority(work: Work, held: Record) -> int:
@@ -148,7 +149,7 @@ async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Recor
 async def _insert(connection: Connection[Record], jobs: list[StepJob], finished: Finished) -> None:
     rows = await connection.fetch(statement("step_insert_many"), *job_columns(jobs))
     for row in rows:
-        if row["kind"] == "workflow":
+        if KINDS[row["kind"]].awaits == "child":
             finished.progressed.unbegun.add(row["id"])
         elif row["parked_for"] == "lock":
             finished.progressed.locked.append(row["id"])

@@ -15,6 +15,7 @@ from windlass.errors import NotFound
 from windlass.limits import OUTPUT_SHOWN_CHARS_MAX
 from windlass.model.workflow.definition import Need
 from windlass.model.workflow.plan import UNDO, Plan
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.store.database import Database, Record
 
 
@@ -37,7 +38,7 @@ async def read_graph(database: Database, execution: Record) -> list[GraphStep]:
         raise NotFound("execution", f"exe_{execution_id.hex}")
     rows = await database.read("step_view_many", execution_id, since, OUTPUT_SHOWN_CHARS_MAX)
     by_step = {row["step"]: row for row in rows}
-    fans = [row["step"] for row in rows if row["kind"] == "map"]
+    fans = [row["step"] for row in rows if KINDS[row["kind"]].awaits == "places"]
     places: Mapping[str, Record] = {}
     if fans:
         found = await database.read("fan_view_many", execution_id, since, fans)

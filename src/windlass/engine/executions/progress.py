@@ -22,6 +22,7 @@ from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.step_rows import StepRows, job_columns
 from windlass.limits import EXPRESSION_BATCH_WORK_MAX, EXPRESSION_QUICK_WORK_MAX
 from windlass.model.workflow.plan import UNDO, End
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -171,16 +172,16 @@ async def _write(
     progressed.touched |= going
     progressed.marks -= going
     for row in inserted:
-        match row["kind"]:
-            case "map":
+        match KINDS[row["kind"]].awaits:
+            case "places":
                 progressed.fans.add((row["execution_id"], row["step"]))
-            case "workflow":
+            case "child":
                 progressed.unbegun.add(row["id"])
-            case "signal" | "approval":
+            case "answer":
                 progressed.asked.add(row["id"])
-            case _ if row["parked_for"] is None and row["started_at"] is None:
+            case None if row["parked_for"] is None and row["started_at"] is None:
                 progressed.ready.append(row)
-            case _ if row["parked_for"] == "lock":
+            case None if row["parked_for"] == "lock":
                 progressed.locked.append(row["id"])
 
 

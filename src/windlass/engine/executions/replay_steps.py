@@ -22,9 +22,9 @@ from windlass.engine.executions.concurrency import check_room
 from windlass.engine.executions.facts import Facts, facts_in
 from windlass.engine.executions.rerun import Ends, forget_steps, read_ends, reopen
 from windlass.errors import Conflict
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
 from windlass.model.workflow.plan import UNDO
 from windlass.model.workflow.redo import compensated, descendants
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
@@ -123,7 +123,7 @@ async def _go_on(
 
 
 def _refusal(row: Record, held: Record, ends: Ends) -> str | None:
-    if row["kind"] in AWAITED_KINDS | DECIDED_KINDS or row["state"] == "skipped":
+    if not KINDS[row["kind"]].is_performed or row["state"] == "skipped":
         return "no node performed it, so there is nothing to try again"
     if row["cause"] == "expression":
         return "its input could not be made"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,7 @@ from windlass.engine.jobs.request import Idempotency
 from windlass.errors import Conflict, NotFound, WindlassError
 from windlass.limits import SIGNALS_KEPT_MAX
 from windlass.model.job.outcome import Outcome, Succeeded
+from windlass.model.workflow.step_kinds import ASKED_KINDS, complete
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -139,18 +140,33 @@ async def answer_waiting_steps(database: Database, job_ids: Collection[UUID]) ->
         finished = Finished()
         finished.add(await end_awaited(connection, wrong))
         rows = [row for row in rows if row["id"] not in wrong]
-        await open_approvals(connection, [row for row in rows if row["kind"] == "approval"])
-        waiting = [row for row in rows if row["kind"] == "signal"]
-        if waiting:
-            held = sorted({row["execution_id"] for row in waiting})
-            await connection.fetch(statement("execution_lock_many"), held)
-        for row in waiting:
-            name = msgspec.json.decode(row["input"])["name"]
-            given = await _give(connection, row["execution_id"], name, row["id"])
-            finished.add(given or Finished())
+        for kind, answer in _ANSWERS.items():
+            if asking := [row for row in rows if row["kind"] == kind]:
+                finished.add(await answer(connection, asking))
         return finished
 
     return await database.settle_together(work)
+
+
+async def _ask_people(connection: Connection[Record], asking: Sequence[Record]) -> Finished:
+    await open_approvals(connection, asking)
+    return Finished()
+
+
+async def _give_kept(connection: Connection[Record], asking: Sequence[Record]) -> Finished:
+    """The signals that came before somebody waited."""
+    held = sorted({row["execution_id"] for row in asking})
+    await connection.fetch(statement("execution_lock_many"), held)
+    finished = Finished()
+    for row in asking:
+        name = msgspec.json.decode(row["input"])["name"]
+        given = await _give(connection, row["execution_id"], name, row["id"])
+        finished.add(given or Finished())
+    return finished
+
+
+# In this order: people are asked before an execution is locked for its signals.
+_ANSWERS: Final = complete(ASKED_KINDS, {"approval": _ask_people, "signal": _give_kept})
 
 
 async def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:

@@ -8,7 +8,7 @@ is named can be asked in turn.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,6 +19,7 @@ from windlass.engine.jobs.read import read_job
 from windlass.engine.locks.why import lock_reasons
 from windlass.limits import CRASHES_MAX, CRASHES_SOLO
 from windlass.model.json.strict import read_stored
+from windlass.model.workflow.step_kinds import AWAITED_KINDS, complete
 from windlass.store.database import Database, Record
 from windlass.strategies.builtin import INPUT_CHECKS
 
@@ -331,18 +332,14 @@ async def explain_awaited(database: Database, job_id: UUID) -> Awaited | None:
     if not rows:
         return None
     row = rows[0]
-    match row["kind"]:
-        case "signal":
-            gate, reason = "signal", f"it waits for the signal {row['name']!r}"
-        case "approval":
-            gate, reason = "approval", _decision(row)
-        case "workflow":
-            gate, reason = "child", _child(row)
-        case "map":
-            gate, reason = "places", _fan_out(row)
-        case _:
-            return None
-    return Awaited(gate=gate, reason=reason, since=row["since"], until=row["until"])
+    if (known := _AWAITED.get(row["kind"])) is None:
+        return None
+    gate, reason_of = known
+    return Awaited(gate=gate, reason=reason_of(row), since=row["since"], until=row["until"])
+
+
+def _signal(row: Record) -> str:
+    return f"it waits for the signal {row['name']!r}"
 
 
 def _decision(row: Record) -> str:
@@ -362,3 +359,15 @@ def _fan_out(row: Record) -> str:
     if row["total"] is None:
         return "its places are about to be made"
     return f"{row['ended']} of its {row['total']} places have ended, {row['expanded']} have begun"
+
+
+# The gate that a step of each kind waits at, and its reason.
+_AWAITED: Final[Mapping[str, tuple[str, Callable[[Record], str]]]] = complete(
+    AWAITED_KINDS,
+    {
+        "signal": ("signal", _signal),
+        "approval": ("approval", _decision),
+        "workflow": ("child", _child),
+        "map": ("places", _fan_out),
+    },
+)

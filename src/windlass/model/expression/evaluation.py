@@ -17,10 +17,10 @@ from windlass.limits import EVALUATION_KEPT_BYTES_MAX, EVALUATION_KEPT_MAX, EXPR
 from windlass.model.expression import Run, Spent, Unanswerable
 from windlass.model.expression.template import compile_template
 from windlass.model.json.schema import Found, value_problems
-from windlass.model.workflow.check_input import form_problems
 from windlass.model.workflow.definition import Step
 from windlass.model.workflow.plan import Vertex, Work, vertex_of
 from windlass.model.workflow.step_decision import Scope, StepDecision, decide_step, work_of
+from windlass.model.workflow.step_kinds import form_problems
 
 
 class Written(msgspec.Struct, frozen=True, array_like=True):

@@ -14,6 +14,7 @@ Doors:
 
     read           `read_definition` with all checks; `trust_definition` for what was published
     definition     the values that a definition is made of: Definition, Step, Need, Inner
+    step_kinds     the table of the kinds of steps, and `complete` for verbs that differ by kind
     plan           `plan_of`: templates compiled, dependents known; `readiness` of a step
     step_decision  `decide_step`: conditions and templates evaluated, once
     execution      `execution_state` from its jobs; `complete_input`: defaults, then its schema

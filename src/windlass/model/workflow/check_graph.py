@@ -19,6 +19,7 @@ from windlass.limits import EXCLUSIONS_MAX
 from windlass.model.workflow.collector import Collector
 from windlass.model.workflow.definition import Need, Step
 from windlass.model.workflow.graph import Graph, topological_order
+from windlass.model.workflow.step_kinds import KINDS
 
 _CIRCLE_SHOWN_MAX: Final = 10
 
@@ -76,7 +77,7 @@ def _ends_of(step: Step, graph: Graph, ends: Sequence[int]) -> int:
         not need.cases and ends[graph.places[need.step]] & ~_WANTED[need.when] == 0
         for need in step.needs
     )
-    ran = _FAILED if step.kind == "fail" else _SUCCEEDED | _FAILED
+    ran = _SUCCEEDED | _FAILED if KINDS[step.kind].can_succeed else _FAILED
     return ran if is_sure else ran | _SKIPPED
 
 
@@ -87,8 +88,8 @@ def _impossible(step: Step, met: Sequence[bool], graph: Graph, ends: Sequence[in
 
 def _why(need: Need, graph: Graph) -> str:
     other = graph.steps[graph.places[need.step]]
-    if other.kind == "fail" and need.when == "succeeded":
-        return "it is of kind fail; say when: failed"
+    if not KINDS[other.kind].can_succeed and need.when == "succeeded":
+        return f"it is of kind {other.kind}; say when: failed"
     return "it has no condition, and nothing that it needs can go wrong"
 
 

@@ -24,11 +24,6 @@ POLICIES: Final[tuple[Policy, ...]] = ("queue", "skip", "cancel_running", "fail"
 # The case of a switch that is chosen when no other is.
 DEFAULT_CASE: Final = -1
 
-# Held by no slot and no node: what they wait for ends them.
-AWAITED_KINDS: Final = frozenset(("signal", "approval", "map", "workflow"))
-# Decided by the transaction that ends the step before, without an attempt.
-DECIDED_KINDS: Final = frozenset(("switch", "transform", "fail"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from windlass.model.workflow.definition import DEFAULT_CASE, Definition, Need, Step
+from windlass.model.workflow.step_kinds import KINDS
 
 _LABEL_CHARS_MAX: Final = 60
-# What stands around the text of a step, by kind.
-_SHAPES: Final = {
-    "switch": ("{", "}"),
-    "map": ("[[", "]]"),
-    "workflow": ("[[", "]]"),
-    "wait": ("([", "])"),
-    "signal": (">", "]"),
-    "approval": ("[/", "/]"),
-    "transform": ("(", ")"),
-    "fail": ("{{", "}}"),
-}
 
 
 def to_mermaid(definition: Definition) -> str:
@@ -30,7 +20,7 @@ def to_mermaid(definition: Definition) -> str:
 
 
 def _vertex(step: Step) -> str:
-    opening, closing = _SHAPES.get(step.kind, ("[", "]"))
+    opening, closing = KINDS[step.kind].shape
     kind = f"{step.kind} of {step.each.kind}" if step.each is not None else step.kind
     text = _text(step.title or step.id)
     if step.join is not None:

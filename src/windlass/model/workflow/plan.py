@@ -17,7 +17,8 @@ from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import Template, compile_template
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.json import strict as strict_json
-from windlass.model.workflow.definition import AWAITED_KINDS, Definition, Inner, Need, Step
+from windlass.model.workflow.definition import Definition, Inner, Need, Step
+from windlass.model.workflow.step_kinds import KINDS
 
 # The step that takes back what `charge` did; no id of a definition looks like it.
 UNDO: Final = "~undo"
@@ -196,10 +197,11 @@ def vertex_of(step: Step, queue: str) -> Vertex:
 
 
 def _of(step: Step) -> Inner:
-    """The step's own work. Of a `transform` nothing counts but its value."""
+    """The step's own work. Of some inputs one field alone is the template."""
+    template = KINDS[step.kind].template
     return Inner(
         kind=step.kind,
-        input=step.input["value"] if step.kind == "transform" else step.input,
+        input=step.input if template is None else step.input[template],
         retry=step.retry,
         timeout_seconds=step.timeout_seconds,
         queue=step.queue,
@@ -216,7 +218,7 @@ def _work(usual_queue: str, step: Step, work: Inner) -> Work:
     return Work(
         kind=work.kind,
         input=compile_template(work.input),
-        max_attempts=1 if work.kind in AWAITED_KINDS else policy.max_attempts,
+        max_attempts=policy.max_attempts if KINDS[work.kind].awaits is None else 1,
         retry=None if work.retry is None else strict_json.write(shown),
         timeout_seconds=work.timeout_seconds,
         queue=work.queue or step.queue or usual_queue,

@@ -11,53 +11,22 @@ from windlass.model.json.pointer import step as pointer_to
 from windlass.model.workflow import fields
 from windlass.model.workflow.check_input import check_kind_input
 from windlass.model.workflow.collector import Collector, Use
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, Case, Step
+from windlass.model.workflow.definition import Case, Step
 from windlass.model.workflow.read_work import (
-    PLACE_KINDS,
-    STEP_KINDS,
     check_retry,
     read_inner,
     read_join,
     read_kind,
     read_needs,
 )
-
-_ANY: Final = ("id", "kind", "title", "needs", "join", "if")
-_OWN: Final = {
-    "map": ("items", "step", "max_parallel", "tolerance", "collect"),
-    "switch": ("cases", "default"),
-    "transform": ("input",),
-    "fail": ("input",),
-}
-_AWAITED: Final = ("timeout", "queue", "priority", "undo")
-_PERFORMED: Final = ("input", "retry", "timeout", "queue", "priority", "locks", "undo")
-_NEEDED: Final = {
-    "map": {
-        "items": 'needs what to go through: "${inputs.things}"',
-        "step": 'needs what to do with each item: {"kind": …, "input": {…"${item}"…}}',
-    },
-    "switch": {
-        "cases": 'needs its cases: [{"if": "${…}", "go": ["step"]}]',
-        "default": "needs the steps to go to when no case holds; [] for none",
-    },
-}
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS, PLACE_KINDS
 
 # The fields that say who waits for whom.
 _SHAPING: Final = frozenset(("id", "needs", "join", "if", "cases", "default"))
 
 
-def fields_of(kind: str) -> tuple[str, ...]:
-    """The fields that a step of this kind may have."""
-    if kind in DECIDED_KINDS:
-        return _ANY + _OWN[kind]
-    if kind in AWAITED_KINDS:
-        return (*_ANY, *_OWN.get(kind, ("input",)), *_AWAITED)
-    return _ANY + _PERFORMED
-
-
-_EVERY: Final = tuple(
-    dict.fromkeys(name for kind in ("noop", "map", "switch") for name in fields_of(kind))
-)
+# The fields of all kinds, each once.
+_EVERY: Final = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.all_fields()))
 
 
 def read_step(given: Any, place: int, collector: Collector) -> Step | None:
@@ -80,18 +49,17 @@ class _StepReader:
                 self.at, 'a step is an object such as {"id": "greet", "kind": "noop"}'
             )
             return None
-        self.kind = read_kind(self.given.get("kind"), self.at, self.collector, STEP_KINDS) or ""
+        self.kind = read_kind(self.given.get("kind"), self.at, self.collector, ENGINE_KINDS) or ""
         if self.given.get("id") is None:
             self.collector.say(f"{self.at}/id", "every step has an id, by which others name it")
-        known = fields_of(self.kind) if self.kind else _EVERY
+        known = KINDS[self.kind].all_fields() if self.kind else _EVERY
         for name, value in self.given.items():
             if name not in known:
                 self.collector.say(self.at + pointer_to(name), self._strange(name, known))
             elif value is not None and name != "kind":
                 self._read_field(name, value)
-        for name, why in _NEEDED.get(self.kind, {}).items():
-            if self.given.get(name) is None:
-                self.collector.say(f"{self.at}/{name}", why)
+        if self.kind:
+            self._check_own_fields()
         if self.kind and not isinstance(self.given.get("input"), dict):
             self._check_missing_input()
         if "id" not in self.found:
@@ -110,8 +78,13 @@ class _StepReader:
             return f"has no meaning for kind {self.kind}; known are {' '.join(known)}"
         return fields.unknown(name, known)
 
+    def _check_own_fields(self) -> None:
+        for name, missing in KINDS[self.kind].fields.items():
+            if missing is not None and self.given.get(name) is None:
+                self.collector.say(f"{self.at}/{name}", missing)
+
     def _check_missing_input(self) -> None:
-        if self.given.get("input") is None and "input" in fields_of(self.kind):
+        if self.given.get("input") is None and "input" in KINDS[self.kind].fields:
             check_kind_input(self.kind, {}, f"{self.at}/input", self.collector)
 
     def _take(self, name: str, attribute: str, read: Callable[[Any], Any], value: Any) -> Any:
@@ -156,7 +129,7 @@ class _StepReader:
         self._take("retry", "retry", lambda found: check_retry(found, self.kind), value)
 
     def timeout(self, value: Any) -> None:
-        is_awaited = self.kind in AWAITED_KINDS
+        is_awaited = KINDS[self.kind].awaits is not None
         read = fields.read_patience if is_awaited else fields.read_timeout
         self._take("timeout", "timeout_seconds", read, value)
 

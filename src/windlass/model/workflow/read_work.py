@@ -19,11 +19,10 @@ from windlass.model.json.whole import read_whole
 from windlass.model.workflow import fields
 from windlass.model.workflow.check_input import check_kind_input
 from windlass.model.workflow.collector import Collector
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, WHENS, Inner, Need
+from windlass.model.workflow.definition import WHENS, Inner, Need
+from windlass.model.workflow.step_kinds import ENGINE_KINDS
 
 _INNER: Final = ("kind", "input", "retry", "timeout", "queue", "priority", "locks")
-STEP_KINDS: Final = AWAITED_KINDS | DECIDED_KINDS
-PLACE_KINDS: Final = frozenset({"workflow"})
 
 
 def read_kind(value: Any, at: str, collector: Collector, own: frozenset[str]) -> str | None:
@@ -33,7 +32,7 @@ def read_kind(value: Any, at: str, collector: Collector, own: frozenset[str]) ->
     known = sorted({*collector.kinds.checks, *own})
     if isinstance(value, str) and value in known:
         return value
-    if isinstance(value, str) and value in STEP_KINDS:
+    if isinstance(value, str) and value in ENGINE_KINDS:
         collector.say(
             f"{at}/kind", f"{value} cannot stand here; it must be one of: {' '.join(known)}"
         )

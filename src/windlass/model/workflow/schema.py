@@ -17,7 +17,6 @@ from windlass.limits import (
     DURATION_SECONDS_MAX,
     KEY_CHARS_MAX,
     LOCKS_MAX,
-    NAME_CHARS_MAX,
     PARALLEL_MAX,
     STEPS_MAX,
     TIMEOUT_SECONDS_MAX,
@@ -27,7 +26,6 @@ from windlass.model.json.schema_check import schema_of_schemas
 from windlass.model.json.value_schema import (
     KEPT_SCHEMA,
     NAME_SCHEMA,
-    OPEN_SCHEMA,
     PRIORITY_SCHEMA,
     SECONDS_MIN,
     STEP_ID_SCHEMA,
@@ -36,16 +34,10 @@ from windlass.model.json.value_schema import (
     retry_schema,
     text_schema,
 )
-from windlass.model.workflow.check_input import (
-    APPROVAL_TITLE_CHARS_MAX,
-    MESSAGE_CHARS_MAX,
-    VERSION_MAX,
-)
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS, POLICIES, SCHEMA, WHENS
+from windlass.model.workflow.definition import POLICIES, SCHEMA, WHENS
 from windlass.model.workflow.fields import PLACES_MAX
 from windlass.model.workflow.read import RESERVED
-from windlass.model.workflow.read_step import fields_of
-from windlass.model.workflow.read_work import PLACE_KINDS
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS, PLACE_KINDS, InputField
 
 _OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 _NAME: Final[Schema] = {**NAME_SCHEMA, "not": {"enum": sorted(RESERVED)}}
@@ -133,48 +125,26 @@ _JOINS_NOTHING: Final[Schema] = {
         "needs": {"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]},
     },
 }
-# What must be there beside id and kind.
-_REQUIRED: Final[Mapping[str, list[str]]] = {
-    "map": ["items", "step"],
-    "switch": ["cases", "default"],
-    **{kind: ["input"] for kind in ("signal", "approval", "workflow", "transform", "fail")},
-}
 
 
-def _inputs(below: str) -> dict[str, Schema]:
-    """The inputs of the kinds that the engine decides or awaits itself."""
-
-    def later(schema: Schema) -> Schema:
-        return {"anyOf": [schema, OPEN_SCHEMA]}
-
-    form = {"$ref": f"{below}DefinitionForm"}
-    number = {"type": "integer", "minimum": 1, "maximum": VERSION_MAX}
-    given: dict[str, tuple[dict[str, Schema], dict[str, Schema]]] = {
-        "signal": ({"name": later(text_schema(NAME_CHARS_MAX))}, {}),
-        "approval": ({"title": later(text_schema(APPROVAL_TITLE_CHARS_MAX))}, {"form": form}),
-        "workflow": (
-            {"workflow": later(NAME_SCHEMA)},
-            {"version": later(number), "input": later(_OBJECT)},
-        ),
-        "transform": ({"value": {}}, {}),
-        "fail": ({"message": later(text_schema(MESSAGE_CHARS_MAX))}, {}),
-    }
-    return {
-        kind: {**_closed({**fixed, **_or_null(free)}), "required": list(fixed)}
-        for kind, (fixed, free) in given.items()
-    }
+def _input(fields: Collection[InputField], below: str) -> Schema:
+    """The input of a kind that no node performs."""
+    form: Schema = {"$ref": f"{below}DefinitionForm"}
+    properties = {one.name: form if one.schema is None else one.schema for one in fields}
+    required = [one.name for one in fields if one.missing is not None]
+    return _some_required(required, properties)
 
 
 def definition_schemas(inputs: Mapping[str, Schema], below: str) -> dict[str, Schema]:
     """The schemas by name; each refers to the others as `below` + name. `inputs` has the kinds that
     are performed, and of each what its input may be as a template.
     """
-    kinds = sorted({*inputs, *AWAITED_KINDS, *DECIDED_KINDS})
+    kinds = sorted({*inputs, *ENGINE_KINDS})
     named = {kind: f"Definition{kind.capitalize()}Input" for kind in _with_fields(inputs)}
     known = {
         **{kind: schema for kind, schema in inputs.items() if kind not in named},
         **{kind: {"$ref": below + name} for kind, name in named.items()},
-        **_inputs(below),
+        **{kind: _input(row.input, below) for kind, row in KINDS.items() if row.input is not None},
     }
 
     def work(kinds: Collection[str]) -> Schema:
@@ -254,11 +224,12 @@ def _step(kind: str, given: Schema | None, below: str) -> Schema:
     """`given` is what its input may be; None: it has none."""
     place, work = ({"$ref": f"{below}Definition{name}"} for name in ("Place", "Work"))
     every = {**_STEP, "step": place, "undo": work, "input": given or _WORK["input"]}
-    if kind in AWAITED_KINDS:
+    row = KINDS[kind]
+    if row.awaits is not None:
         every["timeout"] = _PATIENCE
-    required = ["id", "kind", *_REQUIRED.get(kind, _needed(given))]
+    required = ["id", "kind", *(_needed(given) if row.is_performed else row.required_fields())]
     properties: dict[str, Schema] = {
-        name: {"const": kind} if name == "kind" else every[name] for name in fields_of(kind)
+        name: {"const": kind} if name == "kind" else every[name] for name in row.all_fields()
     }
     return {
         "title": f"{kind} step",

@@ -6,9 +6,9 @@ that cannot be answered ends its step as `dead`, with what was missing and where
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -18,8 +18,9 @@ from windlass.model.job.lock import read_lock_name
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
 from windlass.model.json.storable import harmless_json
-from windlass.model.workflow.definition import AWAITED_KINDS
+from windlass.model.workflow.definition import DEFAULT_CASE
 from windlass.model.workflow.plan import Vertex, Work
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS, complete
 
 Scope = Mapping[str, Any]
 
@@ -45,22 +46,9 @@ def decide_step(vertex: Vertex, scope: Scope, run: Run | None = None) -> StepDec
     try:
         if vertex.condition is not None and not _holds(vertex.condition, scope, run):
             return StepDecision(state="skipped")
-        match vertex.work.kind:
-            case "transform":
-                return StepDecision(
-                    state="succeeded", result=vertex.work.input.fill_json(scope, run)
-                )
-            case "switch":
-                return StepDecision(
-                    state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}'
-                )
-            case "fail":
-                message = vertex.work.input.fill(scope, run)["message"]
-                return _dead("failed_by_definition", _text(message))
-            case "map":
-                return _fan_out(vertex, scope, run)
-            case _:
-                return work_of(vertex.work, scope, run)
+        decide = _DECIDE.get(vertex.work.kind)
+        # What a node performs is a job, a plugin's kind too.
+        return work_of(vertex.work, scope, run) if decide is None else decide(vertex, scope, run)
     except Unanswerable as trouble:
         return _unanswered(trouble)
     except Exception as trouble:
@@ -70,13 +58,15 @@ def decide_step(vertex: Vertex, scope: Scope, run: Run | None = None) -> StepDec
 def work_of(work: Work, scope: Scope, run: Run | None = None) -> StepDecision:
     """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
     run = run or Run(scope)
+    kind = KINDS[work.kind]
     try:
         decision = StepDecision(
-            state="awaited" if work.kind in AWAITED_KINDS else "queued",
+            state="queued" if kind.awaits is None else "awaited",
             input=work.input.fill_json(scope, run),
         )
-        if work.kind == "http":
-            decision.target = target_of(str(msgspec.json.decode(decision.input).get("url")))
+        if kind.target is not None:
+            called = msgspec.json.decode(decision.input).get(kind.target)
+            decision.target = target_of(str(called))
         if work.locks is not None:
             decision.locks = _names(work.locks.fill(scope, run))
         return decision
@@ -99,11 +89,28 @@ def _holds(condition: Expression, scope: Scope, run: Run) -> bool:
     return said
 
 
+def _job(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
+    return work_of(vertex.work, scope, run)
+
+
+def _transform(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
+    return StepDecision(state="succeeded", result=vertex.work.input.fill_json(scope, run))
+
+
+def _switch(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
+    return StepDecision(state="succeeded", result=f'{{"case":{_chosen(vertex, scope, run)}}}')
+
+
 def _chosen(vertex: Vertex, scope: Scope, run: Run) -> int:
     for condition, place in vertex.cases:
         if _holds(condition, scope, run):
             return place
-    return -1
+    return DEFAULT_CASE
+
+
+def _fail(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
+    message = vertex.work.input.fill(scope, run)["message"]
+    return _dead("failed_by_definition", _text(message))
 
 
 def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
@@ -119,6 +126,20 @@ def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
     return StepDecision(
         state="awaited", input=strict_json.write({"items": items}), places=len(items)
     )
+
+
+_DECIDE: Final[Mapping[str, Callable[[Vertex, Scope, Run], StepDecision]]] = complete(
+    ENGINE_KINDS,
+    {
+        "signal": _job,
+        "approval": _job,
+        "map": _fan_out,
+        "workflow": _job,
+        "switch": _switch,
+        "transform": _transform,
+        "fail": _fail,
+    },
+)
 
 
 def _names(value: Any) -> list[str]:

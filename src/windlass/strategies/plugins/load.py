@@ -26,8 +26,7 @@ from typing import Final
 import structlog
 
 from windlass.limits import ERROR_TEXT_MAX
-from windlass.model.workflow.definition import AWAITED_KINDS, DECIDED_KINDS
-from windlass.strategies.builtin import INPUT_CHECKS
+from windlass.model.workflow.step_kinds import KINDS
 from windlass.strategies.plugins.strategy import PluginStrategy
 
 log = structlog.get_logger()
@@ -35,7 +34,7 @@ log = structlog.get_logger()
 GROUP: Final = "windlass.strategies"
 # windlass.enqueue in SQL has the same.
 _KIND: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-RESERVED: Final = frozenset((*INPUT_CHECKS, *AWAITED_KINDS, *DECIDED_KINDS))
+RESERVED: Final = frozenset(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
