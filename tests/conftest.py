@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from windlass.engine.jobs import contention
 from windlass.fastlane import lane, marks
@@ -29,6 +31,22 @@ settings.register_profile(
 # What `make quick` draws.
 settings.register_profile("quick", parent=settings.get_profile("steady"), max_examples=10)
 settings.load_profile("steady")
+
+
+# Its tests take minutes each, and share nothing.
+APART: Final = "tests/api/http/test_openapi.py"
+
+
+class FilesInParts(LoadFileScheduling):
+    """A file's tests run one after the other on one worker; those of `APART` on any."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(APART) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesInParts | None:
+    return FilesInParts(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,21 +54,62 @@ expected-statuses = ["2xx", "401", "403", "404", "409", "412", "429"]
 """
 
 
-@pytest.mark.timeout(1800)  # some thousand requests: by far the longest of all
+# The requests of one test each, so that they are made side by side: to think of definitions of
+# workflows takes the longest. Chains lead from one part to another and are a test of their own.
+PARTS = (
+    "/v1/workflows",
+    "/v1/workflows/{name}",
+    "/v1/workflows/.+",
+    "/v1/schedules.*",
+    "/v1/(jobs|dead-letters).*",
+    ".*",
+)
+BY_THEMSELVES, IN_CHAINS = "examples,coverage,fuzzing", "stateful"
+
+
+def part_of(path: str) -> str:
+    """The first that fits."""
+    return next(part for part in PARTS if re.fullmatch(_pattern(part), path))
+
+
+def _pattern(part: str) -> str:
+    return part.replace("{name}", r"\{name\}")
+
+
+@pytest.mark.timeout(1800)  # some thousand requests each: by far the longest of all
+@pytest.mark.parametrize("part", PARTS)
 async def test_every_answer_to_generated_requests_is_as_documented(
-    serve_with: Serve, tmp_path: Path
+    serve_with: Serve, tmp_path: Path, part: str
 ) -> None:
     """Schemathesis with all its checks: no 5xx, every answer fits its schema, bad data is refused,
     and no route is served to a caller without a key."""
     api = await serve_with(Settings(secret_key="0f" * 32))
-    config = tmp_path / "schemathesis.toml"
+    document = await api.get("/openapi.json")
+    paths = [path for path in document["paths"] if part_of(path) == part]
+    assert paths
+    chosen = [word for path in paths for word in ("--include-path", path)]
+    await schemathesis(api, tmp_path, "--phases", BY_THEMSELVES, *chosen)
+
+
+@pytest.mark.timeout(1800)
+async def test_every_answer_in_a_chain_of_generated_requests_is_as_documented(
+    serve_with: Serve, tmp_path: Path
+) -> None:
+    """What one answer tells is what the next request asks for."""
+    api = await serve_with(Settings(secret_key="0f" * 32))
+    await schemathesis(api, tmp_path, "--phases", IN_CHAINS)
+
+
+async def schemathesis(api: Served, folder: Path, *options: str) -> None:
+    config = folder / "schemathesis.toml"
     config.write_text(CONFIG)
     run = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("schemathesis")),
         *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "2"),
         *("-H", f"Authorization: Bearer {api.key}"),
         "--suppress-health-check=large_base_example",  # a definition is large
-        cwd=tmp_path,
+        *options,
+        cwd=folder,
         env={
             **os.environ,
             "SCHEMATHESIS_HOOKS": "tests.api.http.fresh_keys",
