@@ -126,7 +126,7 @@ async def serve(
             limits=QueueDefaults(
                 max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
             ),
-            on_accepted=announcer.lines,
+            follow=follower.follow,
         ),
         announcer=announcer,
         follower=follower,

@@ -209,8 +209,15 @@ async def start(
     lane = FastLane(redis_url)
     announcer = Announcer(lane)
     metrics = Metrics()
+    signals, marks = Signals(lane), Marks(lane)
+    signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
+    stopper = Stopper(signaller, announcer, lambda: node.node_id)
     follower = Follower(
-        database, announcer, metrics.tending_failed, tree_max=settings.execution_tree_max
+        database,
+        announcer,
+        stop=stopper.stop,
+        on_failed=metrics.tending_failed,
+        tree_max=settings.execution_tree_max,
     )
     await ensure_default_secret(database, sealer)
     supervisor().on_failure = metrics.background_failed
@@ -222,14 +229,12 @@ async def start(
     enqueuer = Enqueuer(
         database,
         limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
-        on_accepted=announcer.lines,
-        on_passed=follower.passed,
+        follow=follower.follow,
     )
     vault = SecretStore(database, sealer, announcer)
     services = NodeTaskServices(database)
     kinds = build_kinds(settings, tasks, vault, services)
     await kinds.load_plugins(is_again=False)
-    signals, marks = Signals(lane), Marks(lane)
     sweeper = _sweeper(settings, redis_url, metrics)
     node_parts = NodeParts(
         settings=settings,
@@ -267,9 +272,6 @@ async def start(
     node = Node(node_parts)
     services.may_begin = lambda: node.is_trusted
     enqueuer.starter = node
-    signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
-    stopper = Stopper(signaller, announcer, lambda: node.node_id)
-    follower.on_stop = stopper.stop
     api_parts = ApiParts(
         database=database,
         enqueuer=enqueuer,

@@ -19,8 +19,8 @@ Rooms, one a noun:
     evaluate    a process for heavy expressions
 
 Shared by all:
-    effects         what a transaction did that is told after its commit
-    follow          tells it, and looks after what no node performs
+    effects         the one record of what follows a commit
+    follow          does it: tells who waits, and looks after what no node performs
     announce        wake-ups and notifications, here and on other nodes
     waiters         callers that wait for an end
     gather          single requests become batches

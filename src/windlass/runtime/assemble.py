@@ -221,7 +221,7 @@ def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
 
     def tell(fired: Fired) -> None:
         parts.metrics.fired(fired.late_seconds)
-        parts.follower.fired(fired)
+        parts.follower.follow(fired.effects)
 
     return FiringRounds(
         database=parts.database,

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.announce import Line
+from windlass.engine.effects import Line
 from windlass.engine.jobs.enqueue import Reservation
 from windlass.errors import Unavailable
 from windlass.limits import REBIRTH_SECONDS_MAX

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.gather import Gather
 from windlass.engine.jobs.admission import QueueDefaults, admit
 from windlass.engine.jobs.contention import ContendedSubmissions
@@ -54,9 +53,6 @@ from windlass.store.database import (
     Unknown,
 )
 from windlass.store.statements import statement
-
-# Told after the commit: the lines that have new work and when it is due (None: now).
-OnAccepted = Callable[[dict[tuple[str, int], datetime | float]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +92,11 @@ class Enqueuer:
         database: Database,
         *,
         limits: QueueDefaults | None = None,
-        on_accepted: OnAccepted,
-        on_passed: Callable[[Passed], None] = lambda _: None,
+        follow: Callable[[Effects], None],  # after the commit: lines with new work, and locks
     ) -> None:
         self._database = database
         self._limits = limits or QueueDefaults()
-        self._on_accepted = on_accepted
-        self._on_passed = on_passed  # locks that the new jobs asked for
+        self._follow = follow
         self.starter: Starter | None = None  # None: this process runs nothing
         self._targets: set[str] = set()  # that have their row
         self._plain: Gather[Request, Accepted | None] = Gather(
@@ -331,24 +325,23 @@ class Enqueuer:
                     request.answer = _in_doubt()
 
     def _tell(self, requests: list[Request]) -> None:
-        lines: dict[tuple[str, int], datetime | float] = {}
+        effects: Effects | None = None  # None: nobody needs to hear of anything
         has_parked = False
         for request in requests:
             if not isinstance(request.answer, Accepted) or request.answer.is_replayed:
                 continue
             if request.is_started:
                 continue  # nobody needs to look for it
-            if request.passed is not None:
-                self._on_passed(request.passed)
+            effects = effects or Effects()
+            if request.effects is not None:
+                effects.add(request.effects)
             for draft in request.drafts:
                 has_parked = has_parked or draft.parked_for is not None
                 if not draft.has_parents and draft.parked_for is None:
                     line = (draft.queue, draft.priority)
-                    due = draft.run_at or draft.delay_seconds
-                    if due == 0.0 or line not in lines:
-                        lines[line] = due
-        if lines:
-            self._on_accepted(lines)
+                    effects.add_line(line, draft.run_at or draft.delay_seconds)
+        if effects is not None:
+            self._follow(effects)
         if has_parked and self.starter is not None:
             self.starter.parked()
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from windlass.clock import monotonic
-from windlass.engine.announce import Line
+from windlass.engine.effects import Line
 from windlass.engine.jobs import claim as claims
 from windlass.errors import Unavailable
 from windlass.limits import (

@@ -19,11 +19,11 @@ from uuid import UUID
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.early_start import StepStarter
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.finish import finish, rehearse
+from windlass.engine.jobs.finish import Settled, finish, rehearse
 from windlass.errors import Unavailable
 from windlass.limits import (
     CHILDREN_TOLD_MAX,
@@ -112,9 +112,9 @@ class Finisher:
         if self._task is None and not self._apart and not self._stuck:
             self._quiet.set()
 
-    def was_apart(self, settlement: Settlement, finished: Finished) -> None:
+    def was_apart(self, settlement: Settlement, effects: Effects) -> None:
         """One that was committed outside of the batches: tell everybody who waits for it."""
-        self._tell([settlement], finished)
+        self._tell([settlement], Settled(effects))
         self.on_settled([settlement])
 
     async def quiet(self) -> None:
@@ -179,10 +179,10 @@ class Finisher:
         if steps:
             await self._prepare(steps)
         start = monotonic()
-        finished = await finish(self._database, self._node_id, batch, self.starter)
+        settled = await finish(self._database, self._node_id, batch, self.starter)
         self._metrics.finish.observe(monotonic() - start)
         try:
-            self._tell(batch, finished)
+            self._tell(batch, settled)
             self.on_settled(batch)
         except Exception as trouble:  # it is committed: whoever was not told finds out by looking
             log.warning("finish_not_told", count=len(batch), reason=reason_of(trouble))
@@ -196,10 +196,10 @@ class Finisher:
         with contextlib.suppress(Exception):
             await self._facts.prepare(execution_ids)
 
-    def _tell(self, batch: list[Settlement], finished: Finished) -> None:
-        if finished.refused:
-            self._metrics.refused.inc(len(finished.refused))
-            for job_id in finished.refused:
+    def _tell(self, batch: list[Settlement], settled: Settled) -> None:
+        if settled.refused:
+            self._metrics.refused.inc(len(settled.refused))
+            for job_id in settled.refused:
                 log.warning("finish_refused", job=f"job_{job_id.hex}")
-        self._metrics.settled(s for s in batch if s.job_id not in finished.refused)
-        self._follower.follow(finished)
+        self._metrics.settled(s for s in batch if s.job_id not in settled.refused)
+        self._follower.follow(settled.effects)

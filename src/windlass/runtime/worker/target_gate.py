@@ -22,7 +22,7 @@ import structlog
 from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.targets import unpark
 from windlass.fastlane.target_failures import TargetFailures
 from windlass.fastlane.target_rate import TargetRateLimit
@@ -92,7 +92,7 @@ class TargetGate:
         self._page_after = ""  # behind this one the next look begins
         self._bury_at = 0.0  # when targets that are gone are looked at again
         self._urgent: set[str] = set()  # where something has happened that may make room
-        self.on_buried: Callable[[Finished], None] = lambda _: None  # hears of what it ended
+        self.on_buried: Callable[[Effects], None] = lambda _: None  # hears of what it ended
         self.loop = Loop("targets", self._tick)
         announcer.on_target(lambda _: self.loop.wake())
 

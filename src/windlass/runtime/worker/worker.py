@@ -17,8 +17,7 @@ import structlog
 
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.announce import Line
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects, Line
 from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.jobs import claim as claims
 from windlass.engine.jobs.cancel import find_cancel_requested
@@ -408,7 +407,7 @@ class Worker:
                 settlement = settle(attempt, outcome, chance())
                 settlement.duration_seconds = monotonic() - began_at
                 ended = await commit_and_finish(own, self._database, settlement)
-                if isinstance(ended, Finished):
+                if isinstance(ended, Effects):
                     self._finisher.was_apart(settlement, ended)
                     return
                 outcome = ended
