@@ -43,7 +43,7 @@ from windlass.limits import CHILDREN_TOLD_MAX, UNHEARD_SECONDS
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome
 from windlass.model.job.settle import Settlement, settle
-from windlass.model.job.states import is_terminal
+from windlass.model.job.states import TERMINAL
 from windlass.model.json.storable import harmless_json
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -106,8 +106,8 @@ def end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
         [settlement.attempt for settlement in ends],
         [settlement.claim_id for settlement in ends],
         # A retry or a wait that may not happen any more is here only because of a cancel request.
-        [s.state if is_terminal(s.state) else "cancelled" for s in ends],
-        [s.outcome if is_terminal(s.state) else "cancelled" for s in ends],
+        [s.state if s.state in TERMINAL else "cancelled" for s in ends],
+        [s.outcome if s.state in TERMINAL else "cancelled" for s in ends],
         [settlement.result for settlement in ends],
         [settlement.error for settlement in ends],
         [settlement.cause for settlement in ends],

@@ -96,6 +96,7 @@ class Enqueuer:
     ) -> None:
         self._database = database
         self._limits = limits or QueueDefaults()
+        self._is_limited = self._limits.are_set
         self._follow = follow
         self.starter: Starter | None = None  # None: this process runs nothing
         self._targets: set[str] = set()  # that have their row
@@ -116,7 +117,7 @@ class Enqueuer:
             accepted = await (self._plain if idempotency is None else self._keyed).put(request)
             if accepted is not None:
                 return accepted
-        if not self._detour.needs(request):
+        if not self._is_contended(request):
             try:
                 return await self._special.put(request)
             except RowLocked:
@@ -135,7 +136,7 @@ class Enqueuer:
         answer: Accepted | Exception | None = None
         if self._may_be_plain(request):
             [answer] = await self._perform_plain([request])
-        if answer is None and not self._detour.needs(request):
+        if answer is None and not self._is_contended(request):
             [answer] = await self._perform_special([request])
         if answer is None or isinstance(answer, RowLocked):
             answer = await self._detour.put(request)
@@ -148,10 +149,15 @@ class Enqueuer:
         """Submissions that need what other transactions hold."""
         return self._detour.count
 
+    def _is_contended(self, request: Request) -> bool:
+        """Does it need what is known to be held? Most of the time nothing is."""
+        return self._detour.count > 0 and self._detour.needs(request)
+
     def _may_be_plain(self, request: Request) -> bool:
-        if self._limits.are_set or not request.is_plain:
+        if self._is_limited or not request.is_plain:
             return False
-        return request.idempotency is None or not self._detour.needs(request)
+        # Of a plain one nobody else can hold anything but its key.
+        return request.idempotency is None or not self._is_contended(request)
 
     async def _perform_plain(self, requests: list[Request]) -> list[Accepted | Exception | None]:
         """None: it needs the long way."""
@@ -184,9 +190,10 @@ class Enqueuer:
 
     async def _park(self, requests: list[Request]) -> None:
         """Jobs for a target without room do not join their line: others stand behind them there."""
-        if self.starter is None:
+        aimed = [d for request in requests for d in request.drafts if d.target is not None]
+        if self.starter is None or not aimed:
             return
-        hosts = self.starter.park([draft for request in requests for draft in request.drafts])
+        hosts = self.starter.park(aimed)
         fresh = [host for host in hosts if host not in self._targets]
         if fresh:
             await self._database.run("target_ensure_many", fresh)

@@ -27,7 +27,7 @@ from windlass.engine.executions.checkpoint_waits import rest_until_signal
 from windlass.engine.executions.early_start import StepStarter, StepStarts
 from windlass.engine.jobs.end import end_columns, end_in, requeue_columns
 from windlass.model.job.settle import Settlement
-from windlass.model.job.states import is_terminal
+from windlass.model.job.states import TERMINAL
 from windlass.store.database import Connection, Database, Record, Refused, Unknown
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ async def finish(
     effects = settled.effects
     again = [settlement for settlement in batch if settlement.state == "queued"]
     waits = [settlement for settlement in batch if settlement.state == "running"]
-    ends = [settlement for settlement in batch if is_terminal(settlement.state)]
+    ends = [settlement for settlement in batch if settlement.state in TERMINAL]
     if again:
         effects.requeued = await _rest(database, node_id, again)
         done = {row["id"] for row in effects.requeued}
@@ -88,7 +88,7 @@ async def finish(
 async def _recognise(database: Database, unmatched: Sequence[Settlement], settled: Settled) -> None:
     """Had they taken effect before? If not, they are refused."""
     before = {row["id"]: row["state"] for row in await find_settled(database, unmatched)}
-    settled.effects.ended |= {job: state for job, state in before.items() if is_terminal(state)}
+    settled.effects.ended |= {job: state for job, state in before.items() if state in TERMINAL}
     settled.recognised |= before.keys()
     settled.refused |= {row.job_id for row in unmatched if row.job_id not in before}
 

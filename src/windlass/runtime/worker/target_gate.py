@@ -159,8 +159,7 @@ class TargetGate:
 
     def ended(self, attempt: Attempt, outcome: Outcome) -> None:
         host = attempt.target
-        if host is None:
-            return
+        assert host is not None
         self._running[host] -= 1
         if self._running[host] <= 0:
             del self._running[host]

@@ -231,7 +231,8 @@ class Worker:
 
     def _ended(self, attempt: Attempt, outcome: Outcome, began_at: float) -> None:
         self._settle(attempt, outcome, began_at)  # first of all: whatever fails, it is not lost
-        self._targets.ended(attempt, outcome)
+        if attempt.target is not None:
+            self._targets.ended(attempt, outcome)
         if not self._is_asked_to_go_on:  # once for all that end in this turn of the loop
             self._is_asked_to_go_on = True
             asyncio.get_running_loop().call_soon(self._go_on)
@@ -352,7 +353,7 @@ class Worker:
                 self._metrics.age.observe(age)
             instant = self._kinds.instant.get(attempt.kind)
             if instant is not None:
-                self._settle(attempt, self._kinds.perform_now(instant, attempt), now)
+                self._settle(attempt, self._slots.perform_now(instant, attempt), now)
             else:
                 self._buffer.take_in(now, attempt)
                 if attempt.execution_id is not None:
