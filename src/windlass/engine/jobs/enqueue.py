@@ -15,8 +15,6 @@ make them wait: it goes on apart (engine.jobs.contention).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from windlass import ids
@@ -33,6 +31,7 @@ from windlass.engine.jobs.request import (
     mark_columns,
     resolve_unknown_commit,
 )
+from windlass.engine.upcalls import Reservation, Starter
 from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,
@@ -55,35 +54,6 @@ from windlass.store.database import (
 from windlass.store.statements import statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """Places that a node keeps free for jobs which are about to be inserted."""
-
-    node_id: UUID
-    claim_id: UUID
-    starts: Sequence[bool]  # for each draft: whether the node would begin it at once
-    slots: int  # how many places it keeps for them
-
-
-class Starter(Protocol):
-    """A node that may begin a job the moment it is accepted, instead of claiming it after."""
-
-    def park(self, drafts: Sequence[Draft]) -> list[str]:
-        """Mark those whose targets have no room (`parked_for`); returns these targets."""
-
-    def parked(self) -> None:
-        """What was marked is committed."""
-
-    def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
-        """None: it has no place, or others were there first."""
-
-    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
-        """Begin what was inserted as running; places that were not used are free again."""
-
-    def doubt(self, reservation: Reservation) -> None:
-        """What became of the insert is not known; nothing of it is begun here."""
-
-
 class Enqueuer:
     """The door. Concurrent submissions on a node share commits."""
 
@@ -93,12 +63,13 @@ class Enqueuer:
         *,
         limits: QueueDefaults | None = None,
         follow: Callable[[Effects], None],  # after the commit: lines with new work, and locks
+        starter: Starter | None = None,  # None: this process runs nothing
     ) -> None:
         self._database = database
         self._limits = limits or QueueDefaults()
         self._is_limited = self._limits.are_set
         self._follow = follow
-        self.starter: Starter | None = None  # None: this process runs nothing
+        self._starter = starter
         self._targets: set[str] = set()  # that have their row
         self._plain: Gather[Request, Accepted | None] = Gather(
             self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
@@ -191,9 +162,9 @@ class Enqueuer:
     async def _park(self, requests: list[Request]) -> None:
         """Jobs for a target without room do not join their line: others stand behind them there."""
         aimed = [d for request in requests for d in request.drafts if d.target is not None]
-        if self.starter is None or not aimed:
+        if self._starter is None or not aimed:
             return
-        hosts = self.starter.park(aimed)
+        hosts = self._starter.park(aimed)
         fresh = [host for host in hosts if host not in self._targets]
         if fresh:
             await self._database.run("target_ensure_many", fresh)
@@ -221,7 +192,7 @@ class Enqueuer:
             await self._insert_whole(requests[0])
             return
         drafts = [request.drafts[0] for request in requests]
-        place = self.starter.reserve(drafts) if self.starter is not None else None
+        place = self._starter.reserve(drafts) if self._starter is not None else None
         started: dict[UUID, Record] = {}
         is_in_doubt = False
         try:
@@ -239,18 +210,18 @@ class Enqueuer:
         except RowLocked:
             inserted = []  # a key is just being taken; whose it is, the long way finds out
         except Unknown:
-            if place is not None and self.starter is not None:
-                self.starter.doubt(place)
+            if place is not None and self._starter is not None:
+                self._starter.doubt(place)
             is_in_doubt = True
             inserted = await self._resolve(requests)
         finally:
-            if place is not None and self.starter is not None:
+            if place is not None and self._starter is not None:
                 begun = [
                     _attempt(request, place, started[request.job_ids[0]])
                     for request in requests
                     if request.job_ids[0] in started
                 ]
-                self.starter.begin(place, begun)
+                self._starter.begin(place, begun)
         known = {record["id"] for record in inserted}
         for request in requests:
             if request.job_ids[0] in known:
@@ -349,8 +320,8 @@ class Enqueuer:
                     effects.add_line(line, draft.run_at or draft.delay_seconds)
         if effects is not None:
             self._follow(effects)
-        if has_parked and self.starter is not None:
-            self.starter.parked()
+        if has_parked and self._starter is not None:
+            self._starter.parked()
 
 
 def _in_doubt() -> Unavailable:

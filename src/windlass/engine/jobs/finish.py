@@ -24,8 +24,9 @@ from uuid import UUID
 
 from windlass.engine.effects import Effects
 from windlass.engine.executions.checkpoint_waits import rest_until_signal
-from windlass.engine.executions.early_start import StepStarter, StepStarts
+from windlass.engine.executions.early_start import StepStarts
 from windlass.engine.jobs.end import end_columns, end_in, requeue_columns
+from windlass.engine.upcalls import StepStarter
 from windlass.model.job.settle import Settlement
 from windlass.model.job.states import TERMINAL
 from windlass.store.database import Connection, Database, Record, Refused, Unknown

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from windlass.engine.cluster.node_signals_stored import forget_signals
 from windlass.engine.cluster.nodes import is_current
@@ -128,10 +129,10 @@ class LeaderDuties:
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._leadership.on_elected = lambda: _tell(loop, self._begin)
-        self._leadership.on_lost = lambda: _tell(loop, self._end)
         self._metrics.term_led = lambda: self._leadership.term
-        self._leadership.start()
+        self._leadership.start(
+            on_elected=partial(_tell, loop, self._begin), on_lost=partial(_tell, loop, self._end)
+        )
 
     def wake(self, name: str) -> None:
         """Let the duty of this name not rest now, if this node leads."""

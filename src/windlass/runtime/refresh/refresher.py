@@ -65,8 +65,7 @@ class Refresher:
         self._database, self._announcer, self._metrics = database, announcer, metrics
         self._marks = marks
         self.tally = Tally()
-        self.shards = Shards()
-        self.shards.on_change = self._shards_changed
+        self.shards = Shards(self._shards_changed)
         self._rests = RefreshThrottle()
         self._waiting = RefreshBacklog(self._rests, self._overflowed)
         self._conclusions = Conclusions(

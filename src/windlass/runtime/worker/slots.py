@@ -27,7 +27,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.jobs.enqueue import Reservation
+from windlass.engine.upcalls import Reservation
 from windlass.limits import CRASHES_SOLO, DEADLINE_LOOK_SECONDS
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft

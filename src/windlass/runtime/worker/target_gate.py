@@ -72,6 +72,7 @@ class TargetGate:
         failures: TargetFailures,
         metrics: Metrics,
         slots: int,
+        follow: Callable[[Effects], None],  # hears of what it ended
     ) -> None:
         self._database = database
         self._announcer = announcer
@@ -92,7 +93,7 @@ class TargetGate:
         self._page_after = ""  # behind this one the next look begins
         self._bury_at = 0.0  # when targets that are gone are looked at again
         self._urgent: set[str] = set()  # where something has happened that may make room
-        self.on_buried: Callable[[Effects], None] = lambda _: None  # hears of what it ended
+        self._follow = follow
         self.loop = Loop("targets", self._tick)
         announcer.on_target(lambda _: self.loop.wake())
 
@@ -384,7 +385,7 @@ class TargetGate:
         ]
         if gone:
             buried = await unpark.bury_gone(self._database, gone)
-            self.on_buried(buried)
+            self._follow(buried)
             is_all = len(buried.ended) < UNPARK_BATCH_MAX
             self._bury_at = monotonic() + LOOK_GONE_SECONDS if is_all else 0.0
 
