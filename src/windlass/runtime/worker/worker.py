@@ -235,7 +235,8 @@ class Worker:
     def settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
         self._claimer.ended_in({settlement.queue for settlement in batch})
-        self._targets.settled(batch)
+        if self._targets.waiting:
+            self._targets.settled(batch)
         self._loop.wake()
 
     def _ended(self, attempt: Attempt, outcome: Outcome, began_at: float) -> None:
