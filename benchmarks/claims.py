@@ -47,8 +47,9 @@ class Claimer:
 
     async def finish(self, attempts: Sequence[Attempt]) -> None:
         batch = [settle(attempt, Succeeded(), 0.0) for attempt in attempts]
-        finished = await finish(self.database, self.node_id, batch)
-        assert len(finished.ended) == len(attempts), f"{len(finished.refused)} were refused"
+        settled = await finish(self.database, self.node_id, batch)
+        ended = settled.effects.ended
+        assert len(ended) == len(attempts), f"{len(settled.refused)} were refused"
 
 
 def p99_ms(seconds: Sequence[float]) -> float:

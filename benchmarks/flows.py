@@ -76,7 +76,7 @@ async def run_one_by_one(
             await publish(database, trust_definition(definition), by=None)
             for _ in range(count):
                 started = await start_many(database, [Start(workflow=definition["name"])])
-                announcer.rows(started.finished.ready)
+                announcer.rows(started.effects.due)
                 await until(lambda: _is_quiet(eye))
     finally:
         await lane.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from uuid import UUID
@@ -21,7 +21,8 @@ from benchmarks.schema import settle
 from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
-from windlass.engine.jobs.enqueue import Enqueuer, OnAccepted
+from windlass.engine.effects import Effects
+from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.model.job.draft import Draft
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
@@ -71,8 +72,8 @@ async def connected(dsn: str) -> AsyncIterator[asyncpg.Connection]:
         await connection.close()
 
 
-def door(database: Database, on_accepted: OnAccepted = lambda _: None) -> Enqueuer:
-    return Enqueuer(database, on_accepted=on_accepted)
+def door(database: Database, follow: Callable[[Effects], None] = lambda _: None) -> Enqueuer:
+    return Enqueuer(database, follow=follow)
 
 
 async def fill(dsn: str, waiting: Sequence[Draft]) -> None:

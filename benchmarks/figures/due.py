@@ -39,7 +39,7 @@ async def measure_here(request: Request) -> Sample:
     async with inside.node(request.dsn, request.redis_url) as node:
         ends = inside.Ends(node.announcer, request.jobs)
         run_at = datetime.now(UTC) + timedelta(seconds=DUE_IN_SECONDS)
-        await inside.door(node.database, node.announcer.lines).submit_batch(
+        await inside.door(node.database, node.follower.follow).submit_batch(
             inside.drafts(request.jobs, run_at=run_at)
         )
         assert datetime.now(UTC) < run_at, "submitting took so long that the instant has passed"

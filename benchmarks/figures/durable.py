@@ -94,7 +94,7 @@ async def measure_here(request: Request) -> Sample:
 async def _start_many(node: Windlass, count: int) -> None:
     for begun in range(0, count, BATCH):
         starts = [Start(workflow=ten.name)] * min(BATCH, count - begun)
-        node.follower.follow((await start_many(node.database, starts)).finished)
+        node.follower.follow((await start_many(node.database, starts)).effects)
 
 
 async def _start_each(_node: Windlass, count: int) -> None:

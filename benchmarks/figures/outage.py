@@ -18,6 +18,7 @@ from benchmarks.node import running
 from benchmarks.stage import Stage
 from benchmarks.until import until
 from windlass.engine.announce import Announcer
+from windlass.engine.follow import Follower
 from windlass.fastlane.lane import FastLane
 
 RATIO_MIN = 0.7
@@ -88,7 +89,7 @@ async def submit_here(request: Request) -> int:
     announcer = Announcer(lane)
     await lane.open()
     async with inside.opened(request.dsn) as database:
-        enqueuer = inside.door(database, announcer.lines)
+        enqueuer = inside.door(database, Follower(database, announcer).follow)
         for _ in range(0, request.jobs, OUTAGE_BATCH):
             await enqueuer.submit_batch(inside.drafts(OUTAGE_BATCH))
     await lane.close()

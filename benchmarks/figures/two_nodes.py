@@ -22,6 +22,7 @@ from benchmarks.node import running
 from benchmarks.stage import Stage
 from benchmarks.until import until
 from windlass.engine.announce import Announcer
+from windlass.engine.follow import Follower
 from windlass.fastlane.lane import FastLane
 from windlass.model.job.draft import Draft
 
@@ -100,7 +101,7 @@ async def _submit(dsn: str, redis_url: str, work: Work) -> None:
     await lane.open()
     try:
         async with inside.opened(dsn) as database:
-            enqueuer = inside.door(database, announcer.lines)
+            enqueuer = inside.door(database, Follower(database, announcer).follow)
             for start in range(0, work.jobs, INSERT_BATCH):
                 await enqueuer.submit_batch([due] * min(INSERT_BATCH, work.jobs - start))
     finally:

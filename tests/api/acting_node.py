@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished
 from windlass.engine.jobs.claim import Frontier, claim, claim_solo, peek
-from windlass.engine.jobs.finish import finish
+from windlass.engine.jobs.finish import Settled, finish
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.job.settle import settle
@@ -32,7 +31,7 @@ class ActingNode:
         taken = await claim(self.database, self.node_id, frontier, places)
         return taken or await claim_solo(self.database, self.node_id)
 
-    async def settle(self, attempt: Attempt, outcome: Outcome) -> Finished:
+    async def settle(self, attempt: Attempt, outcome: Outcome) -> Settled:
         return await finish(self.database, self.node_id, [settle(attempt, outcome, 0.0)])
 
     async def run(self, outcome: Outcome | None = None) -> list[UUID]:

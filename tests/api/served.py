@@ -11,34 +11,22 @@ from typing import Any, Final
 from uuid import UUID
 
 import aiohttp
-from prometheus_client import CollectorRegistry
 
 from tests.until import until
 from windlass import ids
 from windlass.api.app import build_app
 from windlass.api.http.keys import ensure_admin_key
-from windlass.api.http.serve import Front, Serving
+from windlass.api.http.serve import Serving
 from windlass.api.parts import ApiParts
 from windlass.compose import start as compose
+from windlass.compose.parts import api_parts, engine_parts
 from windlass.config import Settings
-from windlass.engine.announce import Announcer
-from windlass.engine.cache.registry import Caches, scope_of
-from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.cluster.sweep import Sweeper
-from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
-from windlass.engine.executions.start_batch import ExecutionStarter
-from windlass.engine.follow import Follower
-from windlass.engine.jobs.admission import QueueDefaults
-from windlass.engine.jobs.cancel import Stopper
-from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.secrets.seal import sealer_of
-from windlass.engine.waiters import Waiters
+from windlass.engine.upcalls import Upcalls
 from windlass.fastlane.lane import FastLane
-from windlass.fastlane.marks import Marks
-from windlass.fastlane.signals import Signals
 from windlass.store.database import Database
 from windlass.strategies.builtin import INPUT_CHECKS
+from windlass.telemetry.metrics import Metrics
 
 KEY: Final = "0f" * 32
 
@@ -112,50 +100,25 @@ async def serve(
     database = Database(database_url, application="windlass test api")
     lane = FastLane(redis_url)
     await database.open()
-    announcer = Announcer(lane)
-    caches = Caches(lane, announcer, await scope_of(database))
-    await lane.open()
     facts = Facts()
-    signaller = Signaller(database, Signals(lane), lambda: ids.show("node", facts.node_id))
-    follower = Follower(database, announcer)
-    parts = ApiParts(
+    engine = await engine_parts(
+        settings,
         database=database,
-        starts=ExecutionStarter(database, follower.follow),
-        enqueuer=Enqueuer(
-            database,
-            limits=QueueDefaults(
-                max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
-            ),
-            on_accepted=announcer.lines,
-        ),
-        announcer=announcer,
-        follower=follower,
-        caches=caches,
-        definitions=Definitions(database, caches),
-        waiters=Waiters(database, announcer),
         lane=lane,
-        settings=settings,
-        kinds=INPUT_CHECKS,
-        strategies=list,
-        node=facts,
-        registry=CollectorRegistry(),
-        sweeper=Sweeper(
-            redis_url,
-            stale_seconds=settings.stale_coordinator_seconds,
-            heartbeat_seconds=settings.heartbeat_seconds,
-        ),
-        signaller=signaller,
-        stopper=Stopper(signaller, announcer, lambda: facts.node_id),
-        marks=Marks(lane),
-        tally=Tally(),
-        sealer=sealer_of(settings.secret_key),
+        redis_url=redis_url,
+        metrics=Metrics(),
+        upcalls=Upcalls(node_id=lambda: facts.node_id, may_begin=lambda: False),
+    )
+    await lane.open()
+    parts = api_parts(
+        engine, node=facts, starter=None, kinds=INPUT_CHECKS, strategies=list, tally=Tally()
     )
     key = await ensure_admin_key(database) or ""
     taken = compose.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
-    front = Front()
-    front.app = app = build_app(parts)
-    serving = Serving(taken, front=front)
+    app = build_app(parts)
+    serving = Serving(taken)
+    serving.open(app, on_refused=engine.metrics.turned_away)
     await until(lambda: serving.server.started or serving.task.done(), within_seconds=10)
     headers = {"Authorization": f"Bearer {key}"} if settings.auth == "on" else {}
     try:
@@ -173,6 +136,6 @@ async def serve(
         await serving.stop()
         await parts.readers.close()
         await parts.stopper.close()
-        await caches.close()
+        await engine.caches.close()
         await lane.close()
         await database.close()

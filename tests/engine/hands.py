@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from tests.until import until
-from windlass.engine.effects import Finished
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.claim import Frontier, claim, peek
 from windlass.engine.jobs.enqueue import Enqueuer
-from windlass.engine.jobs.finish import finish
+from windlass.engine.jobs.finish import Settled, finish
 from windlass.engine.jobs.request import Accepted
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
@@ -33,7 +32,7 @@ def noop(**fields: Any) -> Draft:
 
 
 def door(database: Database, **limits: int) -> Enqueuer:
-    return Enqueuer(database, limits=QueueDefaults(**limits), on_accepted=lambda lines: None)
+    return Enqueuer(database, limits=QueueDefaults(**limits), follow=lambda _: None)
 
 
 async def submit(database: Database, *drafts: Draft) -> list[UUID]:
@@ -85,7 +84,7 @@ async def end(
     node_id: UUID,
     attempts: Attempt | Sequence[Attempt],
     outcome: Outcome | None = None,
-) -> Finished:
+) -> Settled:
     """Settle the attempts, all by one outcome: success unless told otherwise."""
     batch = [attempts] if isinstance(attempts, Attempt) else attempts
     how = outcome or Succeeded()

@@ -16,7 +16,9 @@ from tests.until import PATIENCE_SECONDS, until
 from windlass import ids
 from windlass.engine.announce import Announcer
 from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.jobs.cancel import Cancelled, Stopper, cancel
+from windlass.engine.effects import Effects
+from windlass.engine.follow import Follower
+from windlass.engine.jobs.cancel import Stopper, cancel
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane
@@ -42,7 +44,8 @@ class Cluster:
         self.node_id = uuid4()  # as whom we speak; it runs nothing
         self.signaller = Signaller(database, Signals(lane), lambda: ids.show("node", self.node_id))
         self.stopper = Stopper(self.signaller, self.announcer, lambda: self.node_id)
-        self.enqueuer = Enqueuer(database, on_accepted=self.announcer.lines)
+        self.follower = Follower(database, self.announcer, stop=self.stopper.stop)
+        self.enqueuer = Enqueuer(database, follow=self.follower.follow)
         self.accepted: dict[str, UUID] = {}  # by marker: what was answered with an id
 
     async def start_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:
@@ -62,11 +65,10 @@ class Cluster:
         self.accepted |= found
         return found
 
-    async def cancel(self, job_ids: Sequence[UUID]) -> Cancelled:
+    async def cancel(self, job_ids: Sequence[UUID]) -> Effects:
         """As the API does it."""
         done = await cancel(self.database, job_ids)
-        self.announcer.ends(done.ended)
-        self.stopper.stop(done.asked)
+        self.follower.follow(done)
         return done
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:

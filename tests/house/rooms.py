@@ -4,7 +4,8 @@ A folder is a room: so many files fill it. A module of a few lines that only one
 part of that neighbour. A public class has its name to itself in a layer, so that whoever searches
 for it finds it. The contract of a room names its files, so that whoever opens it knows where a line
 belongs. In the engine nothing is imported in the middle of a function: where that seems
-needed, two files go round in a circle and are one.
+needed, two files go round in a circle and are one. A part is made whole: what it calls is passed in
+and not hung on it later.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Final
 FILES_MAX: Final = 35
 FRAGMENT_LINES_MAX: Final = 60
 
+# How callbacks are named.
+_CALLBACK: Final = re.compile(r"on_[a-z_]+|may_[a-z_]+|starter")
 # Small, with one user beside them, and yet files of their own. Each says why.
 STAND_ALONE: Final[dict[str, str]] = {}
 
@@ -79,6 +82,29 @@ def late_imports(room: Path) -> Iterator[str]:
                     if isinstance(node, ast.Import | ast.ImportFrom):
                         where = path.relative_to(room.parent)
                         yield f"{where}:{node.lineno}: an import in a function; put it on top"
+
+
+def hung_on(package: Path) -> Iterator[str]:
+    """Callbacks that somebody assigns to a part which stands already. Who wonders what calls it
+    would have to search for the assignment: it is passed in as the part is made. Only the
+    composition root may, and `model` has values and no parts.
+    """
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package)
+        if inside.parts[0] in ("compose", "model"):
+            continue
+        for node in ast.walk(_tree(path)):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Store)
+                and _CALLBACK.fullmatch(node.attr)
+                and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+            ):
+                yield (
+                    f"{inside}:{node.lineno}: {ast.unparse(node)} is assigned from outside; pass it"
+                    " in where the part is made, and if a lower layer asks a higher one, name it in"
+                    " engine/upcalls.py and give it in compose"
+                )
 
 
 def _users(package: Path) -> dict[Path, set[Path]]:

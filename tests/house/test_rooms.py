@@ -42,6 +42,10 @@ def test_the_engine_imports_nothing_in_the_middle_of_a_function() -> None:
     assert list(rooms.late_imports(SOURCE / "engine")) == []
 
 
+def test_nobody_hangs_a_callback_on_a_part_that_stands_already() -> None:
+    assert list(rooms.hung_on(SOURCE)) == []
+
+
 def test_what_stands_alone_is_there_and_says_why() -> None:
     for name, why in rooms.STAND_ALONE.items():
         assert (SOURCE / f"{name}.py").is_file(), name
@@ -130,3 +134,22 @@ def test_an_import_in_a_function_is_named(tmp_path: Path) -> None:
     assert list(rooms.late_imports(room)) == [
         "engine/a.py:2: an import in a function; put it on top"
     ]
+
+
+def test_a_callback_that_is_hung_on_a_part_is_named_with_where_it_goes(tmp_path: Path) -> None:
+    package = put(
+        tmp_path / "windlass",
+        {
+            "runtime/a": "def f(lease, x):\n    lease.on_lost, lease.url = x\n",
+            "engine/b": "class B:\n    def __init__(self, on_end):\n        self.on_end = on_end\n",
+            "engine/c": "class C:\n    def f(self, g):\n        self.part.may_begin = g\n",
+            "compose/start": "def start(enqueuer, node):\n    enqueuer.starter = node\n",
+            "model/draft": "def read(draft):\n    draft.on_parent_failure = 'run'\n",
+        },
+    )
+    found = list(rooms.hung_on(package))
+    assert [text.partition(" is assigned")[0] for text in found] == [
+        "engine/c.py:3: self.part.may_begin",
+        "runtime/a.py:2: lease.on_lost",
+    ]
+    assert all("engine/upcalls.py" in text for text in found)

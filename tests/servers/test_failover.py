@@ -63,7 +63,7 @@ async def test_a_job_that_only_the_primary_has_is_not_accepted_yet() -> None:
         database = Database(pair.url)
         await database.open()
         try:
-            enqueuer = Enqueuer(database, on_accepted=lambda _: None)
+            enqueuer = Enqueuer(database, follow=lambda _: None)
             await enqueuer.submit(drafts([noop("first")])[0])  # makes the queue
             await pair.freeze_replication()
             submitting = asyncio.create_task(enqueuer.submit(drafts([noop("second")])[0]))

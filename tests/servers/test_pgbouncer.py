@@ -16,7 +16,7 @@ from tests.faults.real_cluster import Cluster, open_cluster
 from tests.faults.stream import Stream, all_is_well, until_more_ended
 from tests.servers.bouncer import open_bouncer
 from tests.until import until
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.partitions import TABLES
 from windlass.engine.jobs.retain import retain
 from windlass.model.job.outcome import Failed, Succeeded
@@ -90,7 +90,7 @@ async def test_a_job_ends_in_the_transaction_that_its_task_wrote_in(bouncer_url:
         await own.execute("INSERT INTO public.effect VALUES ($1)", 1)
         assert await own.fetchval("SHOW statement_timeout") == "5min"
         assert isinstance(
-            await commit_and_finish(own, database, settle(kept, Succeeded(), 0.5)), Finished
+            await commit_and_finish(own, database, settle(kept, Succeeded(), 0.5)), Effects
         )
         other = OwnTransaction(database, asyncio.get_running_loop())
         await other.execute("INSERT INTO public.effect VALUES ($1)", 2)

@@ -15,6 +15,7 @@ from tests.model.job.attempts import attempt
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Outcome
 from windlass.runtime.worker.kinds import Kinds
+from windlass.runtime.worker.slots import Slots
 from windlass.strategies.http.http import Http
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -120,6 +121,13 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(length)
 
 
+async def perform_in_slot(kinds: Kinds, attempt: Attempt) -> Outcome:
+    """How it ends, its timeout included."""
+    ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    Slots(kinds, 1, lambda _, outcome, __: ended.set_result(outcome)).begin(attempt)
+    return await ended
+
+
 async def perform_within(http: Http, seconds: float, url: str, **fields: Any) -> Performed:
     """As a slot does it: the attempt's timeout comes from outside."""
     kinds = Kinds(instant={}, slotted={"http": http}, timeout_seconds={}, default_timeout_seconds=9)
@@ -130,7 +138,7 @@ async def perform_within(http: Http, seconds: float, url: str, **fields: Any) ->
     )
     began = asyncio.get_running_loop().time()
     async with asyncio.timeout(10):
-        outcome = await kinds.perform_until_deadline(one)
+        outcome = await perform_in_slot(kinds, one)
     return Performed(outcome, one.detail or {}, asyncio.get_running_loop().time() - began)
 
 

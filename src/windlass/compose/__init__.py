@@ -6,11 +6,11 @@
        |       bound before: a busy one is said first, and callers hear that the node is starting
     store      migrate, then the connection pools; the fast lane, not connected yet
        |
-    engine     announcer, follower, caches, enqueuer, secrets
+    engine     `engine_parts`: announcer, follower, caches, signals; secrets
        |
     runtime    kinds with their plugins, target gate, refresher: NodeParts -> Node
        |
-    api        ApiParts; the application itself is built when somebody first needs it
+    api        `api_parts`: enqueuer, waiters; the application is built when somebody needs it
        |
     ready      the lane connects -> the App is connected -> the node registers and works
        |       -> the API takes over the port -> the App publishes
@@ -18,8 +18,8 @@
                -> caches, lane, pools -> embedded servers
 
 Owns: the order of starting and stopping, and the ties between layers that no import may make: what
-the engine calls of the runtime is given to it in `start.start` (`enqueuer.starter`,
-`follower.on_stop`, `on_buried` of the target gate, `may_begin` of the task services).
+the layers below ask of the node (engine.upcalls) is passed in as they are made. Parts are made
+whole: nobody gives one its callbacks afterwards.
 Promises: a start that fails says why; a second SIGTERM ends a drain at once; after either nothing
 that was started is left but the data.
 Never: decides anything about a job.
@@ -27,6 +27,7 @@ Never: decides anything about a job.
 Doors:
   start         `start`: store to ready, for `up`, `node`, tests and other programs; `Windlass`:
                 what runs, with `drain` and `stop_now`; the listening socket
+  parts         `engine_parts`, `api_parts`: the stages that the tests of the API call, too
   foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end
   in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
   app_in_node   the user's App: its way to the API, and what it publishes

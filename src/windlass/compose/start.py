@@ -2,8 +2,8 @@
 
     database, fast lane -> announcer -> enqueuer, waiters -> node (worker, duties) and API
 
-The stages are drawn in the contract of this room (compose). What the engine calls of the
-runtime is given to it here.
+The stages are drawn in the contract of this room (compose). What the layers below ask of the node
+is given to them here (engine.upcalls).
 """
 
 from __future__ import annotations
@@ -17,33 +17,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from windlass import ids
 from windlass.api.jobs.batch_reader import BatchReaders
-from windlass.api.parts import ApiParts
 from windlass.compose.app_in_node import AppInNode
+from windlass.compose.parts import api_parts, engine_parts
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
-from windlass.engine.cache.registry import Caches, scope_of
-from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.cluster.sweep import Sweeper
+from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.conclude import conclude
-from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.facts import ExecutionFacts
-from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
-from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.secrets.secrets import ensure_default_secret
 from windlass.engine.secrets.store import SecretStore
-from windlass.engine.waiters import Waiters
+from windlass.engine.upcalls import Upcalls
 from windlass.errors import WindlassError
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
-from windlass.fastlane.marks import Marks
-from windlass.fastlane.signals import Signals
 from windlass.fastlane.target_failures import TargetFailures
 from windlass.fastlane.target_rate import TargetRateLimit
 from windlass.runtime.assemble import NodeParts
@@ -207,37 +198,33 @@ async def start(
     database = Database(database_url, read_url=settings.read_database_url)
     await database.open()
     lane = FastLane(redis_url)
-    announcer = Announcer(lane)
     metrics = Metrics()
-    follower = Follower(
-        database, announcer, metrics.tending_failed, tree_max=settings.execution_tree_max
+    # The node comes last of all; until then nobody asks.
+    upcalls = Upcalls(node_id=lambda: node.node_id, may_begin=lambda: node.is_trusted)
+    engine = await engine_parts(
+        settings,
+        database=database,
+        lane=lane,
+        redis_url=redis_url,
+        metrics=metrics,
+        upcalls=upcalls,
     )
     await ensure_default_secret(database, sealer)
     supervisor().on_failure = metrics.background_failed
     lane.on_change(metrics.lane_changed)
     lane.on_message(SWEPT, lambda _: metrics.sweep_heard())
-    scope = await scope_of(database)
-    caches = Caches(lane, announcer, scope, metrics.cached)
-    definitions = Definitions(database, caches)
-    enqueuer = Enqueuer(
-        database,
-        limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
-        on_accepted=announcer.lines,
-        on_passed=follower.passed,
-    )
+    announcer, follower, caches = engine.announcer, engine.follower, engine.caches
     vault = SecretStore(database, sealer, announcer)
-    services = NodeTaskServices(database)
+    services = NodeTaskServices(database, upcalls.may_begin)
     kinds = build_kinds(settings, tasks, vault, services)
     await kinds.load_plugins(is_again=False)
-    signals, marks = Signals(lane), Marks(lane)
-    sweeper = _sweeper(settings, redis_url, metrics)
     node_parts = NodeParts(
         settings=settings,
         database=database,
         database_url=database_url,
         announcer=announcer,
         follower=follower,
-        facts=ExecutionFacts(database, caches, definitions),
+        facts=ExecutionFacts(database, caches, engine.definitions),
         caches=caches,
         metrics=metrics,
         kinds=kinds,
@@ -248,52 +235,32 @@ async def start(
             failures=TargetFailures(lane),
             metrics=metrics,
             slots=max(1, settings.workers),
+            follow=follower.follow,
         ),
         refresher=Refresher(
             database=database,
             announcer=announcer,
-            marks=marks,
+            marks=engine.marks,
             metrics=metrics,
             interval_seconds=settings.refresh_interval_seconds,
             lease_seconds=settings.lease_seconds,
             conclude=partial(conclude, is_patient=False),
             follow=follower.follow,
         ),
-        coordinators=Coordinators(lane, scope),
-        signals=signals,
-        sweep=sweeper.sweep if sweeper is not None else None,
+        coordinators=Coordinators(lane, engine.scope),
+        signals=engine.signals,
+        sweep=engine.sweeper.sweep if engine.sweeper is not None else None,
     )
-    node_parts.targets.on_buried = follower.follow
     node = Node(node_parts)
-    services.may_begin = lambda: node.is_trusted
-    enqueuer.starter = node
-    signaller = Signaller(database, signals, lambda: ids.show("node", node.node_id))
-    stopper = Stopper(signaller, announcer, lambda: node.node_id)
-    follower.on_stop = stopper.stop
-    api_parts = ApiParts(
-        database=database,
-        enqueuer=enqueuer,
-        starts=ExecutionStarter(database, follower.follow),
-        announcer=announcer,
-        follower=follower,
-        caches=caches,
-        definitions=definitions,
-        waiters=Waiters(database, announcer),
-        lane=lane,
-        settings=settings,
+    parts = api_parts(
+        engine,
+        node=node,
+        starter=node,
         kinds=kinds.checks,
         strategies=kinds.described,
-        node=node,
-        registry=metrics.registry,
-        on_rejected=metrics.rejected,
-        sealer=sealer,
-        sweeper=sweeper,
-        signaller=signaller,
-        stopper=stopper,
-        marks=marks,
         tally=node_parts.refresher.tally,
     )
-    app_in_node = AppInNode(app, api_parts)
+    app_in_node = AppInNode(app, parts)
     await app_in_node.prepare()
     await lane.open()
     # Before the first job runs: a task may submit others from its first line on.
@@ -304,8 +271,7 @@ async def start(
         from windlass.api.http.keys import ensure_admin_key
 
         admin_key = await ensure_admin_key(database)
-        serving.connections.on_refused = metrics.turned_away
-        serving.front.app = app_in_node.api()
+        serving.open(app_in_node.api(), on_refused=metrics.turned_away)
     await app_in_node.publish()
     return Windlass(
         settings=settings,
@@ -317,23 +283,12 @@ async def start(
         kinds=kinds,
         targets=node_parts.targets,
         node=node,
-        stopper=stopper,
+        stopper=engine.stopper,
         app_in_node=app_in_node,
-        readers=api_parts.readers,
+        readers=parts.readers,
         serving=serving,
         admin_key=admin_key,
         url=f"http://{settings.host}:{settings.port}" if serving is not None else None,
-    )
-
-
-def _sweeper(settings: Settings, redis_url: str | None, metrics: Metrics) -> Sweeper | None:
-    if redis_url is None:
-        return None
-    return Sweeper(
-        redis_url,
-        stale_seconds=settings.stale_coordinator_seconds,
-        heartbeat_seconds=settings.heartbeat_seconds,
-        observe=lambda report: metrics.swept(report.ms / 1000, report.removed_keys),
     )
 
 

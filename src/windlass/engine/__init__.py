@@ -19,8 +19,9 @@ Rooms, one a noun:
     evaluate    a process for heavy expressions
 
 Shared by all:
-    effects         what a transaction did that is told after its commit
-    follow          tells it, and looks after what no node performs
+    effects         the one record of what follows a commit
+    follow          does it: tells who waits, and looks after what no node performs
+    upcalls         what the engine, and what is below it, asks of the node above
     announce        wake-ups and notifications, here and on other nodes
     waiters         callers that wait for an end
     gather          single requests become batches

@@ -17,12 +17,11 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Line
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane
 from windlass.store.database import Record
 
-Line = tuple[str, int]
 EVENTS_EVERY_SECONDS: Final = 0.05
 
 
@@ -168,15 +167,16 @@ class Announcer:
         """These schedules have changed; of many it is enough to say none."""
         self._changed("schedule", names)
 
-    def passed(self, passed: Passed) -> None:
-        """Locks were passed on. When to look again only this process hears: it keeps the time, and
-        the others find out by themselves.
+    def locks(self, names: Iterable[str]) -> None:
+        """Callers of the API have got these locks."""
+        self._changed("lock", sorted(names))
+
+    def lock_due(self, seconds: float) -> None:
+        """By then somebody has to look at the locks. Only this process hears it: it keeps the time,
+        and the others find out by themselves.
         """
-        if passed.taken:
-            self._changed("lock", sorted(passed.taken))
-        if passed.look_seconds is not None:
-            for listener in self._lock_due_listeners:
-                listener(passed.look_seconds)
+        for listener in self._lock_due_listeners:
+            listener(seconds)
 
     def _changed(self, noun: str, names: list[str]) -> None:
         for listener in self._name_listeners[noun]:

@@ -1,91 +1,87 @@
-"""What a transaction did that others hear of after its commit: wake-ups, ends, what is due next.
+"""What follows a commit: the one record of a transaction's effects on those outside of it.
 
-    Finished      jobs were ended or tried again: who waits is told, children that are due start
-      progressed  executions went on: marks, and steps to be looked after (engine.executions.upkeep)
-        locks     locks went to the next in line: jobs that may start, callers that have theirs
+    in the transaction   every part of it adds to one `Effects`
+    after its commit     `engine.follow` does it all: wake-ups, ends, stops, marks, upkeep
 
-Filled inside the transaction, handed to engine.follow once it is committed. Nothing here is needed
-for the truth: who dies before it says so is made good by those who look.
+Each try of a transaction fills its own, which goes with it if it is rolled back. Who opens the
+transaction returns it; what is done within another's takes it and adds to it. Nothing here is
+needed for the truth: who dies before it says so is made good by those who look.
+
+What a caller asked to know (was its settlement refused, how many instants were fired) is an answer
+and no effect: it stands beside the effects, in the result of whoever was asked.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from windlass.store.database import Record
 
+Line = tuple[str, int]  # a queue and a priority
+
 
 @dataclass(slots=True)
-class Passed:
-    # Jobs that may start: id, queue, priority, run_at.
-    ready: list[Record] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)  # locks that callers of the API have got
-    look_seconds: float | None = None  # by then somebody has to look; None: not because of this
+class Upkeep:
+    """Work that no node claims as a job; engine.executions.upkeep does it."""
 
-    def add(self, other: Passed) -> None:
-        self.ready += other.ready
-        self.taken |= other.taken
+    fan_outs: set[tuple[UUID, str]] = field(default_factory=set)  # execution and step: go on there
+    children: set[UUID] = field(default_factory=set)  # steps whose child execution is to begin
+    waiting_steps: set[UUID] = field(default_factory=set)  # they wait for a signal or a decision
+    # Executions whose jobs are to be told what was asked of them.
+    unheard: set[UUID] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.fan_outs or self.children or self.waiting_steps or self.unheard)
+
+    def add(self, other: Upkeep) -> None:
+        self.fan_outs |= other.fan_outs
+        self.children |= other.children
+        self.waiting_steps |= other.waiting_steps
+        self.unheard |= other.unheard
+
+
+@dataclass(slots=True)
+class Effects:
+    # Jobs that may start: children, steps, who got its locks. Rows with queue, priority and run_at.
+    due: list[Record] = field(default_factory=list)
+    requeued: list[Record] = field(default_factory=list)  # the same, and id: to be tried again
+    # Lines with new jobs, due at an instant or after so many seconds.
+    lines: dict[Line, datetime | float] = field(default_factory=dict)
+    ended: dict[UUID, str] = field(default_factory=dict)  # job or execution -> its terminal state
+    stopping: dict[UUID, UUID] = field(default_factory=dict)  # running job, asked to stop -> node
+    urgent_marks: set[UUID] = field(default_factory=set)  # executions that may have ended
+    lazy_marks: set[UUID] = field(default_factory=set)  # executions that go on
+    # They have ended and have children yet to be told (engine.jobs.notify_children).
+    unnotified_parents: set[UUID] = field(default_factory=set)
+    upkeep: Upkeep = field(default_factory=Upkeep)
+    locks_granted: set[str] = field(default_factory=set)  # those that callers of the API have got
+    look_seconds: float | None = None  # by then somebody looks at the locks; None: needs nobody to
+    # Jobs parked for `lock`. No effect yet: at its end the transaction takes them into line
+    # (engine.locks.grant), and what comes of that is one.
+    parked_for_lock: list[UUID] = field(default_factory=list)
+
+    def add(self, other: Effects) -> None:
+        self.due += other.due
+        self.requeued += other.requeued
+        for line, due in other.lines.items():
+            self.add_line(line, due)
+        self.ended |= other.ended
+        self.stopping |= other.stopping
+        self.urgent_marks |= other.urgent_marks
+        self.lazy_marks |= other.lazy_marks
+        self.unnotified_parents |= other.unnotified_parents
+        self.upkeep.add(other.upkeep)
+        self.locks_granted |= other.locks_granted
         self.look_in(other.look_seconds)
+        self.parked_for_lock += other.parked_for_lock
+
+    def add_line(self, line: Line, due: datetime | float) -> None:
+        if due == 0.0 or line not in self.lines:
+            self.lines[line] = due
 
     def look_in(self, seconds: float | None) -> None:
         """The sooner of this and what was known; None: any time."""
         if seconds is not None and (self.look_seconds is None or seconds < self.look_seconds):
             self.look_seconds = seconds
-
-
-@dataclass(slots=True)
-class Progressed:
-    ready: list[Record] = field(default_factory=list)  # queue, priority, run_at
-    ended: list[Record] = field(default_factory=list)  # id, state, queue: decided on the way
-    marks: set[UUID] = field(default_factory=set)  # executions that may have ended
-    touched: set[UUID] = field(default_factory=set)  # executions that go on
-    fans: set[tuple[UUID, str]] = field(default_factory=set)  # to be tended
-    unbegun: set[UUID] = field(default_factory=set)  # steps that need their child execution
-    asked: set[UUID] = field(default_factory=set)  # steps that wait for a signal or a decision
-    # Executions whose jobs are to be told what was asked of them (engine.executions.upkeep).
-    unheard: set[UUID] = field(default_factory=set)
-    # Parents that have ended and have children yet to be told (engine.jobs.notify_children).
-    unnotified: set[UUID] = field(default_factory=set)
-    # Parked for `lock`: at its end the transaction takes them into line (engine.locks.grant).
-    locked: list[UUID] = field(default_factory=list)
-    locks: Passed = field(default_factory=Passed)  # what came of it
-
-    def add(self, other: Progressed) -> None:
-        self.ready += other.ready
-        self.ended += other.ended
-        self.marks |= other.marks
-        self.touched |= other.touched
-        self.fans |= other.fans
-        self.unbegun |= other.unbegun
-        self.asked |= other.asked
-        self.unheard |= other.unheard
-        self.unnotified |= other.unnotified
-        self.locked += other.locked
-        self.locks.add(other.locks)
-
-
-@dataclass(slots=True)
-class Finished:
-    """What a batch of settlements did."""
-
-    ended: dict[UUID, str] = field(default_factory=dict)  # job -> its terminal state
-    requeued: list[Record] = field(default_factory=list)  # id, run_at, queue, priority
-    ready: list[Record] = field(default_factory=list)  # children now due: queue, priority, run_at
-    awaited: set[UUID] = field(default_factory=set)  # left to their receivers
-    refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
-    # Had taken effect before, under the same fence and outcome: said again, or said by another.
-    recognised: set[UUID] = field(default_factory=set)
-    stopping: dict[UUID, UUID] = field(default_factory=dict)  # running job, asked to stop -> node
-    # Of the executions they are steps of.
-    progressed: Progressed = field(default_factory=Progressed)
-
-    def add(self, other: Finished) -> None:
-        self.ended |= other.ended
-        self.requeued += other.requeued
-        self.ready += other.ready
-        self.awaited |= other.awaited
-        self.refused |= other.refused
-        self.recognised |= other.recognised
-        self.stopping |= other.stopping
-        self.progressed.add(other.progressed)

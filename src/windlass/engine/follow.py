@@ -1,7 +1,7 @@
 """After a commit: tell everybody who waits, and look after what no node performs.
 
-Takes what a transaction did (engine.effects) and does what may only be done once it is committed:
-wake-ups and ends through the announcer, children that were too many for one transaction
+Takes the effects of a transaction (engine.effects) and does what may only be done once it is
+committed: wake-ups and ends through the announcer, children that were too many for one transaction
 (engine.jobs.notify_children), and fan-outs, child executions and signals (engine.executions.upkeep)
 in the background.
 
@@ -19,11 +19,10 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.announce import Announcer
-from windlass.engine.effects import Finished, Passed, Progressed
-from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
+from windlass.engine.effects import Effects, Upkeep
+from windlass.engine.executions.upkeep import run_upkeep
 from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.notify_children import notify_children
-from windlass.engine.schedules.decide import Fired
 from windlass.errors import Unavailable
 from windlass.limits import EXECUTION_TREE_MAX, HELD_REST_SECONDS_MAX
 from windlass.store.database import Database
@@ -37,6 +36,9 @@ class Follower:
         self,
         database: Database,
         announcer: Announcer,
+        *,
+        # Tells nodes to stop jobs (engine.jobs.cancel). None: only this process is told.
+        stop: Callable[[Mapping[UUID, UUID]], None] | None = None,
         on_failed: Callable[[str], None] = lambda _: None,  # counts what could not be tended
         tree_max: int = EXECUTION_TREE_MAX,
     ) -> None:
@@ -44,38 +46,33 @@ class Follower:
         self._announcer = announcer
         self.backoff = ItemBackoff(on_failed)
         self._tree_max = tree_max
-        self._due = Progressed()
+        self._due = Upkeep()
         self._task: asyncio.Task[None] | None = None
         self._notifying: asyncio.Task[None] | None = None
-        # Hears of running jobs that must stop, each with its node (see engine.jobs.cancel).
-        self.on_stop: Callable[[Mapping[UUID, UUID]], None] = announcer.cancels
+        self._stop = stop or announcer.cancels
 
-    def follow(self, finished: Finished) -> None:
-        self._announcer.ends(finished.ended)
-        self._announcer.rows([*finished.requeued, *finished.ready])
-        self.on_stop(finished.stopping)
-        self.progressed(finished.progressed)
-
-    def fired(self, fired: Fired) -> None:
-        """Schedules made something."""
-        if fired.lines:
-            self._announcer.lines(fired.lines)
-        self.follow(fired.finished)
-
-    def passed(self, passed: Passed) -> None:
-        self._announcer.rows(passed.ready)
-        self._announcer.passed(passed)
-
-    def progressed(self, progressed: Progressed) -> None:
-        self._announcer.passed(progressed.locks)
-        self._announcer.marks(progressed.marks, is_urgent=True)
-        self._announcer.marks(progressed.touched - progressed.marks, is_urgent=False)
-        if progressed.unnotified:
+    def follow(self, effects: Effects) -> None:
+        """Everything that follows a commit."""
+        announcer = self._announcer
+        announcer.ends(effects.ended)
+        if effects.due or effects.requeued:
+            announcer.rows([*effects.requeued, *effects.due])
+        if effects.lines:
+            announcer.lines(effects.lines)
+        if effects.stopping:
+            self._stop(effects.stopping)
+        if effects.locks_granted:
+            announcer.locks(effects.locks_granted)
+        if effects.look_seconds is not None:
+            announcer.lock_due(effects.look_seconds)
+        if effects.urgent_marks:
+            announcer.marks(effects.urgent_marks, is_urgent=True)
+        if lazy := effects.lazy_marks - effects.urgent_marks:
+            announcer.marks(lazy, is_urgent=False)
+        if effects.unnotified_parents:
             self.notify()
-        if needs_upkeep(progressed):
-            self._due.add(progressed)
-            if self._task is None:
-                self._task = supervisor().spawn(self._tend(), name="tend executions")
+        if effects.upkeep:
+            self._tend(effects.upkeep)
 
     async def quiet(self) -> None:
         """Wait until nothing is left to look after."""
@@ -98,11 +95,16 @@ class Follower:
         finally:
             self._notifying = None
 
-    async def _tend(self) -> None:
+    def _tend(self, upkeep: Upkeep) -> None:
+        self._due.add(upkeep)
+        if self._task is None:
+            self._task = supervisor().spawn(self._tend_all(), name="tend executions")
+
+    async def _tend_all(self) -> None:
         try:
-            while needs_upkeep(self._due):
-                due, self._due = self._due, Progressed()
-                held = Progressed()
+            while self._due:
+                due, self._due = self._due, Upkeep()
+                held = Upkeep()
                 try:
                     self.follow(
                         await run_upkeep(self._database, due, self.backoff, self._tree_max, held)
@@ -111,8 +113,8 @@ class Follower:
                     # `run_upkeep` keeps its items apart, so this is nobody's: whatever it is, the
                     # next round comes, and the net finds what this one left.
                     log.exception("tending_stopped")
-                if needs_upkeep(held):
+                if held:
                     loop = asyncio.get_running_loop()
-                    loop.call_later(HELD_REST_SECONDS_MAX, self.progressed, held)
+                    loop.call_later(HELD_REST_SECONDS_MAX, self._tend, held)
         finally:
             self._task = None

@@ -22,7 +22,7 @@ from uuid import UUID
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.errors import Unavailable
 from windlass.limits import (
     SIFT_WAITS_MAX,
@@ -78,12 +78,12 @@ class IsolatedRound(Generic[T]):
     """One round: what is done, and to whom it is told."""
 
     what: str  # for the log and the counter
-    deed: Callable[[list[T]], Awaitable[Finished]]
-    tell: Callable[[Finished], None]  # hears what came of each part
+    deed: Callable[[list[T]], Awaitable[Effects]]
+    tell: Callable[[Effects], None]  # hears what came of each part
     backoff: ItemBackoff
     key: Callable[[T], Hashable] = lambda item: item
     # Ends for good an item whose values PostgreSQL refuses. None: it rests like any other.
-    bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None
+    bury: Callable[[T, BadValue], Awaitable[Effects]] | None = None
     # Finds the keys of items whose rows somebody holds. None: only by trying them.
     held: Callable[[list[T]], Awaitable[set[UUID]]] | None = None
     put_off: Callable[[T], None] = lambda _: None  # hears of each that is held

@@ -31,7 +31,7 @@ from windlass.model.cluster.operation import Operation
 from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties, leader_duty_table
 from windlass.runtime.cluster.leadership import Leadership
-from windlass.runtime.cluster.lease import Lease
+from windlass.runtime.cluster.lease import Lease, LeaseCalls
 from windlass.runtime.cluster.operations import PAUSE, Operations
 from windlass.runtime.cluster.resize import Resizer
 from windlass.runtime.cluster.signal_handlers import SignalHandlers
@@ -87,15 +87,25 @@ async def start_incarnation(parts: NodeParts, context: IncarnationContext) -> In
     node_id = uuid4()
     started_at = monotonic()
     await _register(parts, node_id, context.workers)
+    # What a lease tells is told on the loop; it begins when all that it speaks to is there.
+    calls = LeaseCalls(
+        in_flight=lambda: worker.held,
+        on_lost=_on_loop(context.on_lost),
+        on_leader=parts.metrics.leader_seen,
+        on_members=_on_loop(partial(parts.refresher.shards.members, node_id)),
+        # For a sender that Redis has left while it has not left us: nobody pokes then.
+        on_signal=_on_loop(lambda: coordinator.look(is_stored=True)),
+    )
     lease = Lease(
         parts.database_url,
         node_id,
+        calls,
         lease_seconds=parts.settings.lease_seconds,
         heartbeat_seconds=parts.settings.heartbeat_seconds,
     )
     lease.granted(started_at)
     finisher = Finisher(parts.database, parts.follower, parts.facts, parts.metrics, node_id)
-    worker = Worker(
+    worker: Worker = Worker(
         database=parts.database,
         finisher=finisher,
         lease=lease,
@@ -104,18 +114,12 @@ async def start_incarnation(parts: NodeParts, context: IncarnationContext) -> In
         targets=parts.targets,
         node_id=node_id,
         workers=context.workers,
+        is_hinted=lambda: parts.announcer.is_heard,
+        on_returned=parts.announcer.rows,
+        on_steps=partial(parts.announcer.marks, is_urgent=False),
     )
-    worker.hinted_by(lambda: parts.announcer.is_heard)
-    worker.on_returned = parts.announcer.rows
-    worker.on_steps = partial(parts.announcer.marks, is_urgent=False)
     operations = await _operations(parts, context, worker)
-    coordinator = _coordinator(parts, context.handlers, worker)
-    lease.in_flight = lambda: worker.held
-    lease.on_lost = _on_loop(context.on_lost)
-    lease.on_leader = parts.metrics.leader_seen
-    lease.on_members = _on_loop(partial(parts.refresher.shards.members, node_id))
-    # For a sender that Redis has left while it has not left us: nobody pokes then.
-    lease.on_signal = _on_loop(lambda: coordinator.look(is_stored=True))
+    coordinator: Coordinator = _coordinator(parts, context.handlers, worker)
     duties = Duties(
         database=parts.database,
         follower=parts.follower,
@@ -172,29 +176,27 @@ async def _operations(parts: NodeParts, context: IncarnationContext, worker: Wor
         await parts.database.run("node_set_paused", worker.node_id)
     resizer = Resizer(worker=worker, kinds=parts.kinds, targets=parts.targets)
     resizer.apply(context.workers)
-    operations = Operations(
+    return Operations(
         database=parts.database,
         announcer=parts.announcer,
         worker=worker,
         resizer=resizer,
         node_id=worker.node_id,
+        on_done=context.on_done,
+        on_leave=context.on_leave,
     )
-    operations.on_done = context.on_done
-    operations.on_leave = context.on_leave
-    return operations
 
 
 def _coordinator(parts: NodeParts, handlers: SignalHandlers, worker: Worker) -> Coordinator:
-    coordinator = Coordinator(
+    return Coordinator(
         node_id=worker.node_id,
         database=parts.database,
         coordinators=parts.coordinators,
         signals=parts.signals,
         handlers=handlers,
         beat_seconds=parts.settings.heartbeat_seconds,
+        activity=lambda: {"in_flight": worker.held, "workers": worker.workers},
     )
-    coordinator.activity = lambda: {"in_flight": worker.held, "workers": worker.workers}
-    return coordinator
 
 
 def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
@@ -221,7 +223,7 @@ def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
 
     def tell(fired: Fired) -> None:
         parts.metrics.fired(fired.late_seconds)
-        parts.follower.fired(fired)
+        parts.follower.follow(fired.effects)
 
     return FiringRounds(
         database=parts.database,

@@ -17,7 +17,7 @@ from typing import Final
 
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.end import ROUND_MAX
 from windlass.engine.jobs.rescue import next_lapse_seconds, recover
@@ -59,15 +59,15 @@ class Duties:
             (STOP_CANCELLED, self.stop_cancelled),
             ("reconcile", self.reconcile),
         ]
-        keeper = LockKeeper(self.database, self.follower.passed)
+        keeper = LockKeeper(self.database, self.follower.follow)
         return [*(Loop(name, tick) for name, tick in table), keeper]
 
     async def recover(self) -> float:
-        finished = await recover(self.database, self.follower.backoff)
-        self.follower.follow(finished)
+        effects = await recover(self.database, self.follower.backoff)
+        self.follower.follow(effects)
         self.follower.notify()  # children whose node died before it had told them all
         # A full batch means there is more.
-        if len(finished.ended) + len(finished.requeued) >= ROUND_MAX:
+        if len(effects.ended) + len(effects.requeued) >= ROUND_MAX:
             return 0.0
         rest = RESCUE_INTERVAL_SECONDS * (0.9 + chance() / 5)
         # The lease of a living node lasts longer than this rest; one that does not is looked at
@@ -101,7 +101,7 @@ class Duties:
 class LockKeeper(Loop):
     """Grants what is due at locks, when it is due."""
 
-    def __init__(self, database: Database, tell: Callable[[Passed], None]) -> None:
+    def __init__(self, database: Database, tell: Callable[[Effects], None]) -> None:
         super().__init__("locks", self._look)
         self._database = database
         self._tell = tell
@@ -118,11 +118,11 @@ class LockKeeper(Loop):
         if self._due_at <= monotonic():
             self._due_at = math.inf  # what comes to be known meanwhile counts
             try:
-                passed = await grant_due(self._database)
+                effects = await grant_due(self._database)
             except BaseException:
                 self.due_in(0)
                 raise
-            if passed.look_seconds is not None:
-                self.due_in(passed.look_seconds)
-            self._tell(passed)
+            if effects.look_seconds is not None:
+                self.due_in(effects.look_seconds)
+            self._tell(effects)
         return min(max(0.0, self._due_at - monotonic()), LOCKS_REST_SECONDS_MAX)

@@ -17,8 +17,8 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.announce import Line
-from windlass.engine.jobs.enqueue import Reservation
+from windlass.engine.effects import Line
+from windlass.engine.upcalls import Reservation
 from windlass.errors import Unavailable
 from windlass.limits import REBIRTH_SECONDS_MAX
 from windlass.model.cluster.node_signal import Answer

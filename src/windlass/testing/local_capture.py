@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from windlass import ids
-from windlass.engine.effects import Finished
 from windlass.engine.jobs.cancel import cancel
 from windlass.testing import local_seen
 from windlass.testing.local_seen import SeenJob
@@ -54,10 +53,7 @@ class Capture(Sequence[SeenJob]):
         self._all = await self._found()
         running = self._stage.running
         taken = [ids.parse("job", job.id) for job in self._all]
-        done = await cancel(running.database, taken)
-        running.follower.follow(
-            Finished(ended=done.ended, ready=done.ready, progressed=done.progressed)
-        )
+        running.follower.follow(await cancel(running.database, taken))
         self._stage.gate.unlock()
 
     async def _found(self) -> list[SeenJob]:

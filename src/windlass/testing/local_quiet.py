@@ -114,7 +114,7 @@ class Quiet:
         is_full = True
         while is_full:
             fired = await fire_due(self._database, rules)
-            self._running.follower.fired(fired)
+            self._running.follower.follow(fired.effects)
             is_full = fired.is_full
 
     async def _refresh(self, executions: list[UUID]) -> None:

@@ -436,9 +436,8 @@ async def test_an_answer_that_nobody_reads_is_given_up() -> None:
 
 
 async def test_silent_connections_keep_nobody_out() -> None:
-    connections = Connections(8)  # four for an address
     refused: list[str] = []
-    connections.on_refused = refused.append
+    connections = Connections(8, refused.append)  # four for an address
     async with served(connections=connections) as (url, _), AsyncExitStack() as open_:
         silent = [await open_.enter_async_context(wire(url)) for _ in range(4)]
         await counted(connections, 4)

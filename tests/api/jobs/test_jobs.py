@@ -144,9 +144,9 @@ async def test_a_caller_that_waits_is_answered_as_soon_as_the_job_ends(
     # The request has reached them.
     await until(lambda: bool(api.parts.waiters._waiting), within_seconds=10)
     [attempt] = await node.claim()
-    finished = await node.settle(attempt, Failed("x", "y", is_final=True))
+    settled = await node.settle(attempt, Failed("x", "y", is_final=True))
     assert not waiting.done()
-    api.parts.announcer.ends(finished.ended)
+    api.parts.announcer.ends(settled.effects.ended)
     ended = await asyncio.wait_for(waiting, 10)
     assert ended["state"] == "dead"
     assert ended["error"] == {"cause": "x", "message": "y"}

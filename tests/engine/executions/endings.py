@@ -25,7 +25,7 @@ async def ended_as(flow: Flow) -> str:
         done = await refresh(flow.database, [flow.execution_id])
         if not done.unconcluded:
             break
-        await flow.look_after((await conclude(flow.database, done.unconcluded)).progressed)
+        await flow.look_after(await conclude(flow.database, done.unconcluded))
         await flow.run()
     return str((await row_of(flow))["state"])
 

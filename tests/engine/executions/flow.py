@@ -10,11 +10,12 @@ from uuid import UUID
 import msgspec
 
 from tests.engine.hands import end, register, sql, take
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.start import Start, start_many
-from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
+from windlass.engine.executions.upkeep import run_upkeep
 from windlass.engine.executions.workflows import publish
+from windlass.engine.jobs.finish import Settled
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
 from windlass.model.workflow.read import trust_definition
@@ -58,7 +59,7 @@ class Flow:
         await publish(database, read, by=None)
         started = await start_many(database, [Start(workflow="flow", input=given or {})])
         flow = cls(database, started.execution_ids[0], await register(database))
-        await flow.look_after(started.finished.progressed)
+        await flow.look_after(started.effects)
         return flow
 
     async def run(self, **outcomes: Outcome) -> dict[str, str]:
@@ -75,17 +76,17 @@ class Flow:
             await self.end(attempt)
         return len(attempts)
 
-    async def end(self, attempt: Attempt) -> Finished:
+    async def end(self, attempt: Attempt) -> Settled:
         step = await self.step_of(attempt.job_id)
         self.ran.append(step)
         usual = Succeeded(msgspec.json.encode(step))
-        finished = await end(self.database, self.node_id, attempt, self.outcomes.get(step, usual))
-        await self.look_after(finished.progressed)
-        return finished
+        settled = await end(self.database, self.node_id, attempt, self.outcomes.get(step, usual))
+        await self.look_after(settled.effects)
+        return settled
 
-    async def look_after(self, progressed: Progressed) -> None:
-        while needs_upkeep(progressed):
-            progressed = (await run_upkeep(self.database, progressed)).progressed
+    async def look_after(self, effects: Effects) -> None:
+        while effects.upkeep:
+            effects = await run_upkeep(self.database, effects.upkeep)
 
     async def step_of(self, job_id: UUID) -> str:
         [row] = await sql(self.database, "SELECT step FROM windlass.job WHERE id = $1", job_id)
@@ -115,9 +116,9 @@ class Flow:
     async def conclude(self) -> Any:
         """Its row, after its end was written; compensations run on the way."""
         while True:
-            finished = await conclude(self.database, [self.execution_id])
-            await self.look_after(finished.progressed)
-            if self.execution_id in finished.ended or not await self.turn():
+            effects = await conclude(self.database, [self.execution_id])
+            await self.look_after(effects)
+            if self.execution_id in effects.ended or not await self.turn():
                 break
             await self.run()
         [row] = await sql(

@@ -26,8 +26,8 @@ UNHEARD = "SELECT count(*) FROM windlass.execution WHERE unheard_until IS NOT NU
 
 async def cancel(flow: Flow) -> None:
     """As the API does it: what is left to do is done after the answer."""
-    finished = await cancel_execution(flow.database, flow.execution_id)
-    await flow.look_after(finished.progressed)
+    effects = await cancel_execution(flow.database, flow.execution_id)
+    await flow.look_after(effects)
 
 
 async def state_of(database: Database, execution_id: UUID) -> str:
@@ -40,8 +40,8 @@ async def state_of(database: Database, execution_id: UUID) -> str:
 async def test_what_waits_ends_at_once_and_what_runs_is_asked_to_stop(database: Database) -> None:
     flow = await Flow.start(database, [noop("a"), noop("b"), noop("c", "a")])
     attempt = await take_one(database, flow.node_id)
-    finished = await cancel_execution(database, flow.execution_id)
-    assert finished.stopping == {attempt.job_id: flow.node_id}
+    effects = await cancel_execution(database, flow.execution_id)
+    assert effects.stopping == {attempt.job_id: flow.node_id}
     assert sorted((await flow.states()).values()) == ["cancelled", "running"]
     assert await ended_as(flow) == "running"
     await flow.end(attempt)
@@ -99,8 +99,8 @@ async def test_a_step_that_slipped_in_meanwhile_is_cancelled_too(database: Datab
         await cancel(flow)
     assert await flow.states() == {"a": "running", "b": "queued"}
     found = await find_neglected(database)
-    assert found.progressed.unheard == {flow.execution_id}
-    await flow.look_after(found.progressed)
+    assert found.upkeep.unheard == {flow.execution_id}
+    await flow.look_after(found)
     assert (await flow.states())["b"] == "cancelled"
 
 
@@ -109,10 +109,10 @@ async def test_it_is_looked_at_until_nobody_can_be_on_the_way_and_no_longer(
 ) -> None:
     flow = await Flow.start(database, [noop("a")])
     await cancel(flow)
-    assert (await find_neglected(database)).progressed.unheard == set(), "all have heard"
+    assert (await find_neglected(database)).upkeep.unheard == set(), "all have heard"
     assert await value(database, UNHEARD), "but one may be on its way"
     await sql(database, "UPDATE windlass.execution SET unheard_until = now()")
-    await flow.look_after((await find_neglected(database)).progressed)
+    await flow.look_after(await find_neglected(database))
     assert not await value(database, UNHEARD)
 
 
@@ -136,10 +136,10 @@ async def test_a_large_fan_out_is_cancelled_a_bounded_number_at_a_time(
         {"items": list(range(count))},
     )
     running = await take(database, flow.node_id, 5)
-    finished = await cancel_execution(database, flow.execution_id)
-    assert len(finished.ended) + len(finished.stopping) <= FINISH_BATCH_MAX + 1
-    assert finished.progressed.unheard == {flow.execution_id}, "there is more"
-    await flow.look_after(finished.progressed)
+    effects = await cancel_execution(database, flow.execution_id)
+    assert len(effects.ended) + len(effects.stopping) <= FINISH_BATCH_MAX + 1
+    assert effects.upkeep.unheard == {flow.execution_id}, "there is more"
+    await flow.look_after(effects)
     left = "SELECT count(*) FROM windlass.job WHERE execution_id = $1"
     assert await value(database, left, flow.execution_id) == len(running)
     for attempt in running:
@@ -189,7 +189,7 @@ async def test_a_child_is_cancelled_when_its_step_runs_out_of_time(database: Dat
     flow = await Flow.start(database, [{**CHILD, "timeout": "1h"}, noop("after", "child")])
     child = await child_of(flow)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'workflow'")
-    await flow.look_after((await recover(database)).progressed)
+    await flow.look_after(await recover(database))
     assert await flow.states() == {"child": "dead", "after": "skipped"}
     assert await value(database, "SELECT count(*) FROM windlass.job") == 0
     done = await refresh(database, [child])
@@ -210,8 +210,8 @@ async def test_a_child_that_waits_for_its_turn_is_told_to_have_ended_with_its_st
     assert await state_of(database, waiting) == "pending"
     [step] = [row["id"] for row in await flow.rows()]
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE id = $1", step)
-    finished = await recover(database)
-    assert finished.ended == {step: "dead", waiting: "cancelled"}
+    effects = await recover(database)
+    assert effects.ended == {step: "dead", waiting: "cancelled"}
     assert await state_of(database, waiting) == "cancelled"
     assert await state_of(database, begun) == "pending", "nobody asked that of the other one"
 
@@ -235,7 +235,7 @@ async def test_places_that_have_not_begun_never_do_when_their_step_runs_out_of_t
     )
     running = await take_one(database, flow.node_id)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'map'")
-    await flow.look_after((await recover(database)).progressed)
+    await flow.look_after(await recover(database))
     assert sorted((await flow.states()).values()) == ["cancelled", "dead", "running"]
     await flow.end(running)
     assert await ended_as(flow) == "failed"

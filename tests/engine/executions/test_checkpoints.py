@@ -167,7 +167,7 @@ async def test_a_signal_makes_a_function_due_that_rests_for_it(database: Databas
     await send_signal(database, flow.execution_id, "other", "1", None)
     assert not await is_due(database, attempt.job_id)
     sent = await send_signal(database, flow.execution_id, "paid", "1", None)
-    assert [found["id"] for found in sent.finished.requeued] == [attempt.job_id]
+    assert [found["id"] for found in sent.effects.requeued] == [attempt.job_id]
     assert await is_due(database, attempt.job_id)
     assert [wrong async for _, found in check_folds(database) for wrong in found] == []
 
@@ -175,9 +175,9 @@ async def test_a_signal_makes_a_function_due_that_rests_for_it(database: Databas
 async def test_a_signal_between_the_look_and_the_rest_wakes_it_too(database: Database) -> None:
     flow, attempt = await waiting(database)
     sent = await send_signal(database, flow.execution_id, "paid", "1", None)
-    assert sent.finished.requeued == []
-    finished = await end(database, flow.node_id, attempt, RESTS)
-    assert {found["id"] for found in finished.requeued} == {attempt.job_id}
+    assert sent.effects.requeued == []
+    settled = await end(database, flow.node_id, attempt, RESTS)
+    assert {found["id"] for found in settled.effects.requeued} == {attempt.job_id}
     assert await is_due(database, attempt.job_id)
 
 

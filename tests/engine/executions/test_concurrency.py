@@ -157,8 +157,8 @@ async def test_cancel_running_keeps_as_many_as_may_run(database: Database) -> No
 
 async def test_one_that_waits_is_cancelled_at_once_and_never_begins(database: Database) -> None:
     first, second = await flow(database, "queue"), await flow(database, "queue")
-    finished = await cancel_execution(database, second.execution_id)
-    assert finished.ended == {second.execution_id: "cancelled"}
+    effects = await cancel_execution(database, second.execution_id)
+    assert effects.ended == {second.execution_id: "cancelled"}
     await first.run()
     await first.conclude()
     assert await begun(database) == set()
@@ -167,13 +167,13 @@ async def test_one_that_waits_is_cancelled_at_once_and_never_begins(database: Da
 async def test_room_that_nobody_used_is_found(database: Database) -> None:
     first, second = await flow(database, "queue"), await flow(database, "queue")
     third = await flow(database, "queue", who="bob")
-    assert (await find_neglected(database)).ready == []
+    assert (await find_neglected(database)).due == []
     await sql(
         database,
         "UPDATE windlass.execution SET state = 'failed', finished_at = now() WHERE id = ANY ($1)",
         [first.execution_id, third.execution_id],
     )
-    assert len((await find_neglected(database)).ready) == 1
+    assert len((await find_neglected(database)).due) == 1
     assert await second.states() == {"a": "queued"}
 
 

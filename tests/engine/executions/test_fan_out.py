@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
-from windlass.engine.effects import Progressed
+from windlass.engine.effects import Upkeep
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.upkeep import run_upkeep
 from windlass.engine.executions.workflows import publish
@@ -131,7 +131,7 @@ async def test_last_places_that_end_at_once_end_the_step_once(database: Database
     attempts = await take(database, flow.node_id)
     halves = [attempts[:10], attempts[10:]]
     await asyncio.gather(*(end(database, flow.node_id, half) for half in halves))
-    due = Progressed(fans={(flow.execution_id, "each")})
+    due = Upkeep(fan_outs={(flow.execution_id, "each")})
     done = await asyncio.gather(*(run_upkeep(database, due) for _ in range(4)))
     assert sum(len(one.ended) for one in done) == 1
     assert (await flow.states())["last"] == "queued"
@@ -147,7 +147,7 @@ async def test_a_place_may_be_an_execution_of_another_workflow(database: Databas
     flow = await Flow.start(database, steps, {"items": [1, 2, 3]})
     await flow.turn()
     children = await sql(database, "SELECT id FROM windlass.execution WHERE depth = 1")
-    finished = await conclude(database, [row["id"] for row in children])
-    await flow.look_after(finished.progressed)
+    effects = await conclude(database, [row["id"] for row in children])
+    await flow.look_after(effects)
     assert (await flow.run())["last"] == "succeeded"
     assert await flow.result("each") == [2, 4, 6]

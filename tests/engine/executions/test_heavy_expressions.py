@@ -18,14 +18,14 @@ from tests.engine.evaluate.stopped import stopped_evaluator
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, register, sql, take
 from tests.until import until
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions import decide_apart as decide_apart
 from windlass.engine.executions import facts
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.decide_apart import WAITING, EvaluationsFull
 from windlass.engine.executions.start import Prepared, Start, start_many
 from windlass.engine.executions.start_batch import ExecutionStarter
-from windlass.engine.executions.upkeep import needs_upkeep, run_upkeep
+from windlass.engine.executions.upkeep import run_upkeep
 from windlass.engine.executions.workflows import publish
 from windlass.model.expression import KEPT
 from windlass.model.workflow.read import trust_definition
@@ -137,8 +137,8 @@ async def test_a_batch_with_heavy_executions_in_it_is_finished_one_by_one(
     made = await start_many(database, [*starts, Start(workflow="light")])
     node = await register(database)
     async with watched_loop():
-        finished = await end(database, node, await take(database, node))
-    assert len(finished.ended) >= 7
+        settled = await end(database, node, await take(database, node))
+    assert len(settled.effects.ended) >= 7
     found = await states_of(database, made.execution_ids)
     assert [found[one]["b"] for one in made.execution_ids] == ["dead"] * 6 + ["queued"]
 
@@ -146,7 +146,7 @@ async def test_a_batch_with_heavy_executions_in_it_is_finished_one_by_one(
 async def test_heavy_starts_that_come_together_are_begun_one_by_one(database: Database) -> None:
     steps = [noop("b", **{"if": "${" + HOSTILE + "}"}), noop("c")]
     await publish(database, trust_definition({"name": "heavy", "steps": steps}), by=None)
-    done: list[Finished] = []
+    done: list[Effects] = []
     starts = ExecutionStarter(database, done.append)
     async with watched_loop():
         begun = await asyncio.gather(
@@ -208,9 +208,9 @@ async def test_heavy_outputs_of_many_executions_are_all_written(database: Databa
     await publish(database, read, by=None)
     made = await start_many(database, [Start(workflow="heavy", input=INPUT) for _ in range(8)])
     node = await register(database)
-    progressed = (await end(database, node, await take(database, node))).progressed
-    while needs_upkeep(progressed):
-        progressed = (await run_upkeep(database, progressed)).progressed
+    effects = (await end(database, node, await take(database, node))).effects
+    while effects.upkeep:
+        effects = await run_upkeep(database, effects.upkeep)
     async with watched_loop():
         finished = await conclude(database, made.execution_ids)
     assert {finished.ended[one] for one in made.execution_ids} == {"succeeded"}

@@ -22,11 +22,11 @@ AGAIN = {"retry": {"max_attempts": 3, "initial": 0}}
 
 
 async def pause(flow: Flow) -> None:
-    await flow.look_after((await pause_execution(flow.database, flow.execution_id)).progressed)
+    await flow.look_after(await pause_execution(flow.database, flow.execution_id))
 
 
 async def resume(flow: Flow) -> None:
-    await flow.look_after((await resume_execution(flow.database, flow.execution_id)).progressed)
+    await flow.look_after(await resume_execution(flow.database, flow.execution_id))
 
 
 async def refreshed(flow: Flow) -> str:
@@ -57,8 +57,8 @@ async def test_nothing_starts_while_it_is_paused_and_what_runs_is_let_end(
 async def test_resuming_says_which_lines_have_work(database: Database) -> None:
     flow = await Flow.start(database, [noop("a"), noop("b", queue="other")])
     await pause(flow)
-    finished = await resume_execution(database, flow.execution_id)
-    assert {row["queue"] for row in finished.ready} == {"default", "other"}
+    effects = await resume_execution(database, flow.execution_id)
+    assert {row["queue"] for row in effects.due} == {"default", "other"}
 
 
 async def test_asking_twice_is_harmless_and_what_has_ended_is_refused(database: Database) -> None:
@@ -135,13 +135,13 @@ async def test_a_large_fan_out_is_paused_a_bounded_number_at_a_time(database: Da
         {"items": list(range(count))},
     )
     parked = "SELECT count(*)::int FROM windlass.job WHERE parked_for = 'paused'"
-    finished = await pause_execution(database, flow.execution_id)
+    effects = await pause_execution(database, flow.execution_id)
     assert await value(database, parked) == FINISH_BATCH_MAX
-    await flow.look_after(finished.progressed)
+    await flow.look_after(effects)
     assert await value(database, parked) == count
-    finished = await resume_execution(database, flow.execution_id)
+    effects = await resume_execution(database, flow.execution_id)
     assert await value(database, parked) == count - FINISH_BATCH_MAX
-    await flow.look_after(finished.progressed)
+    await flow.look_after(effects)
     assert await value(database, parked) == 0
 
 
@@ -164,13 +164,13 @@ async def test_steps_that_slipped_in_meanwhile_are_found(database: Database) -> 
     flow = await Flow.start(database, [noop("a"), noop("b", "a")])
     await pause(flow)
     job_id = await _slip_in(flow, is_parked=False)
-    await flow.look_after((await find_neglected(database)).progressed)
+    await flow.look_after(await find_neglected(database))
     held = "SELECT parked_for FROM windlass.job WHERE id = $1"
     assert await value(database, held, job_id) == "paused"
     await resume(flow)
     await sql(database, "DELETE FROM windlass.job WHERE id = $1", job_id)
     job_id = await _slip_in(flow, is_parked=True)
-    await flow.look_after((await find_neglected(database)).progressed)
+    await flow.look_after(await find_neglected(database))
     assert await value(database, held, job_id) is None
 
 

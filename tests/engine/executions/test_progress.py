@@ -7,6 +7,7 @@ import asyncio
 from tests.engine.executions.flow import FAILS, Flow, noop
 from tests.engine.hands import end, sql, take
 from windlass.engine.executions.conclude import conclude
+from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.workflows import publish
 from windlass.model.job.outcome import Succeeded
 from windlass.model.workflow.read import trust_definition
@@ -28,6 +29,16 @@ async def test_a_chain_runs_in_order_and_hands_its_results_on(database: Database
     assert await flow.given("a") == {"n": 7}
     assert await flow.given("b") == {"from": "a"}
     assert await flow.given("c") == {"text": "from a by b"}
+
+
+async def test_steps_that_end_as_their_execution_begins_are_told_to_who_waits_for_them(
+    database: Database,
+) -> None:
+    steps = [noop("a", **{"if": "${false}"}), noop("b")]
+    await publish(database, trust_definition({"name": "flow", "steps": steps}), by=None)
+    started = await start_many(database, [Start(workflow="flow")])
+    [skipped] = await sql(database, "SELECT id FROM windlass.job_history WHERE step = 'a'")
+    assert started.effects.ended == {skipped["id"]: "skipped"}
 
 
 async def test_a_join_waits_for_all_its_needs(database: Database) -> None:
@@ -148,7 +159,7 @@ async def test_a_late_end_of_a_step_inserts_nothing(database: Database) -> None:
     [attempt] = await take(database, flow.node_id)
     await flow.end(attempt)
     again = await end(database, flow.node_id, attempt, Succeeded(b"2"))
-    assert not again.progressed.touched
+    assert not again.effects.lazy_marks
     found = await sql(database, "SELECT count(*) FROM windlass.job WHERE step = 'b'")
     assert found[0]["count"] == 1
 
@@ -241,7 +252,7 @@ async def test_an_execution_whose_output_cannot_be_read_ends_with_who_waits_for_
         flow = await Flow.start(database, [call])
         await flow.run(a=Succeeded(unreadable))
         below = "SELECT id FROM windlass.execution WHERE finished_at IS NULL AND depth = 1"
-        finished = await conclude(database, [row["id"] for row in await sql(database, below)])
-        assert sorted(finished.ended.values()) == ["dead", "failed"]
+        effects = await conclude(database, [row["id"] for row in await sql(database, below)])
+        assert sorted(effects.ended.values()) == ["dead", "failed"]
         assert (await flow.error("call"))["cause"] == "child_failed"
         assert (await flow.conclude())["state"] == "failed"

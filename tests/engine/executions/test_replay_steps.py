@@ -142,7 +142,7 @@ async def test_a_step_that_no_node_performed_is_refused(database: Database) -> N
     ]
     flow = await Flow.start(database, steps)
     await sql(database, "UPDATE windlass.job SET callback_until = now() WHERE kind = 'signal'")
-    await flow.look_after((await recover(database)).progressed)
+    await flow.look_after(await recover(database))
     assert await ended_as(flow) == "failed"
     for step in ("go", "after", "stop", "lost"):
         with pytest.raises(NotReplayable, match="/rerun"):

@@ -31,7 +31,7 @@ OUTPUT = {"output": {"d": "${steps.d.output}"}}
 
 async def again(flow: Flow, from_step: str | None = None) -> Rerun:
     done = await rerun(flow.database, flow.execution_id, from_step)
-    await flow.look_after(done.finished.progressed)
+    await flow.look_after(done.effects)
     flow.ran.clear()
     flow.outcomes.clear()
     return done
@@ -90,8 +90,8 @@ async def test_what_it_was_is_kept_as_an_event(database: Database) -> None:
 async def test_a_cancelled_one_goes_on_where_it_was_stopped(database: Database) -> None:
     flow = await Flow.start(database, DIAMOND, timeout="1h")
     await flow.turn()
-    finished = await cancel_execution(database, flow.execution_id)
-    await flow.look_after(finished.progressed)
+    effects = await cancel_execution(database, flow.execution_id)
+    await flow.look_after(effects)
     assert await ended_as(flow) == "cancelled"
     await again(flow)
     await flow.run()
@@ -185,14 +185,14 @@ async def test_signals_stay_taken_and_questions_are_asked_again(database: Databa
     ]
     flow = await Flow.start(database, steps)
     sent = await send_signal(database, flow.execution_id, "go", "1", None)
-    await flow.look_after(sent.finished.progressed)
-    finished = await cancel_execution(database, flow.execution_id)
-    await flow.look_after(finished.progressed)
+    await flow.look_after(sent.effects)
+    effects = await cancel_execution(database, flow.execution_id)
+    await flow.look_after(effects)
     assert await ended_as(flow) == "cancelled"
     await again(flow, "go")
     assert await flow.states() == {"go": "running"}, "it waits for another signal"
     sent = await send_signal(database, flow.execution_id, "go", "2", None)
-    await flow.look_after(sent.finished.progressed)
+    await flow.look_after(sent.effects)
     await find_neglected(database)
     rows = await sql(database, "SELECT state FROM windlass.approval ORDER BY id")
     assert [row["state"] for row in rows] == ["void", "open"]
@@ -214,7 +214,7 @@ async def test_its_time_begins_anew(database: Database) -> None:
     flow = await Flow.start(database, [noop("a"), noop("b", "a")], timeout="1h")
     await flow.turn()
     await sql(database, "UPDATE windlass.execution SET deadline = now() - interval '1 second'")
-    await flow.look_after((await find_neglected(database)).progressed)
+    await flow.look_after(await find_neglected(database))
     assert await ended_as(flow) == "failed"
     row = await row_of(flow)
     assert row["doom"] == "timeout"
@@ -257,7 +257,7 @@ async def test_a_child_that_is_rerun_does_not_disturb_its_parent(database: Datab
     flow = await Flow.start(database, [CHILD])
     child: UUID = await child_of(flow)
     await flow.turn()
-    await flow.look_after((await conclude(database, [child])).progressed)
+    await flow.look_after(await conclude(database, [child]))
     assert await ended_as(flow) == "succeeded"
     own = Flow(database, child, flow.node_id)
     await again(own, "x")

@@ -121,7 +121,7 @@ ORDER = [
 async def approve(flow: Flow) -> None:
     approval = await value(flow.database, "SELECT id FROM windlass.approval WHERE state = 'open'")
     done = await decide(flow.database, approval, Decision(is_approved=True, by=None))
-    await flow.look_after(done.finished.progressed)
+    await flow.look_after(done.effects)
 
 
 async def days_of(database: Database, table: str = "job_history") -> set[str]:
@@ -199,7 +199,7 @@ async def test_steps_of_long_ago_serve_a_rerun_of_an_execution_that_ended_lately
     assert await ended_as(flow) == "failed"
     await retain(database, 14)
     done = await rerun(database, flow.execution_id, "ship")
-    await flow.look_after(done.finished.progressed)
+    await flow.look_after(done.effects)
     flow.outcomes.clear()
     assert (await flow.run())["ship"] == "succeeded"
     assert flow.ran == ["charge", "ship", "ship"]

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.hands import sql, until_sql
 from tests.faults.proxy import Proxy
 from tests.model.workflow.definitions import document, step
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.concurrency import hold_keys
 from windlass.engine.executions.start import Start
 from windlass.engine.executions.start_batch import ExecutionStarter, StartedExecution
@@ -70,7 +70,7 @@ async def test_a_key_is_waited_for_until_the_commit_of_whoever_has_it(
 
 async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> None:
     await publish(database, trust_definition(document(step("a", "noop"), name="w")), by=None)
-    told: list[Finished] = []
+    told: list[Effects] = []
     starts = ExecutionStarter(database, told.append)
     found = await together(starts, *(Start(workflow="w") for _ in range(300)))
     rows = [one.row["id"] for one in found if isinstance(one, StartedExecution)]
@@ -78,7 +78,7 @@ async def test_many_at_once_are_all_begun_in_few_commits(database: Database) -> 
     [row] = await sql(database, "SELECT count(*) AS n FROM windlass.job")
     assert row["n"] == 300
     assert len(told) < 30
-    assert sum(len(finished.ready) for finished in told) == 300
+    assert sum(len(effects.due) for effects in told) == 300
 
 
 async def test_starts_whose_commit_nobody_heard_of_are_found_and_not_begun_again(

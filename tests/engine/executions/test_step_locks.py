@@ -85,11 +85,11 @@ async def test_a_compensation_takes_its_locks(database: Database) -> None:
 async def test_an_execution_that_is_paused_keeps_its_place_in_line(database: Database) -> None:
     holder = await submit_locking(database, "x")
     flow = await Flow.start(database, [noop("a", locks=["x"])])
-    await flow.look_after((await pause_execution(database, flow.execution_id)).progressed)
+    await flow.look_after(await pause_execution(database, flow.execution_id))
     await cancel(database, [holder])
     assert await waiters(database, "x") == []
     assert await take(database, flow.node_id) == [], "it has its lock, and is paused"
-    await flow.look_after((await resume_execution(database, flow.execution_id)).progressed)
+    await flow.look_after(await resume_execution(database, flow.execution_id))
     assert await flow.run() == {"a": "succeeded"}
     assert await nothing_left(database)
 

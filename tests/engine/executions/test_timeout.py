@@ -17,7 +17,7 @@ LATE = "UPDATE windlass.execution SET deadline = now() - interval '1 second'"
 
 async def out_of_time(flow: Flow) -> None:
     await sql(flow.database, f"{LATE} WHERE id = $1", flow.execution_id)
-    await flow.look_after((await find_neglected(flow.database)).progressed)
+    await flow.look_after(await find_neglected(flow.database))
 
 
 async def test_its_jobs_are_stopped_and_it_fails(database: Database) -> None:
@@ -59,11 +59,11 @@ async def test_what_it_did_is_taken_back_and_that_is_not_stopped(database: Datab
     await flow.turn()
     await flow.turn()
     await out_of_time(flow)
-    await flow.look_after((await conclude(database, [flow.execution_id])).progressed)
+    await flow.look_after(await conclude(database, [flow.execution_id]))
     assert (await flow.states())["b~undo"] == "queued"
     # The leader looks again, and again: the compensation goes on.
     for _ in range(2):
-        await flow.look_after((await find_neglected(database)).progressed)
+        await flow.look_after(await find_neglected(database))
     assert (await flow.states())["b~undo"] == "queued"
     await flow.run()
     assert await ended_as(flow) == "failed"
@@ -79,7 +79,7 @@ async def test_one_that_takes_back_what_it_did_is_given_its_time(database: Datab
     flow.outcomes["b"] = FAILS
     await flow.turn()
     await flow.turn()
-    await flow.look_after((await conclude(database, [flow.execution_id])).progressed)
+    await flow.look_after(await conclude(database, [flow.execution_id]))
     await out_of_time(flow)
     assert await value(database, "SELECT doom FROM windlass.execution") is None
     await flow.run()
@@ -100,7 +100,7 @@ async def test_who_is_in_time_is_left_alone(database: Database) -> None:
     flow = await Flow.start(database, [noop("a")], timeout="1h")
     other = await Flow.start(database, [noop("a")])
     found = await find_neglected(database)
-    assert not found.progressed.unheard | found.progressed.marks
+    assert not found.upkeep.unheard | found.urgent_marks
     await flow.run()
     assert await other.run() == {"a": "succeeded"}
     assert await ended_as(flow) == "succeeded"

@@ -37,7 +37,7 @@ async def fork_bomb(database: Database) -> Start:
 
 async def begin(database: Database, follower: Follower, start: Start) -> UUID:
     started = await start_many(database, [start])
-    follower.follow(started.finished)
+    follower.follow(started.effects)
     return started.execution_ids[0]
 
 

@@ -108,7 +108,7 @@ async def test_wrong_children_die_with_the_reason_and_take_nobody_along(
     starts = [one for wrong in WRONG for one in (wrong, *GOOD)]
     started = await begin(database, starts)
     follower = Follower(database, Announcer(FastLane(None)))
-    follower.follow(started.finished)
+    follower.follow(started.effects)
     await follower.quiet()
     made = dict(zip(started.execution_ids, starts, strict=True))
     for execution_id, start in made.items():
@@ -120,7 +120,7 @@ async def test_wrong_children_die_with_the_reason_and_take_nobody_along(
     count = "SELECT count(*) FROM windlass.execution WHERE workflow = 'child'"
     assert await value(database, count) == len(WRONG)
     assert await value(database, "SELECT count(*) FROM windlass.approval") == len(WRONG)
-    assert (await find_neglected(database)).progressed.unbegun == set()
+    assert (await find_neglected(database)).upkeep.children == set()
 
 
 async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
@@ -129,7 +129,7 @@ async def test_questions_that_nobody_can_answer_end_dead_with_the_reason(
     started = await begin(
         database, [question(name=7), question(name="${x}" * 99), question(form=[1]), *GOOD]
     )
-    await run_upkeep(database, started.progressed)
+    await run_upkeep(database, started.effects.upkeep)
     number, long, form, _, good = started.execution_ids
     assert (await states(database, number))["hear"] == "dead"
     assert (await states(database, long))["hear"] == "dead"
@@ -151,7 +151,7 @@ async def test_what_fails_unforeseen_rests_alone_and_is_counted(
     }
     counted: list[str] = []
     backoff = ItemBackoff(counted.append)
-    await run_upkeep(database, started.progressed, backoff)
+    await run_upkeep(database, started.effects.upkeep, backoff)
     assert sorted(counted) == ["ask", "ask", "begin children"]
     assert set(backoff.resting_ids) == bad
     assert await value(database, "SELECT count(*) FROM windlass.execution WHERE depth = 1") == 7
@@ -159,11 +159,11 @@ async def test_what_fails_unforeseen_rests_alone_and_is_counted(
 
     # Whoever rests is not looked for; another node, which does not know of it, tries again.
     await overdue(database)
-    found = (await find_neglected(database, backoff)).progressed
-    assert not found.unbegun | found.asked
-    found = (await find_neglected(database)).progressed
-    assert found.unbegun | found.asked <= bad
-    assert found.unbegun, "a failed one is tried again, and not given up"
+    found = (await find_neglected(database, backoff)).upkeep
+    assert not found.children | found.waiting_steps
+    found = (await find_neglected(database)).upkeep
+    assert found.children | found.waiting_steps <= bad
+    assert found.children, "a failed one is tried again, and not given up"
 
 
 async def test_a_fan_out_that_cannot_go_on_holds_up_no_other(database: Database) -> None:
@@ -183,7 +183,7 @@ async def test_a_fan_out_that_cannot_go_on_holds_up_no_other(database: Database)
     )
     await spoil(database, started.execution_ids[0], "all")
     counted: list[str] = []
-    await run_upkeep(database, started.progressed, ItemBackoff(counted.append))
+    await run_upkeep(database, started.effects.upkeep, ItemBackoff(counted.append))
     assert counted == ["expand fan-outs"]
     places = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
     assert await value(database, places) == 8
@@ -217,5 +217,5 @@ async def test_an_execution_ends_although_the_next_of_its_key_cannot_begin(
     counted: list[str] = []
     found = await find_neglected(database, ItemBackoff(counted.append))
     assert counted == ["begin turns"]
-    assert len(found.progressed.unbegun) == 1
-    assert len(found.progressed.asked) == 1
+    assert len(found.upkeep.children) == 1
+    assert len(found.upkeep.waiting_steps) == 1

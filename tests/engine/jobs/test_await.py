@@ -30,7 +30,7 @@ from tests.engine.hands import (
 from tests.engine.jobs.family import after
 from tests.engine.jobs.receivers import TOKEN, awaited, be_late, hand_over
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.cancel import cancel, find_cancel_requested
 from windlass.engine.jobs.claim import find_claimed
 from windlass.engine.jobs.complete import complete, extend
@@ -50,9 +50,9 @@ async def test_a_job_that_waits_for_its_receiver_needs_no_node(database: Databas
     job_id, node, attempt = await hand_over(database)
     before = await row(database, job_id)
     await lapse(database, node)
-    assert await recover(database) == Finished()
+    assert await recover(database) == Effects()
     await sql(database, "DELETE FROM windlass.node")
-    assert await recover(database) == Finished()
+    assert await recover(database) == Effects()
     assert await find_claimed(database, node, -1) == [], (
         "a node that reconciles does not hand it back"
     )
@@ -88,8 +88,8 @@ async def test_an_answer_said_again_while_the_first_is_being_committed_cancels_n
         await slow.fetch(statement("job_await_many"), *fence, [600.0], [token], [None])
         again = asyncio.create_task(patiently(lambda: finish(database, node, [said])))
         await until_sql(database, "SELECT count(*) FROM pg_locks WHERE NOT granted")
-    finished = await again
-    assert (finished.awaited, finished.ended) == ({job_id}, {})
+    settled = await again
+    assert (settled.awaited, settled.effects.ended) == ({job_id}, {})
     assert await state(database, job_id) == "running"
 
 
@@ -112,8 +112,8 @@ async def test_a_late_answer_of_a_lost_node_does_not_wait_for_a_receiver(
     attempt = await take_one(database, node)
     await lapse(database, node)
     await recover(database)
-    finished = await end(database, node, attempt, awaited())
-    assert (finished.awaited, finished.refused) == (set(), {job_id})
+    settled = await end(database, node, attempt, awaited())
+    assert (settled.awaited, settled.refused) == (set(), {job_id})
     assert await state(database, job_id) == "queued"
 
 
@@ -123,8 +123,8 @@ async def test_a_job_asked_to_stop_does_not_begin_to_wait(database: Database) ->
     attempt = await take_one(database, node)
     await cancel(database, [job_id])
     for _ in range(2):
-        finished = await end(database, node, attempt, awaited())
-        assert (finished.ended, finished.refused) == ({job_id: "cancelled"}, set())
+        settled = await end(database, node, attempt, awaited())
+        assert (settled.effects.ended, settled.refused) == ({job_id: "cancelled"}, set())
 
 
 async def test_why_says_that_the_receiver_has_it_and_until_when(database: Database) -> None:
@@ -139,7 +139,7 @@ async def test_a_receiver_may_ask_for_more_time(database: Database) -> None:
     job_id, _, _ = await hand_over(database)
     await be_late(database)
     granted = await extend(database, job_id, TOKEN, 60)
-    assert await recover(database) == Finished()
+    assert await recover(database) == Effects()
     left = await value(database, "SELECT callback_until - now() FROM windlass.job")
     assert 50 < left.total_seconds() <= 60
     assert granted == await value(database, "SELECT callback_until FROM windlass.job")
@@ -147,7 +147,7 @@ async def test_a_receiver_may_ask_for_more_time(database: Database) -> None:
 
 async def test_a_receiver_that_stays_silent_costs_the_job_a_try(database: Database) -> None:
     job_id, node, first = await hand_over(database, retry=AT_ONCE, max_attempts=2)
-    assert await recover(database) == Finished(), "it has time yet"
+    assert await recover(database) == Effects(), "it has time yet"
     await be_late(database)
     assert [one["id"] for one in (await recover(database)).requeued] == [job_id]
     [tried] = await database.read("attempt_list", [job_id])
@@ -175,7 +175,7 @@ async def test_nodes_that_give_up_at_the_same_time_do_it_once(
     await be_late(database)
     async with several(database_url, 4) as databases:
         done = await asyncio.gather(*(recover(one) for one in databases))
-    assert sorted(one["id"] for finished in done for one in finished.requeued) == made
+    assert sorted(one["id"] for effects in done for one in effects.requeued) == made
     assert len(await database.read("attempt_list", made)) == 40
     assert await counted(database) == await true_counts(database)
 
@@ -185,7 +185,7 @@ async def test_cancelling_ends_at_once_what_waits_for_its_receiver(database: Dat
     node = await register(database)
     await end(database, node, await take_one(database, node), awaited())
     done = await cancel(database, [parent])
-    assert (done.ended, done.asked) == ({parent: "cancelled", child: "skipped"}, {})
+    assert (done.ended, done.stopping) == ({parent: "cancelled", child: "skipped"}, {})
     assert await find_cancel_requested(database, node) == []
     with pytest.raises(NotAwaiting):
         await complete(database, parent, TOKEN, Succeeded())

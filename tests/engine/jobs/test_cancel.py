@@ -26,7 +26,8 @@ from tests.engine.hands import (
     value,
 )
 from windlass.clock import monotonic
-from windlass.engine.jobs.cancel import Cancelled, cancel, find_cancel_requested
+from windlass.engine.effects import Effects
+from windlass.engine.jobs.cancel import cancel, find_cancel_requested
 from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import Failed, Outcome, Snoozed, Succeeded
 from windlass.store.database import Database
@@ -38,7 +39,7 @@ async def test_a_job_that_waits_ends_at_once(database: Database) -> None:
     )
     done = await cancel(database, [now, later, blocked])
     assert done.ended == dict.fromkeys([now, later, blocked], "cancelled")
-    assert done.asked == {}
+    assert done.stopping == {}
     job = await row(database, later)
     assert (job["state"], job["outcome"], job["started_at"]) == ("cancelled", None, None)
     assert job["cancel_requested_at"] is not None
@@ -60,7 +61,7 @@ async def test_a_running_job_is_asked_and_its_node_can_find_it(database: Databas
     node, bystander = await register(database), await register(database)
     await take(database, node)
     done = await cancel(database, [job_id])
-    assert (done.ended, done.asked) == ({}, {job_id: node})
+    assert (done.ended, done.stopping) == ({}, {job_id: node})
     assert await find_cancel_requested(database, node) == [job_id]
     assert await find_cancel_requested(database, bystander) == []
     assert await states(database, [job_id, other]) == ["running", "running"]
@@ -71,7 +72,7 @@ async def test_asking_again_changes_nothing(database: Database) -> None:
     await take(database, await register(database))
     await cancel(database, [job_id])
     before = await row(database, job_id)
-    assert await cancel(database, [job_id]) == Cancelled()
+    assert await cancel(database, [job_id]) == Effects()
     assert await row(database, job_id) == before
 
 
@@ -80,7 +81,7 @@ async def test_a_job_that_has_ended_stays_as_it_is(database: Database) -> None:
     node = await register(database)
     await end(database, node, await take_one(database, node), Succeeded(b"1"))
     before = await row(database, job_id)
-    assert await cancel(database, [job_id, uuid4()]) == Cancelled()
+    assert await cancel(database, [job_id, uuid4()]) == Effects()
     assert await row(database, job_id) == before
 
 
@@ -90,7 +91,7 @@ async def test_many_are_cancelled_wherever_they_are(database: Database) -> None:
     running = {attempt.job_id: attempt for attempt in await take(database, node, 30)}
     await end(database, node, list(running.values())[:10])
     done = await cancel(database, made)
-    assert (len(done.ended), len(done.asked)) == (70, 20)
+    assert (len(done.ended), len(done.stopping)) == (70, 20)
     assert await counted(database) == await true_counts(database)
     await end(database, node, list(running.values())[10:])
     assert sorted(await states(database, made)) == ["cancelled"] * 90 + ["succeeded"] * 10
@@ -113,11 +114,11 @@ async def race(database: Database, url: str, rounds: int, outcomes: list[Outcome
                 await end(one, node, attempts, chance.choice(outcomes))
             took = monotonic() - begun
 
-        async def cancel_at_some_moment(job_id: UUID) -> Cancelled:
+        async def cancel_at_some_moment(job_id: UUID) -> Effects:
             await asyncio.sleep(chance.random() * min(2 * took, 0.1))
             return await patiently(lambda: cancel(canceller, [job_id]))
 
-        said: dict[UUID, Cancelled] = {}
+        said: dict[UUID, Effects] = {}
         for _ in range(rounds):
             job_id = await submit_one(database, retry=retry)
             said[job_id], _, _ = await asyncio.gather(
@@ -128,7 +129,7 @@ async def race(database: Database, url: str, rounds: int, outcomes: list[Outcome
     assert await value(database, "SELECT count(*) FROM windlass.job") == 0, "every job has ended"
     assert await value(database, "SELECT count(*) FROM windlass.job_history") == rounds, "once"
     for job_id, done in said.items():
-        if job_id in done.ended or job_id in done.asked:
+        if job_id in done.ended or job_id in done.stopping:
             assert await state(database, job_id) == "cancelled"
     assert await counted(database) == await true_counts(database)
     ends = await sql(database, "SELECT DISTINCT state FROM windlass.job_history")
@@ -159,11 +160,11 @@ async def test_a_cancelled_job_is_not_run_again_by_a_rescue(
             await take_one(database, node)
             await lapse(database, node)
 
-            async def ask(job_id: UUID = job_id) -> Cancelled:
+            async def ask(job_id: UUID = job_id) -> Effects:
                 await asyncio.sleep(chance.random() * 0.006)
                 return await patiently(lambda: cancel(left, [job_id]))
 
             done, _ = await asyncio.gather(ask(), recover(right))
             await recover(right)
-            assert job_id in done.ended or job_id in done.asked
+            assert job_id in done.ended or job_id in done.stopping
             assert await state(database, job_id) == "cancelled"

@@ -31,7 +31,7 @@ from tests.engine.hands import (
 from tests.engine.jobs.family import after
 from tests.engine.jobs.receivers import TOKEN, awaited, hand_over
 from windlass.engine.doctor.doctor import doctor
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.complete import Completer, complete, extend
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.model.job.outcome import Failed, Succeeded
@@ -46,9 +46,9 @@ async def test_a_success_ends_the_job_and_lets_its_children_go(database: Databas
     attempt = await take_one(database, node)
     attempt.detail = {"status_code": 202}
     await end(database, node, attempt, awaited())
-    finished = await complete(database, parent, TOKEN, Succeeded(b'{"a": 1}'))
-    assert finished.ended == {parent: "succeeded"}
-    assert [one["child_id"] for one in finished.ready] == [child]
+    effects = await complete(database, parent, TOKEN, Succeeded(b'{"a": 1}'))
+    assert effects.ended == {parent: "succeeded"}
+    assert [one["child_id"] for one in effects.due] == [child]
     job = await row(database, parent)
     assert (job["state"], job["outcome"], job["result"]) == ("succeeded", "succeeded", '{"a": 1}')
     assert (job["attempt"], job["claim_id"], job["node_id"]) == (1, attempt.claim_id, node)
@@ -60,8 +60,8 @@ async def test_a_success_ends_the_job_and_lets_its_children_go(database: Databas
 
 async def test_a_failure_is_tried_again_by_the_jobs_own_policy(database: Database) -> None:
     job_id, node, first = await hand_over(database, retry=AT_ONCE, max_attempts=2)
-    finished = await complete(database, job_id, TOKEN, Failed("full", "no room"))
-    assert [one["id"] for one in finished.requeued] == [job_id]
+    effects = await complete(database, job_id, TOKEN, Failed("full", "no room"))
+    assert [one["id"] for one in effects.requeued] == [job_id]
     [tried] = await database.read("attempt_list", [job_id])
     assert (tried["outcome"], tried["claim_id"]) == ("failed", first.claim_id)
     assert json.loads(tried["error"]) == {"cause": "full", "message": "no room"}
@@ -71,8 +71,8 @@ async def test_a_failure_is_tried_again_by_the_jobs_own_policy(database: Databas
     await end(database, node, second, awaited("another token"))
     with pytest.raises(WrongToken):
         await complete(database, job_id, TOKEN, Succeeded())
-    finished = await complete(database, job_id, "another token", Failed("full", "no room"))
-    assert finished.ended == {job_id: "dead"}
+    effects = await complete(database, job_id, "another token", Failed("full", "no room"))
+    assert effects.ended == {job_id: "dead"}
     assert (await doctor(database)).findings == []
 
 
@@ -114,7 +114,7 @@ async def test_the_same_completion_said_twice_is_no_error_and_another_one_is(
     job_id, _, _ = await hand_over(database)
     await complete(database, job_id, TOKEN, Succeeded(b"1"))
     before = await row(database, job_id)
-    assert await complete(database, job_id, TOKEN, Succeeded(b"1")) == Finished()
+    assert await complete(database, job_id, TOKEN, Succeeded(b"1")) == Effects()
     for other in (Succeeded(b"2"), Succeeded(), Failed("x", "x")):
         with pytest.raises(NotAwaiting):
             await complete(database, job_id, TOKEN, other)
@@ -214,7 +214,7 @@ async def test_a_thousand_that_call_before_their_deliveries_are_on_record_are_al
     node = await register(database)
     attempts = await take(database, node) + await take(database, node)
     assert len(attempts) == len(made)
-    ended = Finished()
+    ended = Effects()
     completer = Completer(database, ended.add, early_seconds=60)
     said = [
         asyncio.create_task(completer.complete(job_id, TOKEN, Succeeded(str(n).encode())))

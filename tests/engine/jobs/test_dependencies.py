@@ -44,8 +44,8 @@ async def test_a_chain_runs_link_by_link(database: Database) -> None:
         )
         attempt = await take_one(database, node)
         assert attempt.job_id == job_id
-        finished = await end(database, node, attempt)
-        assert [one["child_id"] for one in finished.ready] == chain[n + 1 : n + 2]
+        settled = await end(database, node, attempt)
+        assert [one["child_id"] for one in settled.effects.due] == chain[n + 1 : n + 2]
     assert await no_links(database)
 
 
@@ -67,9 +67,9 @@ async def test_a_child_of_many_ends_in_one_commit_is_told_once(database: Databas
     *parents, child = await submit(database, *[noop()] * 50, noop(**after(*range(50))))
     node = await register(database)
     attempts = await take_all(database, node)
-    finished = await end(database, node, list(attempts.values()))
-    assert [one["child_id"] for one in finished.ready] == [child]
-    assert set(finished.ended) == set(parents)
+    settled = await end(database, node, list(attempts.values()))
+    assert [one["child_id"] for one in settled.effects.due] == [child]
+    assert set(settled.effects.ended) == set(parents)
     events = await database.read("event_of_jobs", [child])
     assert [event["type"] for event in events] == ["unblocked"]
 
@@ -120,8 +120,8 @@ async def test_one_failed_parent_is_enough_and_the_others_are_left_alone(
     good, bad, child = await submit(database, noop(), noop(), noop(**after(0, 1)))
     node = await register(database)
     attempts = await take_all(database, node)
-    finished = await end(database, node, attempts[bad], DIE)
-    assert finished.ended == {bad: "dead", child: "skipped"}
+    settled = await end(database, node, attempts[bad], DIE)
+    assert settled.effects.ended == {bad: "dead", child: "skipped"}
     await end(database, node, attempts[good])
     assert await states(database, [good, bad, child]) == ["succeeded", "dead", "skipped"]
 
@@ -151,10 +151,10 @@ async def test_failure_goes_down_to_the_grandchildren_each_by_its_own_rule(
         noop(**after(3)),
     )
     node = await register(database)
-    finished = await end(database, node, await take_one(database, node), DIE)
+    settled = await end(database, node, await take_one(database, node), DIE)
     expected = ["dead", "skipped", "dead", "queued", "blocked", "blocked"]
     assert await states(database, family) == expected
-    assert finished.ended == dict(zip(family[:3], expected[:3], strict=True))
+    assert settled.effects.ended == dict(zip(family[:3], expected[:3], strict=True))
     await end(database, node, await take_one(database, node))
     assert await states(database, family[4:]) == ["queued", "queued"]
     assert await counted(database) == await true_counts(database)
@@ -172,7 +172,7 @@ async def test_a_cancelled_parent_tells_its_children(database: Database) -> None
     )
     done = await cancel(database, [parent])
     assert done.ended == {parent: "cancelled", skipped: "skipped"}
-    assert [one["child_id"] for one in done.ready] == [runs]
+    assert [one["child_id"] for one in done.due] == [runs]
 
 
 async def test_a_cancelled_child_frees_its_parent_of_it(database: Database) -> None:
@@ -180,7 +180,7 @@ async def test_a_cancelled_child_frees_its_parent_of_it(database: Database) -> N
     await cancel(database, [child])
     assert await no_links(database)
     node = await register(database)
-    assert (await end(database, node, await take_one(database, node))).ended == {
+    assert (await end(database, node, await take_one(database, node))).effects.ended == {
         parent: "succeeded"
     }
     assert await states(database, [parent, child]) == ["succeeded", "cancelled"]

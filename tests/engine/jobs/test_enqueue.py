@@ -26,6 +26,7 @@ from tests.engine.hands import (
 )
 from windlass import ids
 from windlass.clock import monotonic
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.request import Accepted
@@ -116,11 +117,14 @@ async def test_concurrent_submissions_share_commits(database: Database) -> None:
 
 
 async def test_what_is_accepted_is_told_after_the_commit(database: Database) -> None:
-    told: list[dict[tuple[str, int], datetime | float]] = []
-    enqueuer = Enqueuer(database, on_accepted=told.append)
+    told: list[Effects] = []
+    enqueuer = Enqueuer(database, follow=told.append)
     await enqueuer.submit(noop(priority=2, delay_seconds=5))
     await enqueuer.submit_batch([noop(run_at=LATER), noop(queue="b"), noop(depends_on_places=(0,))])
-    assert told == [{("default", 2): 5.0}, {("default", 1): LATER, ("b", 1): 0.0}]
+    assert told == [
+        Effects(lines={("default", 2): 5.0}),
+        Effects(lines={("default", 1): LATER, ("b", 1): 0.0}),
+    ]
 
 
 BAD = noop(correlation_id="NUL \x00")

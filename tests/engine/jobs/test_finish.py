@@ -50,8 +50,8 @@ async def test_an_end_is_written_with_all_that_is_known(
     job_id = await submit_one(database, key="k", tags=("t",))
     node = await register(database)
     attempt = await take_one(database, node)
-    finished = await end(database, node, attempt, outcome)
-    assert (finished.ended, finished.refused) == ({job_id: expected}, set())
+    settled = await end(database, node, attempt, outcome)
+    assert (settled.effects.ended, settled.refused) == ({job_id: expected}, set())
     job = await row(database, job_id)
     assert (job["state"], job["outcome"], job["node_id"]) == (expected, outcome.name, node)
     assert job["finished_at"] >= job["started_at"] == attempt.started_at
@@ -70,9 +70,9 @@ async def test_a_failure_goes_back_with_its_attempt_on_record(
     node = await register(database)
     before = await row(database, job_id)
     attempt = await take_one(database, node)
-    finished = await end(database, node, attempt, outcome)
+    settled = await end(database, node, attempt, outcome)
     job = await row(database, job_id)
-    assert [one["id"] for one in finished.requeued] == [job_id]
+    assert [one["id"] for one in settled.effects.requeued] == [job_id]
     assert (job["state"], job["node_id"], job["claim_id"], job["attempt"]) == (
         "queued",
         None,
@@ -93,11 +93,11 @@ async def test_a_failure_goes_back_with_its_attempt_on_record(
 async def test_tries_are_spent_one_by_one_until_the_job_is_dead(database: Database) -> None:
     job_id = await submit_one(database, max_attempts=3, retry='{"max_attempts": 3, "initial": 0}')
     node = await register(database)
-    ends = [
-        (await end(database, node, await take_one(database, node), Failed("x", f"{n}"))).ended
+    tries = [
+        await end(database, node, await take_one(database, node), Failed("x", f"{n}"))
         for n in range(3)
     ]
-    assert ends == [{}, {}, {job_id: "dead"}]
+    assert [settled.effects.ended for settled in tries] == [{}, {}, {job_id: "dead"}]
     job = await row(database, job_id)
     assert (job["attempt"], job["cause"], json.loads(job["error"])["message"]) == (3, "x", "2")
     assert len(await database.read("attempt_list", [job_id])) == 2, "the last is the job's own row"
@@ -154,7 +154,8 @@ async def test_an_answer_that_is_given_twice_counts_once(database: Database) -> 
     first = await end(database, node, attempt, Succeeded(b"1"))
     before = await row(database, job_id)
     again = await end(database, node, attempt, Succeeded(b"2"))
-    assert (first.ended, again.ended, again.refused) == ({job_id: "succeeded"},) * 2 + (set(),)
+    assert first.effects.ended == again.effects.ended == {job_id: "succeeded"}
+    assert again.refused == set()
     assert (await end(database, node, attempt, Failed("x", "x"))).refused == {job_id}
     assert await row(database, job_id) == before
     assert await counted(database) == {"default": {"succeeded": 1}}
@@ -189,7 +190,7 @@ async def test_a_job_asked_to_stop_ends_cancelled_whatever_its_attempt_says(
     node = await register(database)
     attempt = await take_one(database, node)
     await cancel(database, [job_id])
-    assert (await end(database, node, attempt, outcome)).ended == {job_id: "cancelled"}
+    assert (await end(database, node, attempt, outcome)).effects.ended == {job_id: "cancelled"}
     job = await row(database, job_id)
     assert (job["state"], job["outcome"], job["result"]) == ("cancelled", "cancelled", None)
     assert job["cancel_requested_at"] is not None

@@ -23,8 +23,7 @@ from tests.engine.hands import (
     take_one,
     true_counts,
 )
-from windlass.engine.effects import Finished
-from windlass.engine.jobs.finish import finish
+from windlass.engine.jobs.finish import Settled, finish
 from windlass.errors import Unavailable
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed, Succeeded
@@ -46,7 +45,7 @@ async def test_a_result_that_cannot_be_stored_does_not_keep_the_job_running(
     node = await register(database)
     attempt = await take_one(database, node)
     finished = await finish(database, node, [settled(attempt, result=result)])
-    assert finished.ended == {job_id: "succeeded"}
+    assert finished.effects.ended == {job_id: "succeeded"}
     job = await row(database, job_id)
     assert job["result"] is None
     assert json.loads(job["error"])["cause"] == "unstorable"
@@ -62,8 +61,9 @@ async def test_a_bad_row_among_good_ones_harms_none_of_them(database: Database) 
     batch[9].claim_id = uuid4()
     finished = await finish(database, node, batch)
     assert finished.refused == {made[9]}
-    assert finished.ended == {made[n]: "succeeded" for n in range(12) if n not in (7, 9)}
-    assert [one["id"] for one in finished.requeued] == [made[7]], "and whoever waits for it is told"
+    assert finished.effects.ended == {made[n]: "succeeded" for n in range(12) if n not in (7, 9)}
+    again = [one["id"] for one in finished.effects.requeued]
+    assert again == [made[7]], "and whoever waits for it is told"
     expected = ["queued" if n == 7 else "running" if n == 9 else "succeeded" for n in range(12)]
     assert await states(database, made) == expected
     results = [(await row(database, made[n]))["result"] for n in (0, 3, 4, 5, 11)]
@@ -76,9 +76,9 @@ async def test_a_bad_error_among_retries_harms_none_of_them(database: Database) 
     attempts = {attempt.job_id: attempt for attempt in await take(database, node)}
     batch = [settle(attempts[job_id], Failed("x", "x"), 0.5) for job_id in made]
     batch[2].error = "not json"
-    finished = await finish(database, node, batch)
-    assert {one["id"] for one in finished.requeued} == set(made)
-    assert (finished.ended, finished.refused) == ({}, set())
+    settled = await finish(database, node, batch)
+    assert {one["id"] for one in settled.effects.requeued} == set(made)
+    assert (settled.effects.ended, settled.refused) == ({}, set())
     assert json.loads((await row(database, made[2]))["error"])["cause"] == "unstorable"
 
 
@@ -90,9 +90,9 @@ async def test_a_large_mixed_batch_ends_as_it_says(database: Database) -> None:
     attempts = {attempt.job_id: attempt for attempt in await take(database, node)}
     chosen = {job_id: outcomes[n % 5] for n, job_id in enumerate(made)}
     batch = [settle(attempts[job_id], outcome, 0.5) for job_id, outcome in chosen.items()]
-    finished = await finish(database, node, batch)
-    assert len(finished.ended) == 150
-    assert len(finished.requeued) == 100
+    settled = await finish(database, node, batch)
+    assert len(settled.effects.ended) == 150
+    assert len(settled.effects.requeued) == 100
     names = ["succeeded", "queued", "dead", "queued", "cancelled"]
     assert await states(database, made) == [names[n % 5] for n in range(250)]
     assert await counted(database) == await true_counts(database)
@@ -110,7 +110,7 @@ async def test_a_finish_whose_answer_is_lost_may_be_repeated(database: Database)
         await asyncio.sleep(after_seconds)
         await sql(database, kill)
 
-    async def until_answered(attempt: Attempt, outcome: Outcome) -> Finished:
+    async def until_answered(attempt: Attempt, outcome: Outcome) -> Settled:
         async with asyncio.timeout(10):
             while True:
                 with contextlib.suppress(Unavailable):
@@ -119,10 +119,10 @@ async def test_a_finish_whose_answer_is_lost_may_be_repeated(database: Database)
     refused: set[UUID] = set()
     for n, job_id in enumerate(made):
         outcome = Succeeded() if n % 2 else Failed("x", "x")
-        finished, _ = await asyncio.gather(
+        settled, _ = await asyncio.gather(
             until_answered(attempts[job_id], outcome), cut(0.0005 * (n % 8))
         )
-        refused |= finished.refused
+        refused |= settled.refused
     assert await states(database, made) == ["queued", "succeeded"] * 20
     assert refused == set()
     assert len(await database.read("attempt_list", made)) == 20

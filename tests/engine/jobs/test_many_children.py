@@ -28,7 +28,7 @@ from tests.engine.hands import (
 )
 from tests.engine.jobs.family import no_links, take_all
 from windlass.engine.doctor.links import check_links
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.notify_children import notify_children
@@ -84,11 +84,11 @@ async def chain(database: Database, length: int) -> list[UUID]:
     return made
 
 
-async def notify(database: Database) -> Finished:
+async def notify(database: Database) -> Effects:
     """One round, as any node may do it."""
-    finished = Finished()
-    await notify_children(database, ItemBackoff(), finished.add)
-    return finished
+    effects = Effects()
+    await notify_children(database, ItemBackoff(), effects.add)
+    return effects
 
 
 @asynccontextmanager
@@ -107,19 +107,19 @@ async def test_a_parent_of_very_many_ends_at_once_and_its_children_are_told_in_c
     node = await register(database)
     attempts = await take_all(database, node)
     await bear(database, parent, MANY)
-    finished = await end(database, node, attempts[parent], outcome)
+    settled = await end(database, node, attempts[parent], outcome)
     assert await state(database, parent) == ("succeeded" if then == "queued" else "dead")
-    assert finished.progressed.unnotified == {parent}
+    assert settled.effects.unnotified_parents == {parent}
     assert await value(database, BLOCKED) == MANY - CHILDREN_TOLD_MAX
     assert await check_links(database, repair=True) == [], "nothing is out of order meanwhile"
     told = await notify(database)
-    assert len(told.ready) + len(told.ended) == CHILDREN_TOLD_MAX
+    assert len(told.due) + len(told.ended) == CHILDREN_TOLD_MAX
     assert await value(database, BLOCKED) == MANY - 2 * CHILDREN_TOLD_MAX
     # Its node dies here; another one finds what is left.
     async with several(database.url, 1) as (other,):
         told = await notify(other)
-        assert len(told.ready) + len(told.ended) == MANY - 2 * CHILDREN_TOLD_MAX
-        assert not await notify_children(other, ItemBackoff(), Finished().add)
+        assert len(told.due) + len(told.ended) == MANY - 2 * CHILDREN_TOLD_MAX
+        assert not await notify_children(other, ItemBackoff(), Effects().add)
     every = "SELECT state FROM windlass.job UNION ALL SELECT state FROM windlass.job_history"
     counted = await sql(database, f"SELECT state, count(*) AS n FROM ({every}) _ GROUP BY state")
     assert {one["state"]: one["n"] for one in counted}[then] == MANY
@@ -161,7 +161,7 @@ async def test_children_that_were_not_told_of_an_end_that_is_taken_back_wait_for
     assert await check_links(database, repair=False) == []
     attempts = await take_all(database, node)
     await end(database, node, attempts[parent])
-    while (await notify(database)).ready:
+    while (await notify(database)).due:
         pass
     every = "SELECT state FROM windlass.job UNION ALL SELECT state FROM windlass.job_history"
     counted = await sql(database, f"SELECT state, count(*) AS n FROM ({every}) _ GROUP BY state")
@@ -178,7 +178,7 @@ async def test_a_long_chain_falls_in_few_transactions(database: Database) -> Non
     made = await chain(database, CHILDREN_TOLD_MAX + 1_000)
     cancelled = await cancel(database, made[:1])
     assert len(cancelled.ended) >= CHILDREN_TOLD_MAX, "a level is no round trip"
-    assert cancelled.progressed.unnotified
+    assert cancelled.unnotified_parents
     told = await notify(database)
     assert len(cancelled.ended) + len(told.ended) == len(made)
     assert set(await states(database, made)) == {"cancelled", "skipped"}
@@ -217,7 +217,7 @@ async def test_a_child_of_one_that_falls_later_is_told_although_somebody_held_it
         assert await states(database, [fallen, runs]) == ["skipped", "blocked"]
         assert await check_links(database, repair=False) == []
     told = await notify(database)
-    assert [one["child_id"] for one in told.ready] == [runs]
+    assert [one["child_id"] for one in told.due] == [runs]
     assert await no_links(database)
     assert await sql(database, "SELECT FROM windlass.parent_end") == []
 
@@ -234,7 +234,7 @@ async def test_children_that_somebody_holds_keep_no_others_from_being_told(
     links = "SELECT child_id FROM windlass.dependency WHERE parent_id = $1 ORDER BY 1 LIMIT $2"
     some = await sql(database, links, theirs, CHILDREN_TOLD_MAX + 50)
     async with held(database, *(link["child_id"] for link in some)):
-        while (await notify(database)).ready:
+        while (await notify(database)).due:
             pass
         left = await sql(database, "SELECT child_id FROM windlass.dependency")
         assert {link["child_id"] for link in left} == {link["child_id"] for link in some}

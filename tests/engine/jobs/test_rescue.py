@@ -25,7 +25,7 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.claim import claim_solo
 from windlass.engine.jobs.rescue import next_lapse_seconds, recover
@@ -46,7 +46,7 @@ async def die_with(database: Database) -> UUID:
 async def test_a_living_nodes_jobs_are_left_alone(database: Database) -> None:
     job_id = await submit_one(database)
     await take(database, await register(database))
-    assert await recover(database) == Finished()
+    assert await recover(database) == Effects()
     assert await state(database, job_id) == "running"
 
 
@@ -96,7 +96,7 @@ async def test_what_a_node_left_running_is_rescued_when_it_has_gone(database: Da
     node = await register(database)
     await take(database, node)
     await database.run("node_set_state", node, "draining")
-    assert await recover(database) == Finished(), "it may still finish"
+    assert await recover(database) == Effects(), "it may still finish"
     await database.run("node_set_state", node, "left")
     assert [one["id"] for one in (await recover(database)).requeued] == [job_id]
 
@@ -143,8 +143,8 @@ async def test_a_crash_spends_no_try(database: Database) -> None:
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     [last] = await claim_solo(database, node)
     assert (last.number, last.crashes, last.tries) == (4, 2, 2)
-    finished = await end(database, node, last, Failed("x", "y"))
-    assert finished.ended == {job_id: "dead"}
+    settled = await end(database, node, last, Failed("x", "y"))
+    assert settled.effects.ended == {job_id: "dead"}
     assert (await row(database, job_id))["cause"] == "x"
 
 
@@ -186,7 +186,7 @@ async def test_rescuers_at_the_same_time_do_it_once(database: Database, database
     await lapse(database, *nodes)
     async with several(database_url, 4) as databases:
         done = await asyncio.gather(*(recover(one) for one in databases))
-    rescued = [one["id"] for finished in done for one in finished.requeued]
+    rescued = [one["id"] for effects in done for one in effects.requeued]
     assert sorted(rescued) == made
     assert await value(database, "SELECT array_agg(DISTINCT crashes) FROM windlass.job") == [1]
     assert len(await database.read("attempt_list", made)) == 60

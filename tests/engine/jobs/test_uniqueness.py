@@ -23,10 +23,11 @@ from tests.engine.hands import (
     take,
     until_sql,
 )
-from windlass.engine.jobs.enqueue import Enqueuer, Reservation
+from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.replay import delete
 from windlass.engine.jobs.request import Accepted, Idempotency
+from windlass.engine.upcalls import Reservation
 from windlass.errors import IdempotencyMismatch, InvalidInput
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
@@ -219,9 +220,9 @@ class FreeNode:
 async def test_a_job_with_an_idempotency_key_begins_as_it_is_inserted_and_only_once(
     database: Database,
 ) -> None:
-    enqueuer = door(database)
     await submit_one(database)  # its queue is known from now on
-    enqueuer.starter = node = FreeNode(await register(database))
+    node = FreeNode(await register(database))
+    enqueuer = Enqueuer(database, follow=lambda _: None, starter=node)
     answers = await asyncio.gather(*(enqueuer.submit(noop(), mark(f"{n % 5}")) for n in range(15)))
     assert len(ids_in(answers)) == 5
     assert sorted(a.is_replayed for a in answers) == [False] * 5 + [True] * 10

@@ -83,12 +83,12 @@ async def test_the_end_of_a_job_passes_its_lock_on_in_the_same_transaction(
 ) -> None:
     node = await register(database)
     first, second, third = [await submit_locking(database, "a") for _ in range(3)]
-    finished = await end(database, node, await take_one(database, node))
-    assert [ready["id"] for ready in finished.ready] == [second]
+    settled = await end(database, node, await take_one(database, node))
+    assert [ready["id"] for ready in settled.effects.due] == [second]
     assert (await holders(database, "a"), await waiters(database, "a")) == ([second], [third])
     assert await state(database, first) == "succeeded"
-    finished = await end(database, node, await take_one(database, node))
-    assert [ready["id"] for ready in finished.ready] == [third]
+    settled = await end(database, node, await take_one(database, node))
+    assert [ready["id"] for ready in settled.effects.due] == [third]
     await end(database, node, await take_one(database, node))
     assert await nothing_left(database)
 
@@ -102,8 +102,8 @@ async def test_a_semaphore_has_as_many_places_as_was_said_when_it_was_made(
     late = await submit_locking(database, ("gpu", 100))
     assert await waiters(database, "gpu") == [*jobs[3:], late]
     node = await register(database)
-    finished = await end(database, node, await take(database, node))
-    assert {ready["id"] for ready in finished.ready} == {*jobs[3:], late}
+    settled = await end(database, node, await take(database, node))
+    assert {ready["id"] for ready in settled.effects.due} == {*jobs[3:], late}
 
 
 async def test_a_job_takes_all_its_locks_at_once_or_none(database: Database) -> None:
@@ -132,11 +132,11 @@ async def test_whoever_has_waited_long_enough_keeps_its_place(database: Database
     behind = await submit_locking(database, "a")
     assert await parked_for(database, behind) == "lock"
     node = await register(database)
-    finished = await end(database, node, await take_one(database, node))
-    assert [ready["id"] for ready in finished.ready] == [both]
+    settled = await end(database, node, await take_one(database, node))
+    assert [ready["id"] for ready in settled.effects.due] == [both]
     assert await state(database, holder) == "succeeded"
-    finished = await end(database, node, await take_one(database, node))
-    assert [ready["id"] for ready in finished.ready] == [behind]
+    settled = await end(database, node, await take_one(database, node))
+    assert [ready["id"] for ready in settled.effects.due] == [behind]
 
 
 async def test_the_more_urgent_goes_first_and_is_not_always_first(database: Database) -> None:
@@ -159,13 +159,13 @@ async def test_a_job_that_rests_before_its_next_try_holds_its_lock(database: Dat
     node = await register(database)
     first = await submit_locking(database, "a", max_attempts=2)
     second = await submit_locking(database, "a")
-    finished = await end(database, node, await take_one(database, node), Failed("oh", "no"))
-    assert [again["id"] for again in finished.requeued] == [first]
+    settled = await end(database, node, await take_one(database, node), Failed("oh", "no"))
+    assert [again["id"] for again in settled.effects.requeued] == [first]
     assert await parked_for(database, second) == "lock"
     await promote(database, [first])
-    finished = await end(database, node, await take_one(database, node), Failed("oh", "no"))
+    settled = await end(database, node, await take_one(database, node), Failed("oh", "no"))
     assert await state(database, first) == "dead"
-    assert [ready["id"] for ready in finished.ready] == [second]
+    assert [ready["id"] for ready in settled.effects.due] == [second]
 
 
 async def test_a_job_that_a_dead_node_ran_holds_its_lock_until_it_ends(database: Database) -> None:
@@ -173,8 +173,8 @@ async def test_a_job_that_a_dead_node_ran_holds_its_lock_until_it_ends(database:
     first, second = [await submit_locking(database, "a") for _ in range(2)]
     await take_one(database, node)
     await lapse(database, node)
-    finished = await recover(database)
-    assert [again["id"] for again in finished.requeued] == [first]
+    effects = await recover(database)
+    assert [again["id"] for again in effects.requeued] == [first]
     assert (await holders(database, "a"), await parked_for(database, second)) == ([first], "lock")
     living = await register(database)
     await end(database, living, await take_one(database, living))
@@ -188,7 +188,7 @@ async def test_cancelling_a_job_frees_what_it_holds_and_its_place_in_line(
     await cancel(database, [jobs[1]])
     assert await waiters(database, "a") == jobs[2:]
     done = await cancel(database, [jobs[0]])
-    assert [ready["id"] for ready in done.ready] == [jobs[2]]
+    assert [ready["id"] for ready in done.due] == [jobs[2]]
     await cancel(database, jobs[2:])
     assert await nothing_left(database)
 
@@ -212,8 +212,8 @@ async def test_a_blocked_job_asks_for_its_locks_when_its_parents_have_ended(
     assert (await holders(database, "a"), await waiters(database, "a")) == ([], [])
     other = await submit_locking(database, "a")
     taken = {attempt.job_id: attempt for attempt in await take(database, node)}
-    finished = await end(database, node, taken[parent])
-    assert [ready["id"] for ready in finished.ready] == [child]
+    settled = await end(database, node, taken[parent])
+    assert [ready["id"] for ready in settled.effects.due] == [child]
     assert await holders(database, "a") == [other, child], "there are two places"
     third = await submit_one(database, depends_on=(child,), locks=asks(["a"]))
     await end(database, node, await take_one(database, node))
@@ -257,7 +257,7 @@ async def test_callers_hand_a_lock_on_while_others_that_are_late_are_held(
         await submit_locking(database, (f"held {number:02}", 1), delay_seconds=3600)
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
-    callers = LockWaiters(database, Announcer(FastLane(None)))
+    callers = LockWaiters(database, Announcer(FastLane(None)), lambda _: None)
 
     def call() -> LockCall:
         return LockCall(name="free", ticket=uuid4(), ttl_seconds=60.0, wait_seconds=60.0)
@@ -294,8 +294,8 @@ async def test_a_late_lock_behind_many_that_are_held_has_its_look(
     async with database.side() as holder, holder.transaction():
         await holder.execute("SELECT FROM windlass.lock WHERE name LIKE 'held %' FOR UPDATE")
         for _ in range(math.ceil((held + 1) / min(at_once, SIFT_WAITS_MAX))):
-            passed = await grant_due(database)
-            assert passed.look_seconds is not None, "somebody has to look again"
+            effects = await grant_due(database)
+            assert effects.look_seconds is not None, "somebody has to look again"
         assert await holders(database, "last") == [last]
     while waiting := await value(database, "SELECT count(*) FROM windlass.lock_wait"):
         await grant_due(database)
@@ -307,16 +307,16 @@ async def test_a_job_that_is_due_later_holds_nothing_until_then(database: Databa
     later = await submit_locking(database, "a", delay_seconds=3600.0)
     now = await submit_locking(database, "a")
     assert await holders(database, "a") == [now]
-    passed = await grant_due(database)
-    assert passed.look_seconds is not None, "somebody has to look when it is due"
-    assert passed.look_seconds <= 3600.0
+    effects = await grant_due(database)
+    assert effects.look_seconds is not None, "somebody has to look when it is due"
+    assert effects.look_seconds <= 3600.0
     await cancel(database, [now])
     assert await holders(database, "a") == []
     await sql(database, "UPDATE windlass.job SET run_at = now()")
     await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
-    passed = await grant_due(database)
-    assert [ready["id"] for ready in passed.ready] == [later]
-    assert passed.look_seconds is None
+    effects = await grant_due(database)
+    assert [ready["id"] for ready in effects.due] == [later]
+    assert effects.look_seconds is None
 
 
 async def test_promoting_a_job_lets_it_take_its_lock_at_once(database: Database) -> None:
@@ -362,7 +362,7 @@ async def test_a_job_whose_execution_is_paused_gets_its_lock_and_stays_where_it_
         database, "UPDATE windlass.job SET execution_id = $1 WHERE id = $2", execution, waiting
     )
     done = await cancel(database, [holder])
-    assert done.ready == []
+    assert done.due == []
     assert (await parked_for(database, waiting), await holders(database, "a")) == (
         "paused",
         [waiting],
@@ -377,12 +377,12 @@ async def test_a_job_that_somebody_has_in_hand_is_passed_by_and_looked_at_again(
     async with database.side(readonly=False) as other:
         await other.execute("SELECT FROM windlass.job WHERE id = $1 FOR UPDATE", busy)
         done = await cancel(database, [holder])
-        assert done.progressed.locks.look_seconds is not None
+        assert done.look_seconds is not None
         assert (await parked_for(database, busy), await holders(database, "a")) == ("lock", [])
     due = "SELECT count(*) FROM windlass.lock_wait WHERE look_at <= clock_timestamp()"
     await until_sql(database, due)
-    finished = await recover(database)
-    assert [ready["id"] for ready in finished.ready] == [busy]
+    effects = await recover(database)
+    assert [ready["id"] for ready in effects.due] == [busy]
 
 
 async def test_a_line_longer_than_a_look_is_served_to_the_last_place(database: Database) -> None:
@@ -391,7 +391,7 @@ async def test_a_line_longer_than_a_look_is_served_to_the_last_place(database: D
     await submit(database, *(locking("a") for _ in range(count + 5)))
     await sql(database, "UPDATE windlass.lock SET capacity = $1", count)
     done = await cancel(database, [holder])
-    assert len(done.ready) == count
+    assert len(done.due) == count
     assert len(await waiters(database, "a")) == 5
 
 
@@ -423,10 +423,10 @@ async def test_what_an_earlier_version_left_behind_is_mended(database: Database)
     await sql(database, "DELETE FROM windlass.lock_wait")
     found = (await doctor(database)).counts
     assert (found["lock_held"], found["lock_in_no_line"]) == (1, 1)
-    passed = await mend_locks(database)
-    assert [ready["id"] for ready in passed.ready] == [waiting]
+    effects = await mend_locks(database)
+    assert [ready["id"] for ready in effects.due] == [waiting]
     assert await holders(database, "a") == [waiting]
-    assert (await mend_locks(database)).ready == []
+    assert (await mend_locks(database)).due == []
     assert (await doctor(database)).is_well
 
 
@@ -452,14 +452,14 @@ async def test_a_job_submitted_by_sql_is_found_and_gets_its_lock(database: Datab
     first = await value(database, CALL, '{"kind": "noop", "locks": ["a", "b"]}')
     job = ids.parse("job", first)
     assert await parked_for(database, job) == "lock", "the caller's transaction holds no lock"
-    passed = await grant_due(database)
-    assert [ready["id"] for ready in passed.ready] == [job]
+    effects = await grant_due(database)
+    assert [ready["id"] for ready in effects.due] == [job]
     urgent = await value(database, CALL, '{"kind": "noop", "locks": ["a"], "priority": "high"}')
     both = [ids.parse("job", urgent), await submit_locking(database, "a", priority=2)]
     lead = "SELECT count(DISTINCT since - rank) FROM windlass.lock_wait WHERE waiter = ANY ($1)"
     assert await value(database, lead, both) == 1, "priority is worth the same, however it came"
     await value(database, CALL, '{"kind": "noop", "locks": [{"name": "gpu", "capacity": 2}]}')
-    assert len((await grant_due(database)).ready) == 1
+    assert len((await grant_due(database)).due) == 1
     assert await value(database, "SELECT capacity FROM windlass.lock WHERE name = 'gpu'") == 2
 
 

@@ -114,9 +114,9 @@ async def finish_one(database: Database) -> set[UUID]:
     """One job that is due is performed, and the execution ends whose last step it was."""
     node_id = await register(database)
     [attempt, *_] = await take(database, node_id)
-    finished = await end(database, node_id, attempt)
-    concluded = await conclude(database, sorted(finished.progressed.marks))
-    return {*finished.ended, *concluded.ended}
+    settled = await end(database, node_id, attempt)
+    concluded = await conclude(database, sorted(settled.effects.urgent_marks))
+    return {*settled.effects.ended, *concluded.ended}
 
 
 def minutes(first: datetime, count: int) -> list[datetime]:

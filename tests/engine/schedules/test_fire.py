@@ -39,7 +39,7 @@ async def test_a_due_instant_makes_a_job_a_row_and_the_next_instant(database: Da
     instant = await rewind(database)
     fired = await fire(database)
     assert (fired.schedules, sum(fired.states.values())) == (1, 1)
-    assert fired.lines == {("default", 1): 0.0}
+    assert fired.effects.lines == {("default", 1): 0.0}
     [firing] = await ledger(database)
     [job] = await jobs(database)
     assert (firing.instant, firing.job_id) == (instant, job["id"])
@@ -181,7 +181,7 @@ async def test_a_job_gets_what_its_schedule_says(database: Database) -> None:
     await put(database, job=job, priority=3, owner="ada")
     await rewind(database)
     fired = await fire(database)
-    assert fired.lines == {("mail", 3): 0.0}
+    assert fired.effects.lines == {("mail", 3): 0.0}
     [row] = await sql(
         database,
         "SELECT kind, queue, priority, owner, tags, target, max_attempts FROM windlass.job",
@@ -278,13 +278,13 @@ async def test_overlap_cancel_running_asks_the_running_one_to_stop(database: Dat
     [attempt] = await take(database, node_id)
     await pass_a_minute(database)
     fired = await fire(database)
-    assert fired.finished.stopping == {attempt.job_id: node_id}
+    assert fired.effects.stopping == {attempt.job_id: node_id}
     assert len(await jobs(database)) == 2
     await pass_a_minute(database)
     fired = await fire(database)
     waiting = (await ledger(database))[1].job_id
     assert waiting is not None
-    assert fired.finished.ended == {waiting: "cancelled"}
+    assert fired.effects.ended == {waiting: "cancelled"}
 
 
 async def test_the_ledger_is_forgotten_after_its_retention_but_not_what_still_goes(

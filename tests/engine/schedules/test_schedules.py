@@ -293,7 +293,7 @@ async def test_a_trigger_fires_now_and_leaves_the_rule_alone(database: Database)
     await pause_many(database, ScheduleFilter())
     firing, fired = await trigger(database, "minutely")
     assert (firing.state, firing.is_asked) == ("fired", True)
-    assert fired.lines == {("default", 1): 0.0}
+    assert fired.effects.lines == {("default", 1): 0.0}
     [job] = await jobs(database)
     assert firing.job_id == job["id"]
     after = await read_schedule(database, "minutely")
@@ -411,5 +411,5 @@ async def test_cancel_running_asks_an_execution_to_end(database: Database) -> No
     [before] = await ledger(database)
     await pass_a_minute(database)
     fired = await fire(database)
-    assert before.execution_id in fired.finished.progressed.unheard
+    assert before.execution_id in fired.effects.upkeep.unheard
     assert len(await _executions(database)) == 2

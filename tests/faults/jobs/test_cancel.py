@@ -62,7 +62,7 @@ async def test_without_the_fast_lane_running_jobs_stop_at_the_next_poll(
         await cluster.submit([wait("wait", SECONDS), *others])
         await cluster.until_started(job["correlation_id"] for job in others)
         asked = await cluster.cancel(list(cluster.accepted.values()))
-        assert asked.asked.keys() == set(cluster.accepted.values())
+        assert asked.stopping.keys() == set(cluster.accepted.values())
         await cluster.until_ended()
         await was_really_stopped(cluster, SECONDS)
 
@@ -95,7 +95,7 @@ async def test_a_cancel_that_was_answered_is_never_followed_by_success(cluster: 
         answer = await cluster.cancel([job_id])
         if job_id in answer.ended:
             dropped.add(marker)
-        elif job_id in answer.asked:
+        elif job_id in answer.stopping:
             asked.add(marker)
         else:
             late.add(marker)

@@ -160,7 +160,7 @@ async def test_many_jobs_take_one_signal_a_node(cluster: Cluster) -> None:
     nodes = [await cluster.start_node(workers=4) for _ in range(2)]
     await begin(cluster, *(f"long-{n}" for n in range(8)))
     asked = await cluster.cancel(list(cluster.accepted.values()))
-    assert set(asked.asked.values()) == {node.node_id for node in nodes}
+    assert set(asked.stopping.values()) == {node.node_id for node in nodes}
     await ends_cancelled(cluster, *cluster.accepted)
     for node in nodes:
         await until_told(node)

@@ -59,7 +59,7 @@ async def test_a_submission_that_was_answered_exists_once_and_an_error_at_most_o
     async with Proxy(cluster.database.url, chance) as proxy:
         database = Database(proxy.url)
         await database.open()
-        enqueuer = Enqueuer(database, on_accepted=cluster.announcer.lines)
+        enqueuer = Enqueuer(database, follow=cluster.follower.follow)
         proxy.cut_chance = 0.08
         refused: list[str] = []
         waiting = submissions(chance)

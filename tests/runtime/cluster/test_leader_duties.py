@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.runtime.cluster.leader_duties import leader_duty_table
 from windlass.store.database import Database
 
 OLD_AND_NEW = ("1 year", "1 second")
 
 
-def tell_nobody(_finished: Finished) -> None: ...
+def tell_nobody(_effects: Effects) -> None: ...
 
 
 def duty(database: Database, name: str) -> Callable[[], Awaitable[object]]:

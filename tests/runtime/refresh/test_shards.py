@@ -12,9 +12,8 @@ Look = tuple[frozenset[int], int]
 
 
 def watched() -> tuple[Shards, list[Look]]:
-    shards, looks = Shards(), list[Look]()
-    shards.on_change = lambda some, taken_over: looks.append((some, taken_over))
-    return shards, looks
+    looks: list[Look] = []
+    return Shards(lambda some, taken_over: looks.append((some, taken_over))), looks
 
 
 def test_alone_it_has_them_all_and_looks_into_all() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from windlass.limits import DEADLINE_LOOK_SECONDS
-from windlass.runtime.worker.deadlines import Deadlines
+from windlass.runtime.worker.slots import Deadlines
 
 
 @pytest.mark.parametrize("looks", [0.5, 1.0, 2.5])

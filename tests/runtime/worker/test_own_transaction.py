@@ -25,7 +25,7 @@ from tests.engine.hands import (
 from tests.faults.proxy import Proxy
 from tests.until import until
 from tests.wipe import wipe
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.rescue import recover
@@ -58,7 +58,7 @@ class Story:
         self.node_id = await register(self.database)
         self.attempt = await take_one(self.database, self.node_id)
 
-    async def end(self, result: bytes | None = None) -> Finished | Failed | ends.Cancelled:
+    async def end(self, result: bytes | None = None) -> Effects | Failed | ends.Cancelled:
         settlement = settle(self.attempt, Succeeded(result), 0.5)
         return await commit_and_finish(self.own, self.database, settlement)
 
@@ -98,7 +98,7 @@ async def test_what_was_written_is_there_when_the_job_has_succeeded(story: Story
     assert (await story.own.fetchrow("SELECT 7 AS seven"))["seven"] == 7
     assert await story.effects() == 0
     ended = await story.end(b'{"done":true}')
-    assert isinstance(ended, Finished)
+    assert isinstance(ended, Effects)
     assert ended.ended == {story.job_id: "succeeded"}
     assert (await story.effects(), await story.state()) == (3, "succeeded")
 
@@ -109,13 +109,13 @@ async def test_a_sync_task_is_blocked_until_its_statement_is_done(story: Story) 
         return story.own.fetchval("SELECT count(*) FROM public.effect")
 
     assert await asyncio.to_thread(task) == 1
-    assert isinstance(await story.end(), Finished)
+    assert isinstance(await story.end(), Effects)
     assert await story.effects() == 1
 
 
 async def test_statements_of_one_task_take_turns(story: Story) -> None:
     await asyncio.gather(*(story.own.execute(INSERT, n) for n in range(20)))
-    assert isinstance(await story.end(), Finished)
+    assert isinstance(await story.end(), Effects)
     assert await story.effects() == 20
 
 
@@ -200,7 +200,7 @@ async def test_a_queue_that_fills_before_the_commit_fails_the_attempt_and_says_s
     await story.own.execute(INSERT, 1)
     await story.own.execute(enqueue)
     story.own.after_commit(lambda: told.append("kept"))
-    assert isinstance(await story.end(), Finished)
+    assert isinstance(await story.end(), Effects)
     assert (await story.effects(), await value(story.database, count)) == (1, 1)
     assert (await story.state(), told) == ("succeeded", ["kept"])
 
@@ -245,7 +245,7 @@ async def test_a_task_that_is_stopped_in_a_statement_lets_go_of_everything(story
 async def test_what_a_task_sets_for_its_session_does_not_meet_the_next(story: Story) -> None:
     await story.own.execute("SET search_path = nowhere")
     pid = await story.own.fetchval("SELECT pg_backend_pid()")
-    assert isinstance(await story.end(), Finished)
+    assert isinstance(await story.end(), Effects)
     other = OwnTransaction(story.database, asyncio.get_running_loop())
     assert await other.fetchval("SELECT pg_backend_pid()") == pid
     assert await other.fetchval("SHOW search_path") != "nowhere"
@@ -253,7 +253,7 @@ async def test_what_a_task_sets_for_its_session_does_not_meet_the_next(story: St
 
 
 async def test_one_that_nobody_used_ends_as_any_other(story: Story) -> None:
-    assert isinstance(await story.end(), Finished)
+    assert isinstance(await story.end(), Effects)
     assert await story.state() == "succeeded"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from tests.engine.hands import noop, register, sql, submit, take, value
 from tests.model.job.attempts import attempt
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
+from windlass.engine.effects import Effects
 from windlass.engine.targets.targets import TargetLimits, put_target, read_target_row
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.target_failures import TargetFailures
@@ -28,7 +30,9 @@ HELD_AND_FREE = ("held.example", "free.example")
 SLACK_SECONDS = 20.0
 
 
-def targets_of(database: Database) -> TargetGate:
+def targets_of(
+    database: Database, follow: Callable[[Effects], None] = lambda _: None
+) -> TargetGate:
     lane = FastLane(None)
     return TargetGate(
         database=database,
@@ -37,6 +41,7 @@ def targets_of(database: Database) -> TargetGate:
         failures=TargetFailures(lane),
         metrics=Metrics(),
         slots=4,
+        follow=follow,
     )
 
 
@@ -86,9 +91,8 @@ async def test_what_waited_for_a_target_that_is_gone_is_ended_and_told(database:
     ago = f"now() - interval '{TARGET_GONE_SECONDS + 1} s'"
     await sql(database, f"UPDATE windlass.target SET disabled_at = {ago}, gone_at = {ago}")
     await sql(database, f"UPDATE windlass.job SET parked_at = {ago}")
-    targets = targets_of(database)
     told: list[UUID] = []
-    targets.on_buried = lambda finished: told.extend(finished.ended)
+    targets = targets_of(database, lambda effects: told.extend(effects.ended))
     for _ in range(2):
         await targets.look()
     assert sorted(told) == sorted(made)

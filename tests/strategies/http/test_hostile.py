@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from tests.model.job.attempts import attempt
-from tests.strategies.receiver import Receiver, deliver
+from tests.strategies.receiver import Receiver, deliver, perform_in_slot
 from windlass.model.job.outcome import Failed, Succeeded, TimedOut
 from windlass.runtime.worker.kinds import Kinds
 from windlass.strategies.http.http import Http
@@ -79,7 +79,7 @@ async def test_a_slow_receiver_is_ended_by_the_attempts_timeout(
     kinds = Kinds(instant={}, slotted={"http": http}, timeout_seconds={}, default_timeout_seconds=9)
     slow = attempt(kind="http", timeout_ms=150, input=json.dumps({"url": receiver.url}))
     async with asyncio.timeout(5):
-        assert await kinds.perform_until_deadline(slow) == TimedOut(0.15)
+        assert await perform_in_slot(kinds, slow) == TimedOut(0.15)
     is_over.set()
 
 

@@ -82,7 +82,7 @@ class Approvals:
             comment=given.get("comment"),
         )
         decided = await decide(self._parts.database, approval_id, decision)
-        self._parts.follower.follow(decided.finished)
+        self._parts.follower.follow(decided.effects)
         return json_reply(approval_view(decided.approval))
 
 

@@ -21,7 +21,7 @@ from windlass.api.http.query import read_short_text, short_text_schema
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.control import cancel_execution, pause_execution, resume_execution
 from windlass.engine.executions.read import read_execution
 from windlass.engine.executions.rerun import rerun
@@ -32,7 +32,7 @@ from windlass.model.json import strict as strict_json
 from windlass.model.workflow.execution import ENDED
 from windlass.store.database import Database
 
-Verb = Callable[[Database, UUID], Awaitable[Finished]]
+Verb = Callable[[Database, UUID], Awaitable[Effects]]
 
 
 class ExecutionVerbs:
@@ -56,7 +56,7 @@ class ExecutionVerbs:
         execution_id = execution_id_of(request)
         given = await read_fields(request, {"from_step": _step})
         done = await rerun(self._database, execution_id, given.get("from_step"))
-        self._follow(done.finished)
+        self._follow(done.effects)
         return await self._shown(execution_id)
 
     async def signal(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -69,7 +69,7 @@ class ExecutionVerbs:
         mark = idempotency_of(caller, "POST", request.scope["path"], body)
         payload = given.get("payload", "null")
         sent = await send_signal(self._database, execution_id, name, payload, caller.owner, mark)
-        self._follow(sent.finished)
+        self._follow(sent.effects)
         view = {
             "id": ids.show("signal", sent.signal_id),
             "execution_id": ids.show("execution", execution_id),
@@ -84,8 +84,8 @@ class ExecutionVerbs:
         self._follow(await verb(self._database, execution_id))
         return execution_id
 
-    def _follow(self, finished: Finished) -> None:
-        self._parts.follower.follow(finished)
+    def _follow(self, effects: Effects) -> None:
+        self._parts.follower.follow(effects)
         self._parts.announcer.happened()
 
     async def _shown(self, execution_id: UUID) -> ASGIApp:

@@ -54,13 +54,17 @@ class _Address:
 
 
 class Connections:
-    def __init__(self, places: int) -> None:
+    def __init__(
+        self,
+        places: int,
+        # Hears why a connection or a request was refused before it reached the API.
+        on_refused: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
         self._places = max(2, places)
         self._of_address = max(1, int(self._places * CONNECTIONS_ADDRESS_SHARE))
         self._addresses: dict[str, _Address] = {}
         self._count = 0
-        # Hears why a connection or a request was refused before it reached the API.
-        self.on_refused: Callable[[str], None] = lambda _reason: None
+        self.on_refused = on_refused
 
     def __len__(self) -> int:
         return self._count

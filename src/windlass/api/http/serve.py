@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -97,9 +97,19 @@ class Serving:
     ) -> None:
         self.front = front or Front()
         # As many as the descriptors of this process allow.
-        self.connections = connections if connections is not None else Connections(places())
+        self.connections = (
+            connections if connections is not None else Connections(places(), self._refused)
+        )
+        self._on_refused: Callable[[str], None] = lambda _reason: None
         self.server = Server(self.front, self.connections, timeouts or Timeouts())
         self.task = asyncio.create_task(self.server.serve(sockets=[taken]), name="api")
+
+    def open(self, app: ASGIApp, on_refused: Callable[[str], None]) -> None:
+        """The node has started: from now on this is served, and who is refused is counted."""
+        self.front.app, self._on_refused = app, on_refused
+
+    def _refused(self, reason: str) -> None:
+        self._on_refused(reason)
 
     async def stop(self) -> None:
         """However it ended: who stops a node has more to close."""

@@ -97,12 +97,13 @@ class Jobs:
         job_id = job_id_of(request)
         await read_nothing(request)
         done = await cancel(self._database, [job_id])
-        self._parts.announcer.ends(done.ended)
-        self._parts.stopper.stop(done.asked)
-        self._parts.announcer.rows(done.ready)
-        self._parts.follower.progressed(done.progressed)
+        self._parts.follower.follow(done)
         row = await read_job(self._database, job_id)
-        if is_terminal(row["state"]) and row["state"] != "cancelled" and job_id not in done.asked:
+        if (
+            is_terminal(row["state"])
+            and row["state"] != "cancelled"
+            and job_id not in done.stopping
+        ):
             raise Conflict(f"{ids.show('job', job_id)} has ended already as {row['state']}")
         # A running job is asked to stop, which takes its time.
         return json_reply(job_view(row), 200 if is_terminal(row["state"]) else 202)

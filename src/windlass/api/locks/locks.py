@@ -22,7 +22,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.locks import body as bodies
 from windlass.api.locks.view import LOCK_NAME, holder_view, lock_view
 from windlass.api.parts import ApiParts
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.locks.acquire import LockCall, give_back, renew
 from windlass.engine.locks.locks import Lock, list_locks, read_lock, resize_lock
 from windlass.engine.locks.waiters import LockWaiters
@@ -34,8 +34,8 @@ from windlass.model.job.lock import read_lock_name
 class Locks:
     def __init__(self, parts: ApiParts) -> None:
         self._database = parts.database
-        self._announcer = parts.announcer
-        self._waiters = LockWaiters(parts.database, parts.announcer)
+        self._follow = parts.follower.follow
+        self._waiters = LockWaiters(parts.database, parts.announcer, self._follow)
 
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
@@ -75,20 +75,20 @@ class Locks:
         given = await bodies.read_renew(request)
         token, ttl_seconds = given["token"], given.get("ttl", LOCK_TTL_SECONDS)
         until = await renew(self._database, name, token, ttl_seconds)
-        self._tell(Passed(look_seconds=ttl_seconds))
+        self._follow(Effects(look_seconds=ttl_seconds))
         return json_reply({"name": name, "token": token, "expires_at": until})
 
     async def release(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         name = _name_of(request)
         if "token" not in query:
             raise InvalidInput.at("?token", "say which hold: the token that was answered with it")
-        self._tell(await give_back(self._database, name, query["token"]))
+        self._follow(await give_back(self._database, name, query["token"]))
         return empty_reply()
 
     async def resize(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name, wanted = _name_of(request), precondition_of(request)
         capacity = await bodies.read_resize(request)
-        self._tell(await resize_lock(self._database, name, capacity, wanted))
+        self._follow(await resize_lock(self._database, name, capacity, wanted))
         # As this call left it: another may have followed.
         return _shown(replace(await read_lock(self._database, name), capacity=capacity))
 
@@ -100,10 +100,6 @@ class Locks:
             waiting=lock.waiting,
             holders=[holder_view(holder) for holder in lock.holders],
         )
-
-    def _tell(self, passed: Passed) -> None:
-        self._announcer.rows(passed.ready)
-        self._announcer.passed(passed)
 
 
 def _name_of(request: Call) -> str:

@@ -38,7 +38,7 @@ class FireOnDemand:
         schedule = await read_schedule(self._database, ref_of(request))
         await bodies.read_nothing(request)
         firing, fired = await trigger(self._database, schedule.id, rules=self._rules)
-        self._parts.follower.fired(fired)
+        self._parts.follower.follow(fired.effects)
         # As the ledger has it, which knows better when it was.
         kept = await self._kept(firing)
         view = firing_view(kept)
@@ -72,8 +72,7 @@ class FireOnDemand:
         if counted.instants > counted.most:
             raise BackfillTooLarge(counted.instants)
         done = await backfill(self._database, ref, *stretch, rules=self._rules)
-        for part in done.parts:
-            self._parts.follower.fired(part)
+        self._parts.follower.follow(done.effects)
         return json_reply(answer | {"fired": done.fired, "skipped": done.skipped})
 
     async def _kept(self, firing: Firing) -> Firing:

@@ -157,7 +157,7 @@ class Schedules:
 
     def _told(self, schedule: Schedule, fired: Fired) -> None:
         self._parts.announcer.schedules([schedule.name])
-        self._parts.follower.fired(fired)
+        self._parts.follower.follow(fired.effects)
 
 
 def _made(schedule: Schedule) -> ASGIApp:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.doctor.finding import Finding
-from windlass.engine.locks.grant import release
+from windlass.engine.effects import Effects
+from windlass.engine.locks.grant import take_locks
 from windlass.limits import RESCUE_INTERVAL_SECONDS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -74,7 +75,9 @@ async def _repair(database: Database, children: set[UUID], parents: set[UUID]) -
         await connection.fetch(statement("link_add"), list(children))
         moved = await connection.fetch(statement("link_recount"), list(children))
         # Whoever waits for nobody any more still waits for its locks.
-        await release(connection, [], [row["id"] for row in moved if row["parked_for"] == "lock"])
+        parked = [row["id"] for row in moved if row["parked_for"] == "lock"]
+        # What comes of it is found by whoever looks: a repair tells nobody.
+        await take_locks(connection, Effects(parked_for_lock=parked))
 
     await database.together(work)
 

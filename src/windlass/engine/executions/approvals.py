@@ -15,7 +15,7 @@ import msgspec
 
 from windlass import ids
 from windlass.engine.conditions import Conditions
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.decide_apart import check_apart
 from windlass.engine.jobs.end import end_awaited
 from windlass.errors import Conflict, FieldProblem, InvalidInput, NotFound
@@ -51,7 +51,7 @@ class Decision:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     approval: Record
-    finished: Finished
+    effects: Effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +75,8 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
             raise AlreadyDecided(approval_id, state, row["decided_by"])
         if decision.is_approved:
             await _check_answer(row, decision.answer, decision.by)
-        finished = await end_awaited(connection, {row["job_id"]: _outcome(decision)})
-        if row["job_id"] not in finished.ended:
+        effects = await end_awaited(connection, {row["job_id"]: _outcome(decision)})
+        if row["job_id"] not in effects.ended:
             raise AlreadyDecided(approval_id, "void", None)
         answer = None if decision.answer is None else strict_json.write(decision.answer)
         (decided,) = await connection.fetch(
@@ -87,7 +87,7 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
             decision.comment,
             decision.by,
         )
-        return Decided(approval=decided, finished=finished)
+        return Decided(approval=decided, effects=effects)
 
     return await database.ask(work)
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.facts import Facts, facts_in
 from windlass.engine.executions.start import Start, start_many
 from windlass.engine.executions.tree import AncestorEnded
@@ -28,20 +28,20 @@ from windlass.store.database import Database, Record
 
 async def begin_children(
     database: Database, job_ids: Collection[UUID], tree_max: int = EXECUTION_TREE_MAX
-) -> Finished:
+) -> Effects:
     """Begin the executions that these steps wait for; one that has its child is left alone. One
     that cannot begin fails only its own step.
     """
     rows = await database.run("step_asked_get_many", list(job_ids))
     async with database.hot() as connection:
         facts = await facts_in(connection, {row["execution_id"] for row in rows})
-    finished = Finished()
+    effects = Effects()
     for row in rows:
-        finished.add(await _begin(database, row, facts[row["execution_id"]], tree_max))
-    return finished
+        effects.add(await _begin(database, row, facts[row["execution_id"]], tree_max))
+    return effects
 
 
-async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Finished:
+async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) -> Effects:
     given: dict[str, Any] = msgspec.json.decode(row["input"])
     if problems := input_problems(row["kind"], given, is_filled=True):
         return await bury(database, row["id"], invalid_input(problems))
@@ -68,4 +68,4 @@ async def _begin(database: Database, row: Record, parent: Facts, tree_max: int) 
         return await bury(database, row["id"], Cancelled())
     except (NotFound, InvalidInput, Conflict) as refusal:
         return await bury(database, row["id"], Failed(refusal.code, str(refusal), is_final=True))
-    return started.finished
+    return started.effects

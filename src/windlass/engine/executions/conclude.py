@@ -24,7 +24,7 @@ import asyncpg
 import structlog
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.board import step_in_scope
 from windlass.engine.executions.concurrency import Key, begin_next
 from windlass.engine.executions.decide_apart import TooMuchAtOnce, output_apart, undo_apart
@@ -55,38 +55,38 @@ class Conclusion:
 
 async def conclude(
     database: Database, execution_ids: Sequence[UUID], *, is_patient: bool = True
-) -> Finished:
+) -> Effects:
     """Those that are not at their end yet, or have been concluded, are left alone. `ended` holds
     executions beside jobs: whoever waits for either hears of it. Who is not patient raises
     RowLocked rather than wait for a row that somebody keeps.
     """
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         await connection.fetch(statement("turn_hold_of"), list(execution_ids))
         await connection.fetch(statement("execution_lock_many"), sorted(execution_ids))
         rows = await connection.fetch(statement("execution_tally_many"), list(execution_ids))
         over = [row for row in rows if not row["unfinished"] and row["last_at"] is not None]
         facts = await facts_in(connection, [row["id"] for row in over])
-        finished, conclusions = Finished(), []
+        effects, conclusions = Effects(), []
         for row in over:
             conclusion = Conclusion(row=row, facts=facts[row["id"]], state=_state_of(row))
             # Whoever cancels it wants it to end, not to take back what it did.
             is_cancelled = row["cancel_requested_at"] is not None
             known, state = conclusion.facts, conclusion.state
-            if is_cancelled or not await begin_compensation(connection, known, state, finished):
+            if is_cancelled or not await begin_compensation(connection, known, state, effects):
                 conclusions.append(conclusion)
         await _find_outputs(connection, conclusions)
-        await _write(connection, conclusions, finished)
-        finished.ready += await take_locks(connection, finished.progressed)
-        return finished
+        await _write(connection, conclusions, effects)
+        await take_locks(connection, effects)
+        return effects
 
     try:
         return await (database.together if is_patient else database.settle_together)(work)
     except TooMuchAtOnce:
-        finished, half = Finished(), len(execution_ids) // 2
+        effects, half = Effects(), len(execution_ids) // 2
         for part in (execution_ids[:half], execution_ids[half:]):
-            finished.add(await conclude(database, part, is_patient=is_patient))
-        return finished
+            effects.add(await conclude(database, part, is_patient=is_patient))
+        return effects
 
 
 def _state_of(row: Record) -> str:
@@ -140,7 +140,7 @@ def _fail(conclusion: Conclusion, message: str) -> None:
 
 
 async def _write(
-    connection: Connection[Record], conclusions: Sequence[Conclusion], finished: Finished
+    connection: Connection[Record], conclusions: Sequence[Conclusion], effects: Effects
 ) -> None:
     if not conclusions:
         return
@@ -148,23 +148,23 @@ async def _write(
         if conclusion.state == "failed" and conclusion.error is None:
             conclusion.error = _error_of(conclusion.row)
     written = await connection.fetch(statement("execution_end_many"), *_columns(conclusions))
-    finished.ended |= {row["id"]: row["state"] for row in written}
+    effects.ended |= {row["id"]: row["state"] for row in written}
     waiting = {
         c.row["parent_job_id"]: _outcome(c)
         for c in conclusions
         if c.row["parent_job_id"] is not None
     }
-    finished.add(await end_awaited(connection, waiting))
+    effects.add(await end_awaited(connection, waiting))
     keys = {
         (c.row["workflow"], c.row["concurrency_key"])
         for c in conclusions
         if c.row["concurrency_key"] is not None
     }
     if keys:
-        finished.add(await _begin_next(connection, keys))
+        effects.add(await _begin_next(connection, keys))
 
 
-async def _begin_next(connection: Connection[Record], keys: Collection[Key]) -> Finished:
+async def _begin_next(connection: Connection[Record], keys: Collection[Key]) -> Effects:
     """One that cannot begin keeps nobody from ending: upkeep finds the room."""
     try:
         async with connection.transaction():  # a savepoint
@@ -173,7 +173,7 @@ async def _begin_next(connection: Connection[Record], keys: Collection[Key]) -> 
         raise
     except Exception:
         log.exception("next_not_begun", keys=[list(key) for key in sorted(keys)[:10]])
-        return Finished()
+        return Effects()
 
 
 def _columns(conclusions: Sequence[Conclusion]) -> list[list[Any]]:
@@ -209,7 +209,7 @@ def _outcome(conclusion: Conclusion) -> Outcome:
 
 
 async def begin_compensation(
-    connection: Connection[Record], facts: Facts, state: str, finished: Finished
+    connection: Connection[Record], facts: Facts, state: str, effects: Effects
 ) -> bool:
     """Begin the next compensation of an execution that the caller holds. False: none is left."""
     if state != "failed" or not facts.plan.has_undo:
@@ -238,9 +238,9 @@ async def begin_compensation(
         inserted = await connection.fetch(
             statement("step_insert_many"), *job_columns([job], is_undo=True)
         )
-        finished.ready += [row for row in inserted if row["parked_for"] is None]
-        finished.progressed.locked += [row["id"] for row in inserted if row["parked_for"] == "lock"]
-        finished.progressed.touched.add(facts.execution_id)
+        effects.due += [row for row in inserted if row["parked_for"] is None]
+        effects.parked_for_lock += [row["id"] for row in inserted if row["parked_for"] == "lock"]
+        effects.lazy_marks.add(facts.execution_id)
         return True
     return False
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.progress import decide_boards
@@ -69,7 +69,7 @@ class Turn:
 @dataclass(slots=True, kw_only=True)
 class Turns:
     turns: list[Turn] = field(default_factory=list)  # in the order asked
-    finished: Finished = field(default_factory=Finished)  # of those who had to make room
+    effects: Effects = field(default_factory=Effects)  # of those who had to make room
 
 
 async def hold_keys(connection: Connection[Record], keys: Collection[Key]) -> None:
@@ -94,7 +94,7 @@ async def take_turns(connection: Connection[Record], asked: Sequence[Asked]) -> 
     for key, rule in rules.items():
         if rule.policy == "cancel_running":
             kept = max(0, rule.limit - coming[key])
-            decided.finished.add(await _make_room(connection, key, kept))
+            decided.effects.add(await _make_room(connection, key, kept))
     counted = await _count(connection, {key: rule.limit for key, rule in rules.items()})
     room = {key: rule.limit - counted[key]["unfinished"] for key, rule in rules.items()}
     for place, key, rule in limited:
@@ -122,15 +122,15 @@ async def check_room(connection: Connection[Record], row: Record) -> None:
         raise ConcurrencyLimit(key, limit, counted["oldest"])
 
 
-async def begin_next(connection: Connection[Record], keys: Collection[Key]) -> Finished:
+async def begin_next(connection: Connection[Record], keys: Collection[Key]) -> Effects:
     """Executions with these keys have ended: let those begin whose turn it is."""
     if not keys:
-        return Finished()
+        return Effects()
     await hold_keys(connection, keys)
     columns = [workflow for workflow, _ in keys], [key for _, key in keys]
     rows = await connection.fetch(statement("turn_next_many"), *columns, TURNS_MAX)
     if not rows:
-        return Finished()
+        return Effects()
     facts = await facts_in(connection, [row["id"] for row in rows])
     await connection.fetch(
         statement("execution_begin_many"),
@@ -140,9 +140,9 @@ async def begin_next(connection: Connection[Record], keys: Collection[Key]) -> F
     boards = {execution_id: Board(known) for execution_id, known in facts.items()}
     for board in boards.values():
         board.begin()
-    progressed = Progressed(marks=set(boards))
-    await decide_boards(connection, boards, progressed)
-    return Finished(ready=progressed.ready, progressed=progressed)
+    effects = Effects(urgent_marks=set(boards))
+    await decide_boards(connection, boards, effects)
+    return effects
 
 
 async def _count(connection: Connection[Record], limits: Mapping[Key, int]) -> dict[Key, Record]:
@@ -155,7 +155,7 @@ async def _count(connection: Connection[Record], limits: Mapping[Key, int]) -> d
     return {(row["workflow"], row["key"]): row for row in rows}
 
 
-async def _make_room(connection: Connection[Record], key: Key, kept: int) -> Finished:
+async def _make_room(connection: Connection[Record], key: Key, kept: int) -> Effects:
     """Of those with this key the newest so many stay."""
     rows = await connection.fetch(statement("turn_superseded"), *key, kept)
     return await request_execution_cancel(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.signals import ExecutionEnded, hold_open
 from windlass.engine.executions.upkeep import tell_jobs
 from windlass.engine.jobs.end import request_execution_cancel
@@ -24,39 +24,39 @@ from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
 
-async def cancel_execution(database: Database, execution_id: UUID) -> Finished:
+async def cancel_execution(database: Database, execution_id: UUID) -> Effects:
     """Raises NotFound, ExecutionEnded; one that has ended `cancelled` is left as it is."""
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         rows = await connection.fetch(statement("execution_hold_many"), [execution_id])
         if not rows:
             raise NotFound("execution", ids.show("execution", execution_id))
         if rows[0]["finished_at"] is not None:
             if rows[0]["state"] == "cancelled":
-                return Finished()
+                return Effects()
             raise ExecutionEnded(execution_id, rows[0]["state"])
         return await request_execution_cancel(
             connection, [execution_id], cause="cancelled", message="it was cancelled"
         )
 
-    finished = await database.ask(work)
-    if unheard := finished.progressed.unheard:
-        finished.progressed.unheard = set()
-        finished.add(await tell_jobs(database, unheard))
-    return finished
+    effects = await database.ask(work)
+    if unheard := effects.upkeep.unheard:
+        effects.upkeep.unheard = set()
+        effects.add(await tell_jobs(database, unheard))
+    return effects
 
 
-async def pause_execution(database: Database, execution_id: UUID) -> Finished:
+async def pause_execution(database: Database, execution_id: UUID) -> Effects:
     """Raises NotFound, ExecutionEnded."""
     return await _change(database, execution_id, is_paused=True)
 
 
-async def resume_execution(database: Database, execution_id: UUID) -> Finished:
+async def resume_execution(database: Database, execution_id: UUID) -> Effects:
     """Raises NotFound, ExecutionEnded."""
     return await _change(database, execution_id, is_paused=False)
 
 
-async def _change(database: Database, execution_id: UUID, *, is_paused: bool) -> Finished:
+async def _change(database: Database, execution_id: UUID, *, is_paused: bool) -> Effects:
     async def work(connection: Connection[Record]) -> bool:
         await hold_open(connection, execution_id)
         changed = await connection.fetch(
@@ -65,7 +65,7 @@ async def _change(database: Database, execution_id: UUID, *, is_paused: bool) ->
         return bool(changed)
 
     if not await database.ask(work):
-        return Finished()
-    finished = await tell_jobs(database, [execution_id])
-    finished.progressed.marks.add(execution_id)
-    return finished
+        return Effects()
+    effects = await tell_jobs(database, [execution_id])
+    effects.urgent_marks.add(execution_id)
+    return effects

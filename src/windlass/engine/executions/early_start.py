@@ -8,25 +8,11 @@ waits, it is queued like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from windlass.engine.executions.step_rows import StepJob
-from windlass.engine.jobs.enqueue import Reservation
+from windlass.engine.upcalls import Reservation, StepStarter
 from windlass.model.job.attempt import Attempt
 from windlass.store.database import Record
-
-
-class StepStarter(Protocol):
-    """A node, as far as steps are concerned."""
-
-    def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
-        """Places for jobs about to be inserted; None: it has none."""
-
-    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
-        """Begin what was inserted as running; places that were not used are free again."""
-
-    def doubt(self, reservation: Reservation) -> None:
-        """What became of the insert is not known; nothing of it is begun here."""
 
 
 class StepStarts:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from uuid import UUID
 
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.facts import facts_in
 from windlass.engine.executions.fan_out_places import insert_places
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
@@ -30,11 +30,11 @@ FanKey = tuple[UUID, str]  # execution, step
 async def drive_fan_outs(
     database: Database,
     keys: Collection[FanKey],
-    tell: Callable[[Finished], None],
+    tell: Callable[[Effects], None],
     backoff: ItemBackoff,
     put_off: Callable[[FanKey], None] = lambda _: None,  # hears of those that somebody holds
 ) -> None:
-    """One round. `progressed.fans` of what is told are those that need another."""
+    """One round. `upkeep.fan_outs` of what is told are those that need another."""
     busy: set[UUID] = set()
 
     async def find_held(rows: list[Record]) -> set[UUID]:
@@ -49,7 +49,7 @@ async def drive_fan_outs(
     async def each(
         what: str,
         rows: list[Record],
-        deed: Callable[[Database, list[Record]], Awaitable[Finished]],
+        deed: Callable[[Database, list[Record]], Awaitable[Effects]],
     ) -> None:
         round_ = IsolatedRound(
             what=what,
@@ -115,35 +115,35 @@ def _is_over(row: Record) -> bool:
     return bool(is_whole and _ended(row) >= row["expanded"])
 
 
-async def _expand(database: Database, rows: Sequence[Record]) -> Finished:
+async def _expand(database: Database, rows: Sequence[Record]) -> Effects:
     (key,) = _keys(rows)
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         held = await connection.fetch(statement("fan_lock_many"), [key[0]], [key[1]])
         if not held:
-            return Finished()
+            return Effects()
         if held[0]["is_ending"]:
             await connection.fetch(statement("fan_stop_many"), [key[0]], [key[1]])
             return _again(key)
         (row,) = await connection.fetch(statement("fan_tally_many"), [key[0]], [key[1]])
         count = _room(row)
         if count <= 0:
-            return Finished()
+            return Effects()
         facts = (await facts_in(connection, [key[0]]))[key[0]]
-        finished = await insert_places(connection, facts, held[0], row, count)
-        finished.ready += await take_locks(connection, finished.progressed)
+        effects = await insert_places(connection, facts, held[0], row, count)
+        await take_locks(connection, effects)
         if count == FAN_CHUNK:
-            finished.add(_again(key))
-        return finished
+            effects.add(_again(key))
+        return effects
 
     return await database.settle_together(work)
 
 
-async def _stop(database: Database, rows: Sequence[Record]) -> Finished:
+async def _stop(database: Database, rows: Sequence[Record]) -> Effects:
     """More failed than may: what has not begun is cancelled, what runs is let end."""
     columns = _columns(_keys(rows))
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         await connection.fetch(statement("fan_stop_many"), *columns)
         queued = await connection.fetch(statement("fan_queued_places"), *columns, FINISH_BATCH_MAX)
         count = len(queued)
@@ -154,19 +154,19 @@ async def _stop(database: Database, rows: Sequence[Record]) -> Finished:
             [None] * count,
             ["fan_stopped"] * count,
         )
-        finished = await advance(connection, dropped)
+        effects = await advance(connection, dropped)
         # A first stop may have been all that was missing for its end.
         if count or not all(row["is_stopped"] for row in rows):
-            finished.progressed.fans |= _keys(rows)
-        return finished
+            effects.upkeep.fan_outs |= _keys(rows)
+        return effects
 
     return await database.settle_together(work)
 
 
-async def _close(database: Database, rows: Sequence[Record]) -> Finished:
+async def _close(database: Database, rows: Sequence[Record]) -> Effects:
     columns = _columns(_keys(rows))
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         held = await connection.fetch(statement("fan_lock_many"), *columns)
         tallies = await connection.fetch(statement("fan_tally_many"), *_columns(_keys(held)))
         over = [row for row in tallies if _is_over(row)]
@@ -178,9 +178,9 @@ async def _close(database: Database, rows: Sequence[Record]) -> Finished:
             else await _outcome(connection, row)
             for row in over
         }
-        finished = await end_awaited(connection, outcomes)
+        effects = await end_awaited(connection, outcomes)
         await connection.fetch(statement("fan_forget_many"), *_columns(_keys(over)))
-        return finished
+        return effects
 
     return await database.settle_together(work)
 
@@ -207,7 +207,7 @@ async def _outcome(connection: Connection[Record], row: Record) -> Outcome:
     return Succeeded(found["results"].encode())
 
 
-def _again(key: FanKey) -> Finished:
-    finished = Finished()
-    finished.progressed.fans.add(key)
-    return finished
+def _again(key: FanKey) -> Effects:
+    effects = Effects()
+    effects.upkeep.fan_outs.add(key)
+    return effects

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.decide_apart import places_apart
 from windlass.engine.executions.facts import Facts
 from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_in_scope
@@ -50,7 +50,7 @@ _items: Final[Lru[UUID, list[Any]]] = Lru(
 
 async def insert_places(
     connection: Connection[Record], facts: Facts, held: Record, fan: Record, count: int
-) -> Finished:
+) -> Effects:
     """The next `count` places, or fewer when their expressions are much work; `held` is the row of
     fan_lock_many, `fan` that of fan_tally_many.
     """
@@ -63,9 +63,9 @@ async def insert_places(
     jobs: list[StepJob] = []
     dead: list[StepJob] = []
     decisions = await places_apart(facts, vertex, scope, items[first : first + count], first)
-    finished = Finished()
+    effects = Effects()
     if len(decisions) < count:
-        finished.progressed.fans.add((facts.execution_id, vertex.id))
+        effects.upkeep.fan_outs.add((facts.execution_id, vertex.id))
         count = len(decisions)
     for place, (job_id, decision) in enumerate(
         zip(ids.uuid7_many(count), decisions, strict=True), first
@@ -81,11 +81,11 @@ async def insert_places(
         )
         (dead if decision.state == "dead" else jobs).append(job)
     if dead:
-        await _insert_dead(connection, dead, finished)
+        await _insert_dead(connection, dead, effects)
     if jobs and _is_plain(work):
         await _copy(connection, jobs, held)
     elif jobs:
-        await _insert(connection, jobs, finished)
+        await _insert(connection, jobs, effects)
     line = await connection.fetch(
         statement("fan_expanded"),
         facts.execution_id,
@@ -95,9 +95,9 @@ async def insert_places(
         _priority(work, held),
     )
     if not held["is_paused"]:
-        finished.ready += line
-    finished.progressed.touched.add(facts.execution_id)
-    return finished
+        effects.due += line
+    effects.lazy_marks.add(facts.execution_id)
+    return effects
 
 
 def _is_plain(work: Work) -> bool:
@@ -146,21 +146,21 @@ async def _copy(connection: Connection[Record], jobs: list[StepJob], held: Recor
     )
 
 
-async def _insert(connection: Connection[Record], jobs: list[StepJob], finished: Finished) -> None:
+async def _insert(connection: Connection[Record], jobs: list[StepJob], effects: Effects) -> None:
     rows = await connection.fetch(statement("step_insert_many"), *job_columns(jobs))
     for row in rows:
         if KINDS[row["kind"]].awaits == "child":
-            finished.progressed.unbegun.add(row["id"])
+            effects.upkeep.children.add(row["id"])
         elif row["parked_for"] == "lock":
-            finished.progressed.locked.append(row["id"])
+            effects.parked_for_lock.append(row["id"])
 
 
 async def _insert_dead(
-    connection: Connection[Record], dead: list[StepJob], finished: Finished
+    connection: Connection[Record], dead: list[StepJob], effects: Effects
 ) -> None:
     """Places whose expressions have no answer: they have failed before they began."""
     rows = await connection.fetch(statement("step_end_many"), *dead_columns(dead))
-    finished.ended |= {row["id"]: row["state"] for row in rows}
+    effects.ended |= {row["id"]: row["state"] for row in rows}
     await connection.fetch(
         statement("fan_delta_insert_many"),
         [dead[0].execution_id],
@@ -168,7 +168,7 @@ async def _insert_dead(
         [0],
         [len(dead)],
     )
-    finished.progressed.fans.add((dead[0].execution_id, dead[0].step))
+    effects.upkeep.fan_outs.add((dead[0].execution_id, dead[0].step))
 
 
 async def _items_of(connection: Connection[Record], job_id: UUID) -> list[Any]:

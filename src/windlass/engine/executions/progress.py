@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from windlass.engine.effects import Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.board import Board, Step
 from windlass.engine.executions.decide_apart import HeavyStarts, TooMuchAtOnce
 from windlass.engine.executions.early_start import StepStarts
@@ -30,19 +30,19 @@ from windlass.store.statements import statement
 async def progress(
     connection: Connection[Record],
     ended: Sequence[Record],
+    effects: Effects,
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
-) -> Progressed:
+) -> None:
     """`ended` are rows with execution_id, step, item, state, result and error; for `is_divisible`
     see `decide_boards`.
     """
-    progressed = Progressed()
     steps = [row for row in ended if row["item"] is None and not row["step"].endswith(UNDO)]
     places = [row for row in ended if row["item"] is not None]
     if places:
-        await _count_places(connection, places, progressed)
-    progressed.marks |= {row["execution_id"] for row in ended if row["item"] is None}
+        await _count_places(connection, places, effects)
+    effects.urgent_marks |= {row["execution_id"] for row in ended if row["item"] is None}
     if steps:
         facts = await facts_in(connection, {row["execution_id"] for row in steps})
         boards = {execution_id: Board(known) for execution_id, known in facts.items()}
@@ -51,14 +51,13 @@ async def progress(
             if board is not None:
                 end = End(state=row["state"], result=row["result"], error=row["error"])
                 board.ended(row["step"], end)
-        await decide_boards(connection, boards, progressed, starts, is_divisible=is_divisible)
-    return progressed
+        await decide_boards(connection, boards, effects, starts, is_divisible=is_divisible)
 
 
 async def decide_boards(
     connection: Connection[Record],
     boards: dict[UUID, Board],
-    progressed: Progressed,
+    effects: Effects,
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
@@ -86,7 +85,7 @@ async def decide_boards(
         ]
         await _hold(connection, [board for board in open_boards if board.wants_hold])
         await _look_up(connection, [board for board in open_boards if board.wanted])
-    await _write(connection, decided, progressed, starts)
+    await _write(connection, decided, effects, starts)
 
 
 class _Budget:
@@ -150,14 +149,15 @@ async def _look_up(connection: Connection[Record], boards: Collection[Board]) ->
 async def _write(
     connection: Connection[Record],
     decided: Sequence[Step],
-    progressed: Progressed,
+    effects: Effects,
     starts: StepStarts | None,
 ) -> None:
     rows = StepRows()
     for step in decided:
         rows.add(step)
     if rows.ended:
-        progressed.ended += await connection.fetch(statement("step_end_many"), *rows.end_columns())
+        written = await connection.fetch(statement("step_end_many"), *rows.end_columns())
+        effects.ended |= {row["id"]: row["state"] for row in written}
     if not rows.jobs:
         return
     place = starts.reserve(rows.jobs) if starts is not None else None
@@ -169,24 +169,24 @@ async def _write(
     if rows.fans:
         await connection.fetch(statement("fan_insert_many"), *rows.fan_columns())
     going = {row["execution_id"] for row in inserted}
-    progressed.touched |= going
-    progressed.marks -= going
+    effects.lazy_marks |= going
+    effects.urgent_marks -= going
     for row in inserted:
         match KINDS[row["kind"]].awaits:
             case "places":
-                progressed.fans.add((row["execution_id"], row["step"]))
+                effects.upkeep.fan_outs.add((row["execution_id"], row["step"]))
             case "child":
-                progressed.unbegun.add(row["id"])
+                effects.upkeep.children.add(row["id"])
             case "answer":
-                progressed.asked.add(row["id"])
+                effects.upkeep.waiting_steps.add(row["id"])
             case None if row["parked_for"] is None and row["started_at"] is None:
-                progressed.ready.append(row)
+                effects.due.append(row)
             case None if row["parked_for"] == "lock":
-                progressed.locked.append(row["id"])
+                effects.parked_for_lock.append(row["id"])
 
 
 async def _count_places(
-    connection: Connection[Record], places: Sequence[Record], progressed: Progressed
+    connection: Connection[Record], places: Sequence[Record], effects: Effects
 ) -> None:
     counted: dict[tuple[UUID, str], list[int]] = {}
     for row in places:
@@ -199,5 +199,5 @@ async def _count_places(
         [succeeded for succeeded, _ in counted.values()],
         [failed for _, failed in counted.values()],
     )
-    progressed.fans |= counted.keys()
-    progressed.touched |= {execution_id for execution_id, _ in counted}
+    effects.upkeep.fan_outs |= counted.keys()
+    effects.lazy_marks |= {execution_id for execution_id, _ in counted}

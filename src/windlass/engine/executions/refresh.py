@@ -22,7 +22,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass.clock import monotonic, wall
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.fastlane.lane import LaneDown
 from windlass.fastlane.marks import Marks
 from windlass.limits import (
@@ -40,7 +40,7 @@ ORDER: Final = attrgetter("int")
 RATE_SECONDS: Final = 60  # over which Tally.per_second is taken
 
 # What is to be done for executions whose end is more than a state.
-Conclude = Callable[[Database, Sequence[UUID]], Awaitable[Finished]]
+Conclude = Callable[[Database, Sequence[UUID]], Awaitable[Effects]]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import check_room
 from windlass.engine.executions.facts import Facts, facts_in
@@ -59,7 +59,7 @@ class NothingToRerun(Conflict):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerun:
     steps: frozenset[str]  # those that are done again
-    finished: Finished
+    effects: Effects
 
 
 async def rerun(database: Database, execution_id: UUID, from_step: str | None = None) -> Rerun:
@@ -84,8 +84,8 @@ async def rerun(database: Database, execution_id: UUID, from_step: str | None = 
             event="rerun",
             data={"from_step": from_step, "steps": len(again), "forgotten": dict(gone)},
         )
-        finished = await _decide(connection, facts, ends, again)
-        return Rerun(steps=again, finished=finished)
+        effects = await _decide(connection, facts, ends, again)
+        return Rerun(steps=again, effects=effects)
 
     return await database.ask(work)
 
@@ -119,17 +119,16 @@ def _unknown(plan: Plan, step: str) -> str:
 
 async def _decide(
     connection: Connection[Record], facts: Facts, ends: Ends, again: frozenset[str]
-) -> Finished:
+) -> Effects:
     board = Board(facts)
     kept = {step: end for step, end in ends.known.items() if step not in again}
     board.again(kept, [step for step in facts.plan.vertices if step in again])
-    progressed = Progressed(marks={facts.execution_id})
-    await decide_boards(connection, {facts.execution_id: board}, progressed)
+    effects = Effects(urgent_marks={facts.execution_id})
+    await decide_boards(connection, {facts.execution_id: board}, effects)
     # Even if it ends at once, all that is left being skipped.
-    progressed.marks.add(facts.execution_id)
-    finished = Finished(ready=progressed.ready, progressed=progressed)
-    finished.ready += await take_locks(connection, progressed)
-    return finished
+    effects.urgent_marks.add(facts.execution_id)
+    await take_locks(connection, effects)
+    return effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.approvals import open_approvals
 from windlass.engine.executions.checkpoint_waits import wake_for_signal
 from windlass.engine.executions.decide_apart import filled_apart
@@ -63,7 +63,7 @@ class SignalsFull(WindlassError):
 class Sent:
     signal_id: UUID
     taken_by: UUID | None  # the job of the step that got it; None: it is kept until one asks
-    finished: Finished
+    effects: Effects
     is_replayed: bool = False  # the same Idempotency-Key was answered before
 
 
@@ -91,11 +91,11 @@ async def send_signal(
             statement("step_waiting_for_signal"), execution_id, name
         ):
             job_id = waiting[0]["id"]
-            finished = await _give(connection, execution_id, name, job_id)
-            if finished is not None:
-                return Sent(signal_id=signal_id, taken_by=job_id, finished=finished)
+            effects = await _give(connection, execution_id, name, job_id)
+            if effects is not None:
+                return Sent(signal_id=signal_id, taken_by=job_id, effects=effects)
         woken = await wake_for_signal(connection, execution_id, name)
-        return Sent(signal_id=signal_id, taken_by=None, finished=Finished(requeued=woken))
+        return Sent(signal_id=signal_id, taken_by=None, effects=Effects(requeued=woken))
 
     return await database.ask(work)
 
@@ -103,7 +103,7 @@ async def send_signal(
 async def _sent_before(connection: Connection[Record], signal_id: UUID) -> Sent:
     rows = await connection.fetch(statement("execution_signal_get"), signal_id)
     taken_by = rows[0]["taken_by"] if rows else None
-    return Sent(signal_id=signal_id, taken_by=taken_by, finished=Finished(), is_replayed=True)
+    return Sent(signal_id=signal_id, taken_by=taken_by, effects=Effects(), is_replayed=True)
 
 
 async def _check_room(connection: Connection[Record], execution_id: UUID) -> None:
@@ -124,7 +124,7 @@ async def hold_open(connection: Connection[Record], execution_id: UUID) -> Recor
     return rows[0]
 
 
-async def answer_waiting_steps(database: Database, job_ids: Collection[UUID]) -> Finished:
+async def answer_waiting_steps(database: Database, job_ids: Collection[UUID]) -> Effects:
     """Give steps that have begun to wait what was kept for them; ask people what they decide.
 
     What the steps ask is checked first, as that may take a while; it does not change any more.
@@ -132,37 +132,37 @@ async def answer_waiting_steps(database: Database, job_ids: Collection[UUID]) ->
     before = await database.settle("step_asked_get_many", list(job_ids))
     checked, found = {row["id"] for row in before}, await _wrong(before)
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         rows = await connection.fetch(statement("step_asked_get_many"), list(job_ids))
         late = await _wrong([row for row in rows if row["id"] not in checked])
         asked = {row["id"] for row in rows}
         wrong = {job_id: how for job_id, how in (found | late).items() if job_id in asked}
-        finished = Finished()
-        finished.add(await end_awaited(connection, wrong))
+        effects = Effects()
+        effects.add(await end_awaited(connection, wrong))
         rows = [row for row in rows if row["id"] not in wrong]
         for kind, answer in _ANSWERS.items():
             if asking := [row for row in rows if row["kind"] == kind]:
-                finished.add(await answer(connection, asking))
-        return finished
+                effects.add(await answer(connection, asking))
+        return effects
 
     return await database.settle_together(work)
 
 
-async def _ask_people(connection: Connection[Record], asking: Sequence[Record]) -> Finished:
+async def _ask_people(connection: Connection[Record], asking: Sequence[Record]) -> Effects:
     await open_approvals(connection, asking)
-    return Finished()
+    return Effects()
 
 
-async def _give_kept(connection: Connection[Record], asking: Sequence[Record]) -> Finished:
+async def _give_kept(connection: Connection[Record], asking: Sequence[Record]) -> Effects:
     """The signals that came before somebody waited."""
     held = sorted({row["execution_id"] for row in asking})
     await connection.fetch(statement("execution_lock_many"), held)
-    finished = Finished()
+    effects = Effects()
     for row in asking:
         name = msgspec.json.decode(row["input"])["name"]
         given = await _give(connection, row["execution_id"], name, row["id"])
-        finished.add(given or Finished())
-    return finished
+        effects.add(given or Effects())
+    return effects
 
 
 # In this order: people are asked before an execution is locked for its signals.
@@ -177,7 +177,7 @@ async def _wrong(rows: Sequence[Record]) -> dict[UUID, Outcome]:
 
 async def _give(
     connection: Connection[Record], execution_id: UUID, name: str, job_id: UUID
-) -> Finished | None:
+) -> Effects | None:
     """The oldest signal that waits, to this step. None: it waits no more, having timed out or been
     cancelled, be it a moment ago. Held first: nobody else may end it between the two.
     """
@@ -185,5 +185,5 @@ async def _give(
         return None
     taken = await connection.fetch(statement("execution_signal_take"), execution_id, name, job_id)
     if not taken:
-        return Finished()
+        return Effects()
     return await end_awaited(connection, {job_id: Succeeded(taken[0]["payload"].encode())})

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import Turn, take_turns
 from windlass.engine.executions.decide_apart import HeavyStarts, checked_apart
@@ -83,12 +83,8 @@ Fetch: TypeAlias = Callable[..., Awaitable[list[Record]]]
 @dataclass(slots=True, kw_only=True)
 class Started:
     execution_ids: list[UUID]  # of one whose step has its child, or waits no more: none
-    finished: Finished = field(default_factory=Finished)
+    effects: Effects = field(default_factory=Effects)
     is_replayed: bool = False  # the same Idempotency-Key was answered before
-
-    @property
-    def progressed(self) -> Progressed:
-        return self.finished.progressed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -238,7 +234,7 @@ async def begin(
         connection,
         [(draft.start.workflow, draft.key, draft.concurrency) for draft in drafts],
     )
-    finished = decided.finished
+    effects = decided.effects
     wanted = await _wanted(connection, drafts)
     chosen = [
         (draft, turn)
@@ -263,16 +259,13 @@ async def begin(
             board.begin()
             boards[draft.execution_id] = board
         elif turn.word == "skip":
-            finished.add(await _skipped(connection, draft))
+            effects.add(await _skipped(connection, draft))
     # Even one that ends as it begins, all its steps being skipped, gets refreshed.
-    progressed = Progressed(marks=set(boards))
+    effects.urgent_marks |= set(boards)
     is_light = weight is Weight.LIGHT
-    await decide_boards(
-        connection, boards, progressed, is_divisible=is_divisible, is_light=is_light
-    )
-    finished.add(Finished(ready=progressed.ready, progressed=progressed))
-    finished.ready += await take_locks(connection, finished.progressed)
-    return Started(execution_ids=list(made), finished=finished)
+    await decide_boards(connection, boards, effects, is_divisible=is_divisible, is_light=is_light)
+    await take_locks(connection, effects)
+    return Started(execution_ids=list(made), effects=effects)
 
 
 async def _wanted(connection: Connection[Record], drafts: Sequence[Prepared]) -> set[UUID]:
@@ -285,12 +278,12 @@ async def _wanted(connection: Connection[Record], drafts: Sequence[Prepared]) ->
     return {draft.execution_id for draft in drafts if draft.start.parent_job_id in waiting}
 
 
-async def _skipped(connection: Connection[Record], draft: Prepared) -> Finished:
-    finished = Finished(ended={draft.execution_id: "cancelled"})
+async def _skipped(connection: Connection[Record], draft: Prepared) -> Effects:
+    effects = Effects(ended={draft.execution_id: "cancelled"})
     if draft.start.parent_job_id is not None:
         outcome = child_cancelled_early(draft.execution_id, "skipped")
-        finished.add(await end_awaited(connection, {draft.start.parent_job_id: outcome}))
-    return finished
+        effects.add(await end_awaited(connection, {draft.start.parent_job_id: outcome}))
+    return effects
 
 
 def _facts(draft: Prepared, created_at: Any) -> Any:

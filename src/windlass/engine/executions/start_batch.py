@@ -18,7 +18,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.clock import monotonic
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.concurrency import Key, hold_keys
 from windlass.engine.executions.decide_apart import WAITING, HeavyStarts
 from windlass.engine.executions.read import read_many
@@ -60,7 +60,7 @@ Answers: TypeAlias = dict[int, StartedExecution | Exception]
 
 
 class ExecutionStarter:
-    def __init__(self, database: Database, on_started: Callable[[Finished], None]) -> None:
+    def __init__(self, database: Database, on_started: Callable[[Effects], None]) -> None:
         self._database = database
         self._on_started = on_started  # after the commit
         self._gather: Gather[Start, StartedExecution] = Gather(
@@ -154,7 +154,7 @@ class ExecutionStarter:
 
         async def work(
             connection: Connection[Record],
-        ) -> tuple[list[UUID | WindlassError], Finished]:
+        ) -> tuple[list[UUID | WindlassError], Effects]:
             # Keys are held by transactions like this one alone, to their commit; how long that
             # takes is nobody's trouble. Locks of its first steps, and executions that make room for
             # it, may be somebody's.
@@ -168,12 +168,12 @@ class ExecutionStarter:
             return found, await _begun(connection, fresh, weight)
 
         try:
-            found, finished = await self._database.together(work)
+            found, effects = await self._database.together(work)
         except TooSlow:
             raise
         except Unknown as trouble:
             return await self._look_for(drafts, trouble)
-        self._on_started(finished)
+        self._on_started(effects)
         begun = [one for one in found if isinstance(one, UUID)]
         try:
             rows = await resolve_unknown_commit(lambda: read_many(self._database, begun))
@@ -212,10 +212,10 @@ def _keys_of(drafts: Drafts) -> set[Key]:
 
 async def _begun(
     connection: Connection[Record], fresh: Sequence[Prepared], weight: Weight
-) -> Finished:
+) -> Effects:
     if not fresh:
-        return Finished()
-    return (await begin(connection, fresh, is_divisible=True, weight=weight)).finished
+        return Effects()
+    return (await begin(connection, fresh, is_divisible=True, weight=weight)).effects
 
 
 async def _patiently(

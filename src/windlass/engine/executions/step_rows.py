@@ -14,7 +14,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.executions.board import Step, step_in_scope
 from windlass.engine.executions.facts import Facts
-from windlass.engine.jobs.enqueue import Reservation
+from windlass.engine.upcalls import Reservation
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.plan import End, Work, failures_max
 from windlass.model.workflow.step_decision import StepDecision

@@ -34,7 +34,7 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects, Upkeep
 from windlass.engine.executions.children import begin_children
 from windlass.engine.executions.concurrency import Key, begin_next
 from windlass.engine.executions.fan_out import drive_fan_outs, find_locked_steps
@@ -60,36 +60,32 @@ log = structlog.get_logger()
 T = TypeVar("T", bound=Hashable)
 
 
-def needs_upkeep(progressed: Progressed) -> bool:
-    return bool(progressed.fans or progressed.unbegun or progressed.asked or progressed.unheard)
-
-
 async def run_upkeep(
     database: Database,
-    progressed: Progressed,
+    due: Upkeep,
     backoff: ItemBackoff | None = None,
     tree_max: int = EXECUTION_TREE_MAX,
-    held: Progressed | None = None,
-) -> Finished:
+    held: Upkeep | None = None,
+) -> Effects:
     """One round; what came of it may need another. Never fails: what could not be looked after is
     left to those who look again. What somebody holds goes to `held`, to be tried soon.
     """
-    finished = Finished()
-    later = Progressed() if held is None else held
+    effects = Effects()
+    later = Upkeep() if held is None else held
     backoff = backoff or ItemBackoff()
 
     async def each(
         what: str,
         items: Collection[T],
-        deed: Callable[[Database, Collection[T]], Awaitable[Finished]],
+        deed: Callable[[Database, Collection[T]], Awaitable[Effects]],
         find_held: Callable[[Database, list[T]], Awaitable[set[UUID]]],
         put_off: Callable[[T], None],
-        bury: Callable[[T, BadValue], Awaitable[Finished]] | None = None,
+        bury: Callable[[T, BadValue], Awaitable[Effects]] | None = None,
     ) -> None:
         round_ = IsolatedRound(
             what=what,
             deed=partial(deed, database),
-            tell=finished.add,
+            tell=effects.add,
             backoff=backoff,
             bury=bury,
             held=partial(find_held, database),
@@ -97,118 +93,114 @@ async def run_upkeep(
         )
         await round_.each(items)
 
-    async def give_up(job_id: UUID, trouble: BadValue) -> Finished:
+    async def give_up(job_id: UUID, trouble: BadValue) -> Effects:
         return await bury_unstorable(database, job_id, trouble)
 
     try:
         begin = partial(begin_children, tree_max=tree_max)
-        unbegun, asked, unheard = progressed.unbegun, progressed.asked, progressed.unheard
-        answer, locked = answer_waiting_steps, find_locked_steps
-        await each("begin children", unbegun, begin, locked, later.unbegun.add, give_up)
-        await each("ask", asked, answer, locked, later.asked.add, give_up)
+        steps, answer, locked = due.waiting_steps, answer_waiting_steps, find_locked_steps
+        await each("begin children", due.children, begin, locked, later.children.add, give_up)
+        await each("ask", steps, answer, locked, later.waiting_steps.add, give_up)
         # The word is a label of the counter, and stays.
-        await each("heed", unheard, tell_jobs, find_locked_executions, later.unheard.add)
-        if progressed.fans:
-            await drive_fan_outs(database, progressed.fans, finished.add, backoff, later.fans.add)
+        await each("heed", due.unheard, tell_jobs, find_locked_executions, later.unheard.add)
+        if due.fan_outs:
+            await drive_fan_outs(database, due.fan_outs, effects.add, backoff, later.fan_outs.add)
     except Unavailable as trouble:
         # Not kept for later: the net finds it when PostgreSQL is back.
         log.warning("tending_put_off", reason=str(trouble))
-    return finished
+    return effects
 
 
-async def find_neglected(database: Database, backoff: ItemBackoff | None = None) -> Finished:
-    """What is to be looked after is in `progressed`; who rests after a failure is left out."""
+async def find_neglected(database: Database, backoff: ItemBackoff | None = None) -> Effects:
+    """What is to be looked after is in `upkeep`; who rests after a failure is left out."""
     backoff = backoff or ItemBackoff()
 
-    async def look(connection: Connection[Record]) -> tuple[Finished, list[Key]]:
+    async def look(connection: Connection[Record]) -> tuple[Effects, list[Key]]:
         return await _find(connection, backoff.resting_ids)
 
-    finished, keys = await database.together(look)
+    effects, keys = await database.together(look)
     turns = IsolatedRound(
         what="begin turns",
         deed=partial(_begin_turns, database),
-        tell=finished.add,
+        tell=effects.add,
         backoff=backoff,
     )
     try:
         await turns.each(keys)
     except Unavailable as trouble:  # what was found is looked after nevertheless
         log.warning("turns_put_off", reason=str(trouble))
-    return finished
+    return effects
 
 
-async def _find(connection: Connection[Record], resting: list[UUID]) -> tuple[Finished, list[Key]]:
-    finished = Finished()
-    found = finished.progressed
+async def _find(connection: Connection[Record], resting: list[UUID]) -> tuple[Effects, list[Key]]:
+    effects = Effects()
+    found = effects.upkeep
     columns = UNTENDED_SECONDS, UNTENDED_BATCH, resting
     for row in await connection.fetch(statement("untended_find"), *columns):
         match row["what"]:
             case "fan":
-                found.fans.add((row["execution_id"], row["step"]))
+                found.fan_outs.add((row["execution_id"], row["step"]))
             case "child":
-                found.unbegun.add(row["id"])
+                found.children.add(row["id"])
             case _:
-                found.asked.add(row["id"])
+                found.waiting_steps.add(row["id"])
     late = await connection.fetch(statement("execution_time_out"), UNTENDED_BATCH, UNHEARD_SECONDS)
-    found.marks |= {row["id"] for row in late}
+    effects.urgent_marks |= {row["id"] for row in late}
     unheard = await connection.fetch(statement("execution_unheard_find"), UNTENDED_BATCH, resting)
     found.unheard |= {row["id"] for row in unheard}
     await connection.fetch(statement("approval_void"), UNTENDED_BATCH)
     due = await connection.fetch(statement("turn_due_find"), TURNS_MAX)
-    return finished, [(row["workflow"], row["key"]) for row in due]
+    return effects, [(row["workflow"], row["key"]) for row in due]
 
 
-async def _begin_turns(database: Database, keys: Sequence[Key]) -> Finished:
-    async def work(connection: Connection[Record]) -> Finished:
-        finished = await begin_next(connection, keys)
-        finished.ready += await take_locks(connection, finished.progressed)
-        return finished
+async def _begin_turns(database: Database, keys: Sequence[Key]) -> Effects:
+    async def work(connection: Connection[Record]) -> Effects:
+        effects = await begin_next(connection, keys)
+        await take_locks(connection, effects)
+        return effects
 
     return await database.settle_together(work)
 
 
-async def tell_jobs(database: Database, execution_ids: Collection[UUID]) -> Finished:
+async def tell_jobs(database: Database, execution_ids: Collection[UUID]) -> Effects:
     """One round for executions that were cancelled, timed out, paused or resumed. Those that need
-    another are in `progressed.unheard` of the answer.
+    another are in `upkeep.unheard` of the answer.
     """
     wishes: dict[str, list[UUID]] = {"end": [], "pause": [], "go": []}
     for row in await database.run("execution_wish_many", list(execution_ids)):
         wishes[row["wish"]].append(row["id"])
-    finished = Finished()
+    effects = Effects()
     if wishes["end"]:
-        finished.add(await _cancel_jobs(database, wishes["end"]))
+        effects.add(await _cancel_jobs(database, wishes["end"]))
     if wishes["pause"]:
-        finished.add(await _park_jobs(database, wishes["pause"]))
+        effects.add(await _park_jobs(database, wishes["pause"]))
     if wishes["go"]:
-        finished.add(await _unpark_jobs(database, wishes["go"]))
-    heard = set(execution_ids) - finished.progressed.unheard
+        effects.add(await _unpark_jobs(database, wishes["go"]))
+    heard = set(execution_ids) - effects.upkeep.unheard
     await database.settle("execution_heard_many", sorted(heard))
-    return finished
+    return effects
 
 
-async def _cancel_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _cancel_jobs(database: Database, execution_ids: list[UUID]) -> Effects:
     rows = await database.run("step_unheard_get_many", execution_ids, FINISH_BATCH_MAX)
     if not rows:
-        return Finished()
-    done = await cancel(database, [row["id"] for row in rows])
-    finished = Finished(
-        ended=done.ended, ready=done.ready, stopping=done.asked, progressed=done.progressed
-    )
-    return _again_if(len(rows), execution_ids, finished)
+        return Effects()
+    effects = await cancel(database, [row["id"] for row in rows])
+    return _again_if(len(rows), execution_ids, effects)
 
 
-async def _park_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _park_jobs(database: Database, execution_ids: list[UUID]) -> Effects:
     (row,) = await database.settle("step_park_many", execution_ids, FINISH_BATCH_MAX)
-    return _again_if(row["parked"], execution_ids, Finished())
+    return _again_if(row["parked"], execution_ids, Effects())
 
 
-async def _unpark_jobs(database: Database, execution_ids: list[UUID]) -> Finished:
+async def _unpark_jobs(database: Database, execution_ids: list[UUID]) -> Effects:
     rows = await database.settle("step_unpark_many", execution_ids, FINISH_BATCH_MAX)
-    return _again_if(len(rows), execution_ids, Finished(ready=rows))
+    return _again_if(len(rows), execution_ids, Effects(due=rows))
 
 
-def _again_if(count: int, execution_ids: list[UUID], finished: Finished) -> Finished:
+def _again_if(count: int, execution_ids: list[UUID], effects: Effects) -> Effects:
     """A full round means that there may be more."""
     if count >= FINISH_BATCH_MAX:
-        finished.progressed.unheard |= set(execution_ids)
-    return finished
+        effects.upkeep.unheard |= set(execution_ids)
+    return effects

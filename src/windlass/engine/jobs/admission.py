@@ -21,6 +21,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.parents import check_batch_parents, check_parents, link
 from windlass.engine.jobs.request import (
     Accepted,
@@ -30,7 +31,7 @@ from windlass.engine.jobs.request import (
     insert_columns,
     locks_of,
 )
-from windlass.engine.locks.grant import release
+from windlass.engine.locks.grant import take_locks
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
 from windlass.store.database import Connection, Record, RowLocked
@@ -310,7 +311,8 @@ async def _take_locks(
         await connection.fetch(statement("lock_make_many"), list(sized), list(sized.values()))
     entering = [job_id for _, job_id, _ in new if not unmet.get(job_id)]
     if entering:
-        new[0][0].passed = await release(connection, [], entering)
+        effects = new[0][0].effects = Effects(parked_for_lock=entering)
+        await take_locks(connection, effects)
 
 
 def _joined(job_ids: list[UUID]) -> str:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
@@ -28,7 +27,7 @@ from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
 from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.effects import Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.complete import cancel_awaited
 from windlass.engine.jobs.end import advance
 from windlass.errors import Unavailable
@@ -46,27 +45,11 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
-class Cancelled:
-    """What a cancel did."""
-
-    ended: dict[UUID, str] = field(default_factory=dict)  # job -> state; children included
-    asked: dict[UUID, UUID] = field(default_factory=dict)  # running job -> the node that runs it
-    ready: list[Record] = field(default_factory=list)
-    progressed: Progressed = field(default_factory=Progressed)  # of executions
-
-    def add(self, other: Cancelled) -> None:
-        self.ended |= other.ended
-        self.asked |= other.asked
-        self.ready += other.ready
-        self.progressed.add(other.progressed)
-
-
-async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
+async def cancel(database: Database, job_ids: Sequence[UUID]) -> Effects:
     """In one transaction, unless somebody holds one of them: then the others do not wait for it.
     Raises RowLocked if it is still held after HELD_PATIENCE_SECONDS; the others are cancelled then.
     """
-    done = Cancelled()
+    effects = Effects()
     give_up_at = monotonic() + HELD_PATIENCE_SECONDS
     groups, rest = [list(job_ids)], HELD_REST_SECONDS
     held: RowLocked | None = None
@@ -84,13 +67,13 @@ async def cancel(database: Database, job_ids: Sequence[UUID]) -> Cancelled:
             else:
                 held = trouble
         else:
-            done.add(part)
+            effects.add(part)
     if held is not None:
         raise held
-    return done
+    return effects
 
 
-async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> Cancelled:
+async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> Effects:
     """The same in the caller's transaction."""
     # Locked first: a job cannot slip from running to queued between the two statements.
     await connection.fetch(statement("job_lock_many"), list(job_ids))
@@ -103,16 +86,12 @@ async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> 
         [None] * count,
     )
     asked = await connection.fetch(statement("job_request_cancel_many"), list(job_ids))
-    finished = await advance(connection, ended)
+    effects = await advance(connection, ended)
     # With a receiver there is nobody to ask: no node runs it.
     dropped = await cancel_awaited(connection, [row["id"] for row in asked])
-    finished.add(dropped)
-    return Cancelled(
-        ended=finished.ended,
-        asked={row["id"]: row["node_id"] for row in asked if row["id"] not in dropped.ended},
-        ready=finished.ready,
-        progressed=finished.progressed,
-    )
+    effects.add(dropped)
+    effects.stopping |= {r["id"]: r["node_id"] for r in asked if r["id"] not in dropped.ended}
+    return effects
 
 
 async def find_cancel_requested(database: Database, node_id: UUID) -> list[UUID]:

@@ -28,10 +28,10 @@ from uuid import UUID
 from windlass import ids
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.gather import Gather
 from windlass.engine.jobs.end import attempt_of, settle_in
-from windlass.engine.jobs.finish import finish
+from windlass.engine.jobs.finish import Settled, finish
 from windlass.errors import NotAwaiting, NotFound, NotSettledYet, WrongToken
 from windlass.limits import (
     COMPLETE_BATCH_MAX,
@@ -63,7 +63,7 @@ class Completer:
     def __init__(
         self,
         database: Database,
-        tell: Callable[[Finished], None],
+        tell: Callable[[Effects], None],
         early_seconds: float | None = None,  # None: EARLY_SECONDS
     ) -> None:
         self._database = database
@@ -153,9 +153,9 @@ class Completer:
             answers: dict[UUID, bool | Exception] = {}
             for node_id in {end.node_id for end in ends}:
                 mine = [end.settlement for end in ends if end.node_id == node_id]
-                finished = await finish(self._database, node_id, mine)
-                self._tell(finished)
-                answers |= {one.job_id: _took_effect(one, finished) for one in mine}
+                settled = await finish(self._database, node_id, mine)
+                self._tell(settled.effects)
+                answers |= {one.job_id: _took_effect(one, settled) for one in mine}
         except Exception as trouble:
             if len(ends) == 1:
                 return {ends[0].settlement.job_id: trouble}
@@ -179,11 +179,11 @@ async def complete(
     token: str,
     outcome: Succeeded | Failed,
     early_seconds: float | None = None,
-) -> Finished:
+) -> Effects:
     """One alone; returns what came of it."""
-    finished = Finished()
-    await Completer(database, finished.add, early_seconds).complete(job_id, token, outcome)
-    return finished
+    effects = Effects()
+    await Completer(database, effects.add, early_seconds).complete(job_id, token, outcome)
+    return effects
 
 
 async def extend(
@@ -197,10 +197,10 @@ async def extend(
     return await completer.extend(job_id, token, seconds)
 
 
-async def cancel_awaited(connection: Connection[Record], job_ids: Sequence[UUID]) -> Finished:
+async def cancel_awaited(connection: Connection[Record], job_ids: Sequence[UUID]) -> Effects:
     """Cancel those that wait for their receivers, in the transaction that asked them to stop."""
     if not job_ids:
-        return Finished()
+        return Effects()
     rows = await connection.fetch(statement("job_callback_get_many"), list(job_ids))
     awaited = [row for row in rows if row["callback_until"] is not None]
     return await settle_in(
@@ -223,11 +223,11 @@ def _is_early(row: Record) -> bool:
     return row["state"] == "running" and row["callback_until"] is None
 
 
-def _took_effect(settlement: Settlement, finished: Finished) -> bool:
+def _took_effect(settlement: Settlement, settled: Settled) -> bool:
     job_id = settlement.job_id
-    if job_id in finished.refused or job_id in finished.recognised:
+    if job_id in settled.refused or job_id in settled.recognised:
         return False
-    return finished.ended.get(job_id, settlement.state) == settlement.state
+    return settled.effects.ended.get(job_id, settlement.state) == settlement.state
 
 
 def _is_said_again(row: Record, outcome: Succeeded | Failed) -> bool:

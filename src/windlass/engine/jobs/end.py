@@ -34,7 +34,7 @@ from typing import Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.early_start import StepStarts
 from windlass.engine.executions.progress import progress
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
@@ -43,7 +43,7 @@ from windlass.limits import CHILDREN_TOLD_MAX, UNHEARD_SECONDS
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Outcome
 from windlass.model.job.settle import Settlement, settle
-from windlass.model.job.states import is_terminal
+from windlass.model.job.states import TERMINAL
 from windlass.model.json.storable import harmless_json
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -57,21 +57,21 @@ _STOPPED: Final = {"skip": "skipped", "fail": "dead"}
 
 async def settle_in(
     connection: Connection[Record], settled: Sequence[tuple[UUID, Settlement]]
-) -> Finished:
+) -> Effects:
     """Try again or end, as each settlement says; with it the node that ran the attempt."""
-    finished = Finished()
+    effects = Effects()
     for node_id in {node for node, _ in settled}:
         mine = [s for node, s in settled if node == node_id and s.state == "queued"]
         if mine:
-            finished.requeued += await connection.fetch(
+            effects.requeued += await connection.fetch(
                 statement("job_requeue_many"), *requeue_columns(mine, node_id)
             )
-    done = {row["id"] for row in finished.requeued}
+    done = {row["id"] for row in effects.requeued}
     # No tries left, quarantined, or asked to cancel in the meantime.
     ends = [s for _, s in settled if s.job_id not in done]
     if ends:
-        finished.add(await end_in(connection, ends))
-    return finished
+        effects.add(await end_in(connection, ends))
+    return effects
 
 
 async def end_in(
@@ -80,7 +80,7 @@ async def end_in(
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
-) -> Finished:
+) -> Effects:
     """End jobs, and do all that follows from it. For `is_divisible` see progress.decide_boards."""
     rows = await connection.fetch(statement("job_end_many"), *end_columns(ends), True)
     return await advance(connection, rows, starts, is_divisible=is_divisible)
@@ -106,8 +106,8 @@ def end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
         [settlement.attempt for settlement in ends],
         [settlement.claim_id for settlement in ends],
         # A retry or a wait that may not happen any more is here only because of a cancel request.
-        [s.state if is_terminal(s.state) else "cancelled" for s in ends],
-        [s.outcome if is_terminal(s.state) else "cancelled" for s in ends],
+        [s.state if s.state in TERMINAL else "cancelled" for s in ends],
+        [s.outcome if s.state in TERMINAL else "cancelled" for s in ends],
         [settlement.result for settlement in ends],
         [settlement.error for settlement in ends],
         [settlement.cause for settlement in ends],
@@ -121,37 +121,35 @@ async def advance(
     starts: StepStarts | None = None,
     *,
     is_divisible: bool = False,
-) -> Finished:
+) -> Effects:
     """What follows from the ends of `ended`: rows of job_end_many or job_drop_many, ended in this
     transaction. Returns these ends, too. For `is_divisible` see progress.decide_boards.
     """
-    finished = Finished(ended=_states(ended))
+    effects = Effects(ended=_states(ended))
     steps = [row for row in ended if row["execution_id"] is not None]
     if steps:
-        finished.progressed = await progress(connection, steps, starts, is_divisible=is_divisible)
-        finished.ready += finished.progressed.ready
-        finished.ended |= _states(finished.progressed.ended)
+        await progress(connection, steps, effects, starts, is_divisible=is_divisible)
         fallen = [row for row in steps if row["state"] != "succeeded"]
-        finished.add(await abandon(connection, fallen))
+        effects.add(await abandon(connection, fallen))
     parents = {row["id"]: row["state"] for row in ended if row["has_children"]}
-    leaving = [row for row in ended if row["locks"]]
+    leaving = list(ended)
     if parents:
-        dropped, _ = await _tell_children(connection, parents, finished, waits=True)
-        leaving += [row for row in dropped if row["locks"]]
-    await _release_locks(connection, leaving, finished)
-    return finished
+        dropped, _ = await _tell_children(connection, parents, effects, waits=True)
+        leaving += dropped
+    await release(connection, leaving, effects)
+    return effects
 
 
 async def advance_rest(
     connection: Connection[Record], parents: dict[UUID, str]
-) -> tuple[Finished, int]:
+) -> tuple[Effects, int]:
     """Tell more children of parents that had ended before, each as its state says. Children that
     somebody holds are left for later. Returns how many were told, too, whatever became of them.
     """
-    finished = Finished()
-    dropped, told = await _tell_children(connection, parents, finished, waits=False)
-    await _release_locks(connection, [row for row in dropped if row["locks"]], finished)
-    return finished, told
+    effects = Effects()
+    dropped, told = await _tell_children(connection, parents, effects, waits=False)
+    await release(connection, dropped, effects)
+    return effects, told
 
 
 def _states(rows: Sequence[Record]) -> dict[UUID, str]:
@@ -159,7 +157,7 @@ def _states(rows: Sequence[Record]) -> dict[UUID, str]:
 
 
 async def _tell_children(
-    connection: Connection[Record], parents: dict[UUID, str], finished: Finished, *, waits: bool
+    connection: Connection[Record], parents: dict[UUID, str], effects: Effects, *, waits: bool
 ) -> tuple[list[Record], int]:
     """Level by level, until nobody is left or CHILDREN_TOLD_MAX were told. Returns who ended on the
     way, and how many were told. `waits`: for children that somebody holds.
@@ -178,8 +176,8 @@ async def _tell_children(
             unnotified |= parents
         left -= len(told)
         told_count += len(told)
-        finished.ready += [row for row in told if row["verdict"] == "ready"]
-        finished.progressed.locked += [row["child_id"] for row in told if row["verdict"] == "lock"]
+        effects.due += [row for row in told if row["verdict"] == "ready"]
+        effects.parked_for_lock += [row["child_id"] for row in told if row["verdict"] == "lock"]
         dropped = await _drop_children(connection, told, max(left, 0))
         left -= len(dropped)
         ended += dropped
@@ -189,8 +187,8 @@ async def _tell_children(
         noted = await connection.fetch(
             statement("parent_end_insert_many"), list(unnotified), list(unnotified.values())
         )
-        finished.progressed.unnotified |= {row["parent_id"] for row in noted}
-    finished.ended |= _states(ended)
+        effects.unnotified_parents |= {row["parent_id"] for row in noted}
+    effects.ended |= _states(ended)
     return ended, told_count
 
 
@@ -217,24 +215,14 @@ async def _drop_children(
     )
 
 
-async def _release_locks(
-    connection: Connection[Record], leaving: Sequence[Record], finished: Finished
-) -> None:
-    locked = finished.progressed.locked
-    passed = await release(connection, leaving, locked)
-    locked.clear()
-    finished.ready += passed.ready
-    finished.progressed.locks.add(passed)
-
-
-async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Finished:
+async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Effects:
     """Cancel what steps waited for that have ended without it: they timed out, or were cancelled.
     Their child executions are asked to end, and places of their fan-outs that have not begun never
     do (engine.executions.fan_out). `ended` are steps, of whatever kind, that did not succeed: rows
     with id, execution_id, step and item.
     """
     if not ended:
-        return Finished()
+        return Effects()
     steps = [row for row in ended if row["item"] is None]
     stopped = await connection.fetch(
         statement("fan_stop_many"),
@@ -244,39 +232,39 @@ async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Fi
     children = await connection.fetch(
         statement("execution_children_of"), [row["id"] for row in ended]
     )
-    finished = await request_execution_cancel(
+    effects = await request_execution_cancel(
         connection,
         [row["id"] for row in children],
         cause="parent_ended",
         message="the step that waited for it has ended",
     )
-    finished.progressed.fans |= {(row["execution_id"], row["step"]) for row in stopped}
-    return finished
+    effects.upkeep.fan_outs |= {(row["execution_id"], row["step"]) for row in stopped}
+    return effects
 
 
 async def request_execution_cancel(
     connection: Connection[Record], execution_ids: Sequence[UUID], *, cause: str, message: str
-) -> Finished:
+) -> Effects:
     """Ask executions to end `cancelled`. One that waits for its turn has no jobs and ends at once;
-    so does the step that waits for it. `progressed.unheard` are those whose jobs are to be told;
-    the others have ended, or were asked before.
+    so does the step that waits for it. `upkeep.unheard` are those whose jobs are to be told; the
+    others have ended, or were asked before.
     """
     if not execution_ids:
-        return Finished()
+        return Effects()
     rows = await connection.fetch(
         statement("execution_cancel_many"), list(execution_ids), cause, message, UNHEARD_SECONDS
     )
-    finished = Finished(ended={row["id"]: "cancelled" for row in rows if row["is_ended"]})
-    finished.progressed.unheard |= {row["id"] for row in rows if not row["is_ended"]}
-    finished.progressed.marks |= finished.progressed.unheard
+    effects = Effects(ended={row["id"]: "cancelled" for row in rows if row["is_ended"]})
+    effects.upkeep.unheard |= {row["id"] for row in rows if not row["is_ended"]}
+    effects.urgent_marks |= effects.upkeep.unheard
     waiting = {
         row["parent_job_id"]: child_cancelled_early(row["id"], cause)
         for row in rows
         if row["is_ended"] and row["parent_job_id"] is not None
     }
     if waiting:
-        finished.add(await end_awaited(connection, waiting))
-    return finished
+        effects.add(await end_awaited(connection, waiting))
+    return effects
 
 
 def child_cancelled_early(execution_id: UUID, cause: str) -> Failed:
@@ -286,31 +274,31 @@ def child_cancelled_early(execution_id: UUID, cause: str) -> Failed:
     return Failed("child_cancelled", said, detail={"execution_id": child}, is_final=True)
 
 
-async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Outcome]) -> Finished:
+async def end_awaited(connection: Connection[Record], outcomes: Mapping[UUID, Outcome]) -> Effects:
     """End steps that wait for what no node performs. Of `outcomes` only those that do wait: the
     others have ended, or were never there. `ended` says which.
     """
     if not outcomes:
-        return Finished()
+        return Effects()
     rows = await connection.fetch(statement("job_callback_get_many"), list(outcomes))
     waiting = [row for row in rows if row["callback_until"] is not None]
     if not waiting:
-        return Finished()
+        return Effects()
     return await end_in(
         connection, [settle(attempt_of(row), outcomes[row["id"]], 0) for row in waiting]
     )
 
 
-async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Finished:
+async def bury(database: Database, job_id: UUID, outcome: Outcome) -> Effects:
     """End a step that waits for what it will never get, in a transaction of its own."""
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         return await end_awaited(connection, {job_id: outcome})
 
     return await database.settle_together(work)
 
 
-async def bury_unstorable(database: Database, job_id: UUID, trouble: Exception) -> Finished:
+async def bury_unstorable(database: Database, job_id: UUID, trouble: Exception) -> Effects:
     """The same, for one whose values PostgreSQL refuses."""
     return await bury(database, job_id, Failed("unstorable", str(trouble), is_final=True))
 
@@ -329,28 +317,28 @@ async def run_round(
     database: Database,
     what: str,
     find: str,
-    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Finished]],
+    deed: Callable[[Connection[Record], Sequence[Record]], Awaitable[Effects]],
     backoff: ItemBackoff | None = None,
-) -> Finished:
+) -> Effects:
     """Settle jobs whose time is up, without having run them: do `deed` to all that the statement
     `find` finds, ROUND_MAX at most; to each apart, if need be.
 
     The statement takes `most` and ids (NULL: all), and leaves alone what somebody else holds. It is
     asked once more in the transaction of the deed, for what may have changed since.
     """
-    finished = Finished()
+    effects = Effects()
     found = await database.settle(find, ROUND_MAX, None)
 
-    async def do(job_ids: Sequence[UUID]) -> Finished:
-        async def work(connection: Connection[Record]) -> Finished:
+    async def do(job_ids: Sequence[UUID]) -> Effects:
+        async def work(connection: Connection[Record]) -> Effects:
             rows = await connection.fetch(statement(find), ROUND_MAX, list(job_ids))
-            return await deed(connection, rows) if rows else Finished()
+            return await deed(connection, rows) if rows else Effects()
 
         return await database.settle_together(work)
 
-    apart = IsolatedRound(what=what, deed=do, tell=finished.add, backoff=backoff or ItemBackoff())
+    apart = IsolatedRound(what=what, deed=do, tell=effects.add, backoff=backoff or ItemBackoff())
     await apart.each([row["id"] for row in found])
-    return finished
+    return effects
 
 
 def attempt_of(row: Record) -> Attempt:

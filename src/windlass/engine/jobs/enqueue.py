@@ -15,13 +15,10 @@ make them wait: it goes on apart (engine.jobs.contention).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.gather import Gather
 from windlass.engine.jobs.admission import QueueDefaults, admit
 from windlass.engine.jobs.contention import ContendedSubmissions
@@ -34,6 +31,7 @@ from windlass.engine.jobs.request import (
     mark_columns,
     resolve_unknown_commit,
 )
+from windlass.engine.upcalls import Reservation, Starter
 from windlass.errors import Unavailable
 from windlass.limits import (
     ENQUEUE_BATCH_MAX,
@@ -55,38 +53,6 @@ from windlass.store.database import (
 )
 from windlass.store.statements import statement
 
-# Told after the commit: the lines that have new work and when it is due (None: now).
-OnAccepted = Callable[[dict[tuple[str, int], datetime | float]], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """Places that a node keeps free for jobs which are about to be inserted."""
-
-    node_id: UUID
-    claim_id: UUID
-    starts: Sequence[bool]  # for each draft: whether the node would begin it at once
-    slots: int  # how many places it keeps for them
-
-
-class Starter(Protocol):
-    """A node that may begin a job the moment it is accepted, instead of claiming it after."""
-
-    def park(self, drafts: Sequence[Draft]) -> list[str]:
-        """Mark those whose targets have no room (`parked_for`); returns these targets."""
-
-    def parked(self) -> None:
-        """What was marked is committed."""
-
-    def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
-        """None: it has no place, or others were there first."""
-
-    def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
-        """Begin what was inserted as running; places that were not used are free again."""
-
-    def doubt(self, reservation: Reservation) -> None:
-        """What became of the insert is not known; nothing of it is begun here."""
-
 
 class Enqueuer:
     """The door. Concurrent submissions on a node share commits."""
@@ -96,14 +62,14 @@ class Enqueuer:
         database: Database,
         *,
         limits: QueueDefaults | None = None,
-        on_accepted: OnAccepted,
-        on_passed: Callable[[Passed], None] = lambda _: None,
+        follow: Callable[[Effects], None],  # after the commit: lines with new work, and locks
+        starter: Starter | None = None,  # None: this process runs nothing
     ) -> None:
         self._database = database
         self._limits = limits or QueueDefaults()
-        self._on_accepted = on_accepted
-        self._on_passed = on_passed  # locks that the new jobs asked for
-        self.starter: Starter | None = None  # None: this process runs nothing
+        self._is_limited = self._limits.are_set
+        self._follow = follow
+        self._starter = starter
         self._targets: set[str] = set()  # that have their row
         self._plain: Gather[Request, Accepted | None] = Gather(
             self._perform_plain, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
@@ -122,7 +88,7 @@ class Enqueuer:
             accepted = await (self._plain if idempotency is None else self._keyed).put(request)
             if accepted is not None:
                 return accepted
-        if not self._detour.needs(request):
+        if not self._is_contended(request):
             try:
                 return await self._special.put(request)
             except RowLocked:
@@ -141,7 +107,7 @@ class Enqueuer:
         answer: Accepted | Exception | None = None
         if self._may_be_plain(request):
             [answer] = await self._perform_plain([request])
-        if answer is None and not self._detour.needs(request):
+        if answer is None and not self._is_contended(request):
             [answer] = await self._perform_special([request])
         if answer is None or isinstance(answer, RowLocked):
             answer = await self._detour.put(request)
@@ -154,10 +120,15 @@ class Enqueuer:
         """Submissions that need what other transactions hold."""
         return self._detour.count
 
+    def _is_contended(self, request: Request) -> bool:
+        """Does it need what is known to be held? Most of the time nothing is."""
+        return self._detour.count > 0 and self._detour.needs(request)
+
     def _may_be_plain(self, request: Request) -> bool:
-        if self._limits.are_set or not request.is_plain:
+        if self._is_limited or not request.is_plain:
             return False
-        return request.idempotency is None or not self._detour.needs(request)
+        # Of a plain one nobody else can hold anything but its key.
+        return request.idempotency is None or not self._is_contended(request)
 
     async def _perform_plain(self, requests: list[Request]) -> list[Accepted | Exception | None]:
         """None: it needs the long way."""
@@ -190,9 +161,10 @@ class Enqueuer:
 
     async def _park(self, requests: list[Request]) -> None:
         """Jobs for a target without room do not join their line: others stand behind them there."""
-        if self.starter is None:
+        aimed = [d for request in requests for d in request.drafts if d.target is not None]
+        if self._starter is None or not aimed:
             return
-        hosts = self.starter.park([draft for request in requests for draft in request.drafts])
+        hosts = self._starter.park(aimed)
         fresh = [host for host in hosts if host not in self._targets]
         if fresh:
             await self._database.run("target_ensure_many", fresh)
@@ -220,7 +192,7 @@ class Enqueuer:
             await self._insert_whole(requests[0])
             return
         drafts = [request.drafts[0] for request in requests]
-        place = self.starter.reserve(drafts) if self.starter is not None else None
+        place = self._starter.reserve(drafts) if self._starter is not None else None
         started: dict[UUID, Record] = {}
         is_in_doubt = False
         try:
@@ -238,18 +210,18 @@ class Enqueuer:
         except RowLocked:
             inserted = []  # a key is just being taken; whose it is, the long way finds out
         except Unknown:
-            if place is not None and self.starter is not None:
-                self.starter.doubt(place)
+            if place is not None and self._starter is not None:
+                self._starter.doubt(place)
             is_in_doubt = True
             inserted = await self._resolve(requests)
         finally:
-            if place is not None and self.starter is not None:
+            if place is not None and self._starter is not None:
                 begun = [
                     _attempt(request, place, started[request.job_ids[0]])
                     for request in requests
                     if request.job_ids[0] in started
                 ]
-                self.starter.begin(place, begun)
+                self._starter.begin(place, begun)
         known = {record["id"] for record in inserted}
         for request in requests:
             if request.job_ids[0] in known:
@@ -331,26 +303,25 @@ class Enqueuer:
                     request.answer = _in_doubt()
 
     def _tell(self, requests: list[Request]) -> None:
-        lines: dict[tuple[str, int], datetime | float] = {}
+        effects: Effects | None = None  # None: nobody needs to hear of anything
         has_parked = False
         for request in requests:
             if not isinstance(request.answer, Accepted) or request.answer.is_replayed:
                 continue
             if request.is_started:
                 continue  # nobody needs to look for it
-            if request.passed is not None:
-                self._on_passed(request.passed)
+            effects = effects or Effects()
+            if request.effects is not None:
+                effects.add(request.effects)
             for draft in request.drafts:
                 has_parked = has_parked or draft.parked_for is not None
                 if not draft.has_parents and draft.parked_for is None:
                     line = (draft.queue, draft.priority)
-                    due = draft.run_at or draft.delay_seconds
-                    if due == 0.0 or line not in lines:
-                        lines[line] = due
-        if lines:
-            self._on_accepted(lines)
-        if has_parked and self.starter is not None:
-            self.starter.parked()
+                    effects.add_line(line, draft.run_at or draft.delay_seconds)
+        if effects is not None:
+            self._follow(effects)
+        if has_parked and self._starter is not None:
+            self._starter.parked()
 
 
 def _in_doubt() -> Unavailable:

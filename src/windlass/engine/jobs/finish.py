@@ -18,18 +18,31 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.checkpoint_waits import rest_until_signal
-from windlass.engine.executions.early_start import StepStarter, StepStarts
+from windlass.engine.executions.early_start import StepStarts
 from windlass.engine.jobs.end import end_columns, end_in, requeue_columns
+from windlass.engine.upcalls import StepStarter
 from windlass.model.job.settle import Settlement
-from windlass.model.job.states import is_terminal
+from windlass.model.job.states import TERMINAL
 from windlass.store.database import Connection, Database, Record, Refused, Unknown
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Settled:
+    """What became of a batch: the answer to who asked, and what follows for everybody else."""
+
+    effects: Effects = field(default_factory=Effects)
+    awaited: set[UUID] = field(default_factory=set)  # left to their receivers
+    refused: set[UUID] = field(default_factory=set)  # the fence had moved on; nothing was changed
+    # Had taken effect before, under the same fence and outcome: said again, or said by another.
+    recognised: set[UUID] = field(default_factory=set)
 
 
 async def finish(
@@ -37,36 +50,48 @@ async def finish(
     node_id: UUID,
     batch: Sequence[Settlement],
     starter: StepStarter | None = None,
-) -> Finished:
+) -> Settled:
     """Apply `batch`. Raises Unavailable when PostgreSQL is away or took its answer along, and
     RowLocked when somebody keeps a row that one of them needs: call again, as often as it takes.
     What has taken effect already is recognised, not done twice.
     """
     # One order for everybody, so that two batches never wait for each other.
     batch = sorted(batch, key=lambda settlement: settlement.job_id)
-    finished = Finished()
+    settled = Settled()
+    effects = settled.effects
     again = [settlement for settlement in batch if settlement.state == "queued"]
     waits = [settlement for settlement in batch if settlement.state == "running"]
-    ends = [settlement for settlement in batch if is_terminal(settlement.state)]
+    ends = [settlement for settlement in batch if settlement.state in TERMINAL]
     if again:
-        finished.requeued = await _rest(database, node_id, again)
-        done = {row["id"] for row in finished.requeued}
+        effects.requeued = await _rest(database, node_id, again)
+        done = {row["id"] for row in effects.requeued}
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]
     if waits:
         rows = await _apart(waits, lambda part: _await(database, part))
-        finished.awaited = {row["id"] for row in rows}
+        settled.awaited = {row["id"] for row in rows}
         # The same: whoever was asked to stop does not wait for its receiver.
-        ends += [settlement for settlement in waits if settlement.job_id not in finished.awaited]
+        ends += [settlement for settlement in waits if settlement.job_id not in settled.awaited]
     plain = [settlement for settlement in ends if settlement.execution_id is None]
     if plain:
         rows = await _apart(plain, lambda part: _end(database, part))
-        finished.ended = {row["id"]: row["state"] for row in rows}
-    left = [settlement for settlement in ends if settlement.job_id not in finished.ended]
+        effects.ended = {row["id"]: row["state"] for row in rows}
+    left = [settlement for settlement in ends if settlement.job_id not in effects.ended]
     if left:
         for part in await _apart(left, lambda part: _end_with_children(database, part, starter)):
-            finished.add(part)
-    return finished
+            effects.add(part)
+        unmatched = [settlement for settlement in left if settlement.job_id not in effects.ended]
+        if unmatched:
+            await _recognise(database, unmatched, settled)
+    return settled
+
+
+async def _recognise(database: Database, unmatched: Sequence[Settlement], settled: Settled) -> None:
+    """Had they taken effect before? If not, they are refused."""
+    before = {row["id"]: row["state"] for row in await find_settled(database, unmatched)}
+    settled.effects.ended |= {job: state for job, state in before.items() if state in TERMINAL}
+    settled.recognised |= before.keys()
+    settled.refused |= {row.job_id for row in unmatched if row.job_id not in before}
 
 
 async def _apart(
@@ -124,30 +149,23 @@ async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
 
 async def _end_with_children(
     database: Database, left: Sequence[Settlement], starter: StepStarter | None
-) -> list[Finished]:
+) -> list[Effects]:
     starts = None if starter is None else StepStarts(starter)
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         if starts is not None:
             starts.roll_back()  # of a try before this one
         return await end_in(connection, left, starts, is_divisible=True)
 
-    finished = await _with_starts(starts, database.settle_together(work))
-    unmatched = [settlement for settlement in left if settlement.job_id not in finished.ended]
-    if unmatched:
-        before = {row["id"]: row["state"] for row in await find_settled(database, unmatched)}
-        finished.ended |= {job: state for job, state in before.items() if is_terminal(state)}
-        finished.recognised |= before.keys()
-        finished.refused |= {row.job_id for row in unmatched if row.job_id not in before}
-    return [finished]
+    return [await _with_starts(starts, database.settle_together(work))]
 
 
-async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished]) -> Finished:
+async def _with_starts(starts: StepStarts | None, together: Awaitable[Effects]) -> Effects:
     """Begin what was inserted as running once it is committed, and give back places if not."""
     if starts is None:
         return await together
     try:
-        finished = await together
+        effects = await together
     except Unknown:
         starts.doubt()
         raise
@@ -155,7 +173,7 @@ async def _with_starts(starts: StepStarts | None, together: Awaitable[Finished])
         starts.roll_back()
         raise
     starts.begin()
-    return finished
+    return effects
 
 
 async def find_settled(database: Database, batch: Sequence[Settlement]) -> list[Record]:
@@ -188,18 +206,18 @@ def _without_values(settlement: Settlement) -> Settlement:
     )
 
 
-async def finish_own(connection: Connection[Record], settlement: Settlement) -> Finished | None:
+async def finish_own(connection: Connection[Record], settlement: Settlement) -> Effects | None:
     """End a job that succeeded, in the transaction in which its task wrote. None: the caller must
     roll back, for the fence has moved on, or somebody asked to cancel it.
     """
-    finished = await end_in(connection, [settlement])
-    return finished if finished.ended.get(settlement.job_id) == settlement.state else None
+    effects = await end_in(connection, [settlement])
+    return effects if effects.ended.get(settlement.job_id) == settlement.state else None
 
 
-async def has_finished(database: Database, settlement: Settlement) -> Finished | None:
+async def has_finished(database: Database, settlement: Settlement) -> Effects | None:
     """Did it take effect, although its commit's answer was lost? None: not up to now."""
     rows = await find_settled(database, [settlement])
-    return Finished(ended={row["id"]: row["state"] for row in rows}) if rows else None
+    return Effects(ended={row["id"]: row["state"] for row in rows}) if rows else None
 
 
 async def rehearse(database: Database, settlement: Settlement) -> None:

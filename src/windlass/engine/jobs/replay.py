@@ -15,8 +15,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from windlass.engine.effects import Effects
 from windlass.engine.executions.replay_steps import ANY_END, SeenEnd, reopen_executions
-from windlass.engine.locks.grant import Change, grant_next, release
+from windlass.engine.locks.grant import Change, grant_next, take_locks
 from windlass.errors import Conflict
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -76,7 +77,7 @@ async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     async def work(connection: Connection[Record]) -> list[Record]:
         moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
         if wanted := {name for row in moved for name in row["locks"] or ()}:
-            await grant_next(connection, Change(entered=wanted))
+            await grant_next(connection, Change(entered=wanted), Effects())
         return moved
 
     return await database.ask(work)
@@ -129,8 +130,8 @@ async def _with_verb(
                 raise next(iter(refused.values()))
             going = [job_id for job_id in batch if job_id not in refused]
             rows = await connection.fetch(statement(name), going, seen.state, seen.by)
-            locked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
-            await release(connection, [], locked)
+            parked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
+            await take_locks(connection, Effects(parked_for_lock=parked))
             return rows, refused
 
         rows, refused = await database.ask(work)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.errors import Unavailable
 from windlass.model.job.draft import Draft
 from windlass.model.json import strict as strict_json
@@ -80,7 +80,7 @@ class Request:
     made: tuple[UUID, ...] = field(init=False)  # the ids that new jobs get
     answer: Accepted | Exception | None = None
     is_started: bool = False  # True: this node began it as it was inserted
-    passed: Passed | None = None  # what came of its locks, and of those who asked with it
+    effects: Effects | None = None  # what came of its locks, and of those who asked with it
     # What another transaction holds of what it needs. None: nothing, or it is not known
     held_by: tuple[str, ...] | None = None
 
@@ -89,7 +89,7 @@ class Request:
 
     def begin(self) -> None:
         """As it was before anything was decided: a transaction may have to be done again."""
-        self.answer = self.passed = self.held_by = None
+        self.answer = self.effects = self.held_by = None
         firsts: dict[str, UUID] = {}
         # Drafts of one key in one batch are one job: the first of them.
         self.job_ids = [

@@ -16,7 +16,7 @@ import structlog
 
 from windlass.chance import chance
 from windlass.engine.cluster.operation_steps import end_orphans
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.end import advance, attempt_of, run_round, settle_in
 from windlass.engine.locks.grant import grant_due
@@ -28,29 +28,29 @@ from windlass.store.statements import statement
 log = structlog.get_logger()
 
 
-async def recover(database: Database, backoff: ItemBackoff | None = None) -> Finished:
+async def recover(database: Database, backoff: ItemBackoff | None = None) -> Effects:
     """One round of all. None shares a transaction with another, nor any job with one that fails:
     then it is done by halves (engine.isolated_round). Raises when nothing could be done at all.
     """
-    finished, backoff = Finished(), backoff or ItemBackoff()
-    parts: dict[str, Callable[[], Awaitable[Finished]]] = {
+    effects, backoff = Effects(), backoff or ItemBackoff()
+    parts: dict[str, Callable[[], Awaitable[Effects]]] = {
         "rescue": partial(_rescue_round, database, backoff),
         "expire": partial(run_round, database, "expire", "job_expired", _expire, backoff),
         "expire_callbacks": partial(
             run_round, database, "give up", "job_callback_overdue", _give_up, backoff
         ),
-        "look": partial(_look, database),
+        "look": partial(grant_due, database),
     }
     troubles: list[Exception] = []
     for name, part in parts.items():
         try:
-            finished.add(await part())
+            effects.add(await part())
         except Exception as trouble:
             troubles.append(trouble)
             log.warning("recover_put_off", what=name, reason=repr(trouble)[:1_000])
     if len(troubles) == len(parts):
         raise troubles[0]
-    return finished
+    return effects
 
 
 async def next_lapse_seconds(database: Database) -> float | None:
@@ -60,20 +60,13 @@ async def next_lapse_seconds(database: Database) -> float | None:
     return seconds
 
 
-async def _rescue_round(database: Database, backoff: ItemBackoff) -> Finished:
+async def _rescue_round(database: Database, backoff: ItemBackoff) -> Effects:
     await database.settle("node_mark_lost")
     await end_orphans(database)
     return await run_round(database, "rescue", "job_held_by_lost", _rescue, backoff)
 
 
-async def _look(database: Database) -> Finished:
-    passed = await grant_due(database)
-    finished = Finished(ready=passed.ready)
-    finished.progressed.locks.add(passed)
-    return finished
-
-
-async def _rescue(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+async def _rescue(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
     return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
 
 
@@ -95,7 +88,7 @@ def _expiry(row: Record) -> str | None:
     return f'{{"cause":"deadline","message":"the deadline passed before it could {again}"}}'
 
 
-async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
     """On receivers that took a delivery over and are late with their completion."""
     return await settle_in(connection, [(row["node_id"], _time_out(row)) for row in rows])
 
@@ -106,7 +99,7 @@ def _time_out(row: Record) -> Settlement:
     return settle(attempt_of(row), outcome, chance())
 
 
-async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Finished:
+async def _expire(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
     """End waiting jobs whose deadline has passed."""
     ended = await connection.fetch(
         statement("job_drop_many"),

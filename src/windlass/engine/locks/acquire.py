@@ -15,7 +15,7 @@ from datetime import datetime
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
@@ -48,18 +48,18 @@ class LockHold:
     is_replayed: bool = False  # True: the ticket held it before
 
 
-async def acquire(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
+async def acquire(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
     """None: it is taken. Whoever waits then has its ticket in line (see engine.locks.waiters)."""
     columns = call.name, call.ticket, call.owner, call.ttl_seconds
     for row in await database.ask_at_once("lock_take", *columns):
-        return hold_from_row(row), Passed(look_seconds=call.ttl_seconds)
+        return hold_from_row(row), Effects(look_seconds=call.ttl_seconds)
     return await _acquire_in_line(database, call)
 
 
-async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
-    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Passed]:
+async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
+    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Effects]:
         if known := await _held(connection, call.ticket, is_replayed=True):
-            return known, Passed()
+            return known, Effects()
         if call.capacity is not None:
             await connection.fetch(statement("lock_make_many"), [call.name], [call.capacity])
         await connection.fetch(
@@ -72,27 +72,28 @@ async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold
             PRIORITY_NUMBERS["normal"] * LOCK_LEAD_SECONDS,
         )
         one = [call.name]
-        passed = await grant_next(connection, Change(freed=one, entered=one, lapsed=one))
+        effects = Effects()
+        await grant_next(connection, Change(freed=one, entered=one, lapsed=one), effects)
         held = await _held(connection, call.ticket)
         if held is not None or not call.wait_seconds:
             # Also if it was granted: another call of this ticket may have been first, and a place
             # in line beside a hold would become a hold that nobody knows of.
             await _leave(connection, call)
         # Somebody has to look when it runs out, or when the caller's patience does.
-        passed.look_in(call.wait_seconds if held is None else call.ttl_seconds)
-        return held, passed
+        effects.look_in(call.wait_seconds if held is None else call.ttl_seconds)
+        return held, effects
 
     return await database.ask(work, about=("lock", call.name))
 
 
-async def give_up(database: Database, call: LockCall) -> tuple[LockHold | None, Passed]:
+async def give_up(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
     """The caller waits no longer. It may have got the lock at the last moment."""
 
-    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Passed]:
+    async def work(connection: Connection[Record]) -> tuple[LockHold | None, Effects]:
         # Whoever it kept places from may go now.
-        change = Change(freed=[call.name], leaving=[call.ticket])
-        passed = await grant_next(connection, change)
-        return await _held(connection, call.ticket), passed
+        effects = Effects()
+        await grant_next(connection, Change(freed=[call.name], leaving=[call.ticket]), effects)
+        return await _held(connection, call.ticket), effects
 
     return await database.ask(work, about=("lock", call.name))
 
@@ -110,18 +111,21 @@ async def renew(database: Database, name: str, token: int, ttl_seconds: float) -
     raise LockLost(name, token)
 
 
-async def give_back(database: Database, name: str, token: int) -> Passed:
+async def give_back(database: Database, name: str, token: int) -> Effects:
     """Raises LockOfJob; LockLost of what is held no longer, LockNeverHeld of what never was."""
     if await _give_back_at_once(database, name, token):
-        return Passed()
+        return Effects()
 
-    async def work(connection: Connection[Record]) -> Passed:
+    async def work(connection: Connection[Record]) -> Effects:
         (row,) = await connection.fetch(statement("lock_token_get"), name, token)
         if row["job_id"] is not None:
             raise LockOfJob(name, ids.show("job", row["job_id"]))
         if not row["is_held"]:
             raise LockLost(name, token) if row["was_given"] else LockNeverHeld(name, token)
-        return await grant_next(connection, Change(freed=[name], tokens=[token], lapsed=[name]))
+        effects = Effects()
+        change = Change(freed=[name], tokens=[token], lapsed=[name])
+        await grant_next(connection, change, effects)
+        return effects
 
     return await database.ask(work, about=("lock", name))
 

@@ -18,7 +18,7 @@ Three occasions lead to `grant_next`:
 Promises: never more holds than places, whoever asks at once: they are counted under the lock's row,
 and rows are asked for in one order. What a job held goes to the next in line in the very
 transaction that ends it. Nobody whose turn it is waits once the transaction commits, or
-`Passed.look_seconds` says by when somebody has to look. A lock whose row somebody holds keeps
+`Effects.look_seconds` says by when somebody has to look. A lock whose row somebody holds keeps
 neither the others nor the rescue waiting: a round waits for SIFT_WAITS_MAX of them at most, and the
 next one begins behind the last that was looked at.
 Never: waits for the row of a job. Rows of locks are the last that a transaction asks for.
@@ -36,7 +36,7 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from windlass.engine.effects import Passed, Progressed
+from windlass.engine.effects import Effects
 from windlass.limits import (
     HELD_REST_SECONDS_MAX,
     LOCK_AGAIN_SECONDS,
@@ -71,12 +71,15 @@ class Change:
 
 
 async def release(
-    connection: Connection[Record], ended: Sequence[Record], entering: Sequence[UUID] = ()
-) -> Passed:
-    """`ended` are rows with id and locks; `entering` are jobs that were parked for `lock`."""
+    connection: Connection[Record], ended: Sequence[Record], effects: Effects
+) -> None:
+    """Give on what jobs held that have ended (rows with id and locks), and let those take their
+    turn that were parked for `lock`. The last that a transaction does.
+    """
     leaving = [row for row in ended if row["locks"]]
+    entering, effects.parked_for_lock = effects.parked_for_lock, []
     if not leaving and not entering:
-        return Passed()
+        return
     entered = await enter_lines(connection, entering)
     change = Change(
         freed={name for row in leaving for name in row["locks"]},
@@ -84,21 +87,13 @@ async def release(
         leaving=[row["id"] for row in leaving],
         line=LOCK_LINE_MAX + len(leaving) + len(entering),
     )
-    passed = await grant_next(connection, change)
-    passed.look_in(entered.look_seconds)
-    return passed
+    await grant_next(connection, change, effects)
+    effects.look_in(entered.look_seconds)
 
 
-async def take_locks(connection: Connection[Record], progressed: Progressed) -> list[Record]:
-    """Let those who were parked for `lock` take their turn, at the end of the transaction that
-    parked them; returns those that may start. Where jobs end, `engine.jobs.end` does it.
-    """
-    if not progressed.locked:
-        return []
-    passed = await release(connection, [], progressed.locked)
-    progressed.locked.clear()
-    progressed.locks.add(passed)
-    return passed.ready
+async def take_locks(connection: Connection[Record], effects: Effects) -> None:
+    """The same where no job has ended."""
+    await release(connection, [], effects)
 
 
 async def enter_lines(connection: Connection[Record], job_ids: Sequence[UUID]) -> LineEntry:
@@ -121,7 +116,7 @@ class LineEntry:
     look_seconds: float | None = None  # until the first of the others is due; None: all are
 
 
-async def grant_due(database: Database) -> Passed:
+async def grant_due(database: Database) -> Effects:
     """One round, in transactions of its own."""
     try:
         return await database.settle_together(grant_due_in, lock_seconds=LOCK_LOOK_SECONDS)
@@ -129,31 +124,31 @@ async def grant_due(database: Database) -> Passed:
         return await _grant_due_one_by_one(database)
 
 
-async def _grant_due_one_by_one(database: Database) -> Passed:
+async def _grant_due_one_by_one(database: Database) -> Effects:
     """Somebody holds one of them: the others by themselves."""
     late = await database.settle("lock_late_names", _last.get(database, ""), LOCKS_LATE_MAX)
-    passed, held = Passed(), 0
+    effects, held = Effects(), 0
     for name in [row["lock"] for row in late]:
         _last[database] = name
         try:
             work = partial(grant_due_in, name=name)
-            passed.add(await database.settle_together(work, lock_seconds=LOCK_LOOK_SECONDS))
+            effects.add(await database.settle_together(work, lock_seconds=LOCK_LOOK_SECONDS))
         except RowLocked:
             held += 1
             if held == SIFT_WAITS_MAX:
                 break
     log.info("locks_held", count=held)
-    passed.look_in(HELD_REST_SECONDS_MAX)
-    return passed
+    effects.look_in(HELD_REST_SECONDS_MAX)
+    return effects
 
 
-async def grant_due_in(connection: Connection[Record], name: str | None = None) -> Passed:
+async def grant_due_in(connection: Connection[Record], name: str | None = None) -> Effects:
     """In the caller's transaction; with a name, of this lock alone. `look_seconds` of the answer
     says when there is something to see again; None: never.
     """
     (late,) = await connection.fetch(statement("lock_late"), LOCKS_LATE_MAX, name)
     lapsed, locks = late["lapsed"], late["locks"]
-    passed = Passed()
+    effects = Effects()
     if lapsed or locks:
         change = Change(
             freed={*lapsed, *locks},
@@ -162,17 +157,16 @@ async def grant_due_in(connection: Connection[Record], name: str | None = None) 
             late=late["waiters"],
             line=LOCK_LINE_MAX + len(late["waiters"]),
         )
-        passed = await grant_next(connection, change)
-    passed.look_in(late["next_seconds"])
-    return passed
+        await grant_next(connection, change, effects)
+    effects.look_in(late["next_seconds"])
+    return effects
 
 
-async def grant_next(connection: Connection[Record], change: Change) -> Passed:
+async def grant_next(connection: Connection[Record], change: Change, effects: Effects) -> None:
     """Apply the change, then grant free places to those whose turn it is, until none can go."""
     held = await _hold(connection, change)
-    passed = Passed()
     if not held:
-        return passed
+        return
     over = change.leaving, change.tokens, change.lapsed, change.late
     if any(over):
         await connection.fetch(statement("lock_leave_many"), held, *map(list, over))
@@ -181,13 +175,12 @@ async def grant_next(connection: Connection[Record], change: Change) -> Passed:
             statement("lock_line_many"), held, change.line, LOCK_PATIENCE_SECONDS
         )
         grants = grant_places(_waiters(lines), {row["name"]: row["free"] for row in lines})
-        count = await _grant(connection, grants.granted, passed)
+        count = await _grant(connection, grants.granted, effects)
         if not count or not _goes_on(lines, grants, change.line):
             break
     if again := _unsure(lines, grants, {*change.freed, *change.entered}):
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
-        passed.look_in(LOCK_AGAIN_SECONDS)
-    return passed
+        effects.look_in(LOCK_AGAIN_SECONDS)
 
 
 async def _hold(connection: Connection[Record], change: Change) -> list[str]:
@@ -216,16 +209,18 @@ def _waiters(lines: Iterable[Record]) -> list[Waiter]:
     return list(found.values())
 
 
-async def _grant(connection: Connection[Record], granted: Sequence[Waiter], passed: Passed) -> int:
+async def _grant(
+    connection: Connection[Record], granted: Sequence[Waiter], effects: Effects
+) -> int:
     """How many went: a job that somebody has in hand is left where it is."""
     if not granted:
         return 0
     wanted = [waiter.id for waiter in granted]
     rows = await connection.fetch(statement("lock_grant_many"), wanted, LOCK_AGAIN_SECONDS)
-    passed.ready += [r for r in rows if r["queue"] is not None and r["parked_for"] is None]
-    passed.taken |= {row["lock"] for row in rows if row["lock"] is not None}
+    effects.due += [r for r in rows if r["queue"] is not None and r["parked_for"] is None]
+    effects.locks_granted |= {row["lock"] for row in rows if row["lock"] is not None}
     if len(rows) < len(wanted):
-        passed.look_in(LOCK_AGAIN_SECONDS)
+        effects.look_in(LOCK_AGAIN_SECONDS)
     return len(rows)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import NotFound
 from windlass.limits import LOCK_COUNTED_MAX, LOCK_SHOWN_MAX
@@ -69,16 +69,18 @@ async def read_lock(database: Database, name: str) -> Lock:
 
 async def resize_lock(
     database: Database, name: str, capacity: int, wanted: Precondition = UNCONDITIONAL
-) -> Passed:
+) -> Effects:
     """Give it so many places; a lock that is not known yet is made. Raises PreconditionFailed."""
 
-    async def work(connection: Connection[Record]) -> Passed:
+    async def work(connection: Connection[Record]) -> Effects:
         if wanted.is_given:
             row = await connection.fetchrow(statement("lock_row_hold"), name)
             assert row is not None, "it is made if need be"
             wanted.check("lock", name, None if row["is_made"] else _etag(row["capacity"]))
         await connection.fetch(statement("lock_resize"), name, capacity)
-        return await grant_next(connection, Change(freed=[name], lapsed=[name]))
+        effects = Effects()
+        await grant_next(connection, Change(freed=[name], lapsed=[name]), effects)
+        return effects
 
     return await database.ask(work, about=("lock", name))
 

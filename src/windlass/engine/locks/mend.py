@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from windlass.engine.effects import Finished, Passed, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.locks.grant import Change, enter_lines, grant_next
 from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
@@ -24,25 +24,25 @@ log = structlog.get_logger()
 BATCH: Final = 500
 
 
-async def mend_locks(database: Database, backoff: ItemBackoff | None = None) -> Passed:
+async def mend_locks(database: Database, backoff: ItemBackoff | None = None) -> Effects:
     """One round; a stray that cannot be mended keeps no other from it."""
-    passed = Passed()
+    effects = Effects()
     strays = await database.run("lock_strays", BATCH)
     if strays:
         log.warning("locks_mended", count=len(strays), first=dict(strays[0]))
     round_ = IsolatedRound(
         what="mend locks",
         deed=partial(_mend, database),
-        tell=lambda finished: passed.add(finished.progressed.locks),
+        tell=effects.add,
         backoff=backoff or ItemBackoff(),
         key=lambda row: row["job_id"],
     )
     await round_.each(strays)
-    return passed
+    return effects
 
 
-async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
-    async def work(connection: Connection[Record]) -> Finished:
+async def _mend(database: Database, strays: Sequence[Record]) -> Effects:
+    async def work(connection: Connection[Record]) -> Effects:
         over = [row for row in strays if row["problem"] != "in_no_line"]
         lost = [row["job_id"] for row in strays if row["problem"] == "in_no_line"]
         entered = await enter_lines(connection, lost)
@@ -53,9 +53,10 @@ async def _mend(database: Database, strays: Sequence[Record]) -> Finished:
             leaving=list({row["job_id"] for row in over}),
             line=LOCK_LINE_MAX + len(strays),
         )
-        passed = await grant_next(connection, change)
-        passed.look_in(entered.look_seconds)
-        return Finished(progressed=Progressed(locks=passed))
+        effects = Effects()
+        await grant_next(connection, change, effects)
+        effects.look_in(entered.look_seconds)
+        return effects
 
     return await database.together(work)
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.effects import Passed
+from windlass.engine.effects import Effects
 from windlass.engine.locks.acquire import LockCall, LockHold, acquire, give_up, hold_from_row
 from windlass.engine.locks.grant import grant_due
 from windlass.engine.waiters import WaitList
@@ -29,9 +30,11 @@ _REST_SECONDS_MIN: Final = 0.02
 
 
 class LockWaiters:
-    def __init__(self, database: Database, announcer: Announcer) -> None:
+    def __init__(
+        self, database: Database, announcer: Announcer, follow: Callable[[Effects], None]
+    ) -> None:
         self._database = database
-        self._announcer = announcer
+        self._follow = follow  # what came of it, once it is committed
         self._waiting: WaitList[LockHold] = WaitList("lock waiters poll", self._poll, "locks")
         self._names: Counter[str] = Counter()  # of the locks they wait for
         self._told = asyncio.Event()
@@ -44,14 +47,14 @@ class LockWaiters:
         """The lock, as soon as it is the caller's turn; None when its time went by."""
         self._waiting.check_room()
         until = monotonic() + call.wait_seconds
-        held, passed = await acquire(self._database, call)
-        self._tell(passed)
+        held, effects = await acquire(self._database, call)
+        self._follow(effects)
         if held is not None or not call.wait_seconds:
             return held
         held = await self._wait(call, until - monotonic())
         if held is None and call.ticket not in self._waiting:  # it may have been called again
-            held, passed = await give_up(self._database, call)
-            self._tell(passed)
+            held, effects = await give_up(self._database, call)
+            self._follow(effects)
         return held
 
     async def _wait(self, call: LockCall, seconds: float) -> LockHold | None:
@@ -96,17 +99,13 @@ class LockWaiters:
 
     async def _look(self) -> None:
         with contextlib.suppress(Unavailable):
-            passed = await grant_due(self._database)
+            effects = await grant_due(self._database)
             # What others bring about by then they tell us, or it is found all the same.
-            seconds = POLL_IDLE_SECONDS if passed.look_seconds is None else passed.look_seconds
+            seconds = POLL_IDLE_SECONDS if effects.look_seconds is None else effects.look_seconds
             self._look_at = monotonic() + min(seconds, POLL_IDLE_SECONDS)
-            self._tell(passed)
+            self._follow(effects)
             self._told.set()
 
     async def _ask(self) -> None:
         for row in await self._database.read("lock_ticket_get_many", list(self._waiting)):
             self._waiting.tell(row["ticket"], hold_from_row(row))
-
-    def _tell(self, passed: Passed) -> None:
-        self._announcer.rows(passed.ready)
-        self._announcer.passed(passed)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.effects import Effects
 from windlass.engine.schedules.decide import Fired, FireRules, PlannedFiring
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.make import make
@@ -59,7 +60,7 @@ class BackfillCount:
 class Backfilled:
     fired: int = 0
     skipped: int = 0  # its queue was full, or its workflow is gone
-    parts: list[Fired] = field(default_factory=list)  # for `follower.fired`, each
+    effects: Effects = field(default_factory=Effects)
 
 
 async def count_backfill(
@@ -100,7 +101,7 @@ async def backfill(
         if found is None:
             return done
         after, fired = found
-        done.parts.append(fired)
+        done.effects.add(fired.effects)
         done.fired += fired.states["late"]
         done.skipped += fired.states["skipped"] + fired.states["coalesced"]
 

@@ -7,7 +7,7 @@ overlap, pauses, jitter.
 
 What becomes of an instant is `model.schedule.decision`; that is brought together here with what is
 stored. A planned firing is entered in the ledger by `fire`, made by `make`, and may be refused
-there. `Fired` is what came of a round, for those who are told after the commit (`engine.follow`).
+there. `Fired` is what came of a round, with its effects (`engine.effects`).
 Never: writes anything.
 """
 
@@ -21,8 +21,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.announce import Line
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.limits import FIRE_DECISIONS_MAX, OVERLAP_LOOK_MAX, POLICIES_KEPT_MAX
@@ -58,8 +57,7 @@ class Fired:
     schedules: int = 0
     states: Counter[str] = field(default_factory=Counter)
     late_seconds: list[float] = field(default_factory=list)  # of each that was made by its rule
-    lines: dict[Line, datetime | float] = field(default_factory=dict)  # that have new work
-    finished: Finished = field(default_factory=Finished)  # what executions began, what was stopped
+    effects: Effects = field(default_factory=Effects)
     is_full: bool = False  # there may be more
 
     def add(self, other: Fired) -> None:
@@ -67,14 +65,8 @@ class Fired:
         self.schedules += other.schedules
         self.states += other.states
         self.late_seconds += other.late_seconds
-        for line, due in other.lines.items():
-            self.add_line(line, due)
-        self.finished.add(other.finished)
+        self.effects.add(other.effects)
         self.is_full = self.is_full or other.is_full
-
-    def add_line(self, line: Line, due: datetime | float) -> None:
-        if due == 0.0 or line not in self.lines:
-            self.lines[line] = due
 
 
 class SchedulesHeld(RowLocked):

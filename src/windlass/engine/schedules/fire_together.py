@@ -183,7 +183,7 @@ async def fire_groups(
         fired.states[state] += count
         fired.late_seconds += [seconds] * count
         draft = group.pattern.draft
-        fired.add_line((draft.queue, draft.priority), draft.run_at or draft.delay_seconds)
+        fired.effects.add_line((draft.queue, draft.priority), draft.run_at or draft.delay_seconds)
     return fired
 
 

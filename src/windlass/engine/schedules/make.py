@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from windlass import ids
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.admission import admit
 from windlass.engine.jobs.cancel import cancel_in
 from windlass.engine.jobs.end import request_execution_cancel
@@ -41,7 +41,7 @@ async def make(
     """All of it in the caller's transaction, which has entered them in the ledger."""
     fired = Fired()
     wanted = [one for one in planned if one.decision.is_made]
-    fired.finished.add(await _make_room(connection, wanted))
+    fired.effects.add(await _make_room(connection, wanted))
     jobs = [one for one in wanted if one.job_id is not None]
     if jobs:
         await insert_jobs(connection, jobs, fired, now, rules)
@@ -57,23 +57,19 @@ async def make(
     return fired
 
 
-async def _make_room(connection: Connection[Record], wanted: Sequence[PlannedFiring]) -> Finished:
+async def _make_room(connection: Connection[Record], wanted: Sequence[PlannedFiring]) -> Effects:
     """Ask what is unfinished to stop. It may take a moment to: nobody waits for it."""
     left = [found for one in wanted if one.decision.cancels for found in one.beside]
-    finished = Finished()
+    effects = Effects()
     if jobs := [found["job_id"] for found in left if found["job_id"] is not None]:
-        cancelled = await cancel_in(connection, jobs)
-        finished.ended |= cancelled.ended
-        finished.stopping |= cancelled.asked
-        finished.ready += cancelled.ready
-        finished.progressed.add(cancelled.progressed)
+        effects.add(await cancel_in(connection, jobs))
     executions = [found["execution_id"] for found in left if found["execution_id"] is not None]
-    finished.add(
+    effects.add(
         await request_execution_cancel(
             connection, executions, cause="superseded", message="its schedule fired again"
         )
     )
-    return finished
+    return effects
 
 
 async def _correct(connection: Connection[Record], refused: Sequence[PlannedFiring]) -> None:
@@ -97,7 +93,7 @@ async def insert_jobs(
     rules: FireRules,
 ) -> None:
     """Those that are refused say so (`PlannedFiring.refusal`); lines with new work are in
-    `fired`.
+    `fired.effects`.
     """
     drafted = _drafted(planned, now, rules)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
@@ -117,7 +113,9 @@ async def insert_jobs(
             await _admit(connection, few, fired, rules)
     for one, draft in drafted:
         if one.is_made and not draft.has_parents:
-            fired.add_line((draft.queue, draft.priority), draft.run_at or draft.delay_seconds)
+            fired.effects.add_line(
+                (draft.queue, draft.priority), draft.run_at or draft.delay_seconds
+            )
 
 
 def _drafted(
@@ -181,8 +179,8 @@ async def _admit(
     _raise_held(pairs, requests)
     for (one, _), request in zip(pairs, requests, strict=True):
         one.refusal = _refusal(request.answer)
-        if request.passed is not None:
-            fired.finished.progressed.locks.add(request.passed)
+        if request.effects is not None:
+            fired.effects.add(request.effects)
 
 
 def _raise_held(pairs: Sequence[tuple[PlannedFiring, Draft]], requests: Sequence[Request]) -> None:

@@ -85,4 +85,4 @@ async def _begin_apart(
         for pair in ready:
             await _begin_apart(connection, [pair], fired)
     else:
-        fired.finished.add(started.finished)
+        fired.effects.add(started.effects)

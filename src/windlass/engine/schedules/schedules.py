@@ -91,7 +91,7 @@ async def put_schedule(
 
     `edition`: refuse (EditionConflict) unless the stored one has it; 0: unless there is none.
     Raises PreconditionFailed.
-    The caller hands the third part to `follower.fired`.
+    The caller hands its effects to `follower.follow`.
     """
 
     async def work(connection: Connection[Record]) -> tuple[Schedule, bool, Fired]:

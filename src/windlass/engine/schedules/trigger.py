@@ -28,7 +28,7 @@ async def trigger(
     """One firing at this very instant, `is_asked`; of a paused schedule too. Raises NotFound.
 
     Its overlap holds: what that forbids is answered as a skipped firing, with the reason. Its
-    next instant is as it was. The caller hands the second part to `follower.fired`.
+    next instant is as it was. The caller hands its effects to `follower.follow`.
     """
 
     async def work(connection: Connection[Record]) -> tuple[Firing, Fired]:

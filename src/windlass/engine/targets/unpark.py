@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.end import advance
 from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
 from windlass.model.job.target import Target, target_from, unpark_count
@@ -144,15 +144,15 @@ async def add_tally(database: Database, tally: Sequence[tuple[str, int, int]]) -
     return {row["host"] for row in rows}
 
 
-async def bury_gone(database: Database, hosts: Sequence[str]) -> Finished:
+async def bury_gone(database: Database, hosts: Sequence[str]) -> Effects:
     """End what has waited too long for targets that answered 410, some of it at a time."""
 
-    async def work(connection: Connection[Record]) -> Finished:
+    async def work(connection: Connection[Record]) -> Effects:
         found = await connection.fetch(
             statement("job_gone_many"), list(hosts), TARGET_GONE_SECONDS, UNPARK_BATCH_MAX
         )
         if not found:
-            return Finished()
+            return Effects()
         ended = await connection.fetch(
             statement("job_drop_many"),
             [row["id"] for row in found],

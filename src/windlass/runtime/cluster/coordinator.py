@@ -54,6 +54,7 @@ class Coordinator:
         signals: Signals,
         handlers: SignalHandlers,
         beat_seconds: float,
+        activity: Callable[[], dict[str, Any]],  # what a beat says that the node does
     ) -> None:
         self.id = ids.show("node", node_id)
         self._node_id = node_id
@@ -68,7 +69,7 @@ class Coordinator:
         self._answers: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
         self._has_lane = False  # did Redis answer the last time?
         self._must_ask_database = True
-        self.activity: Callable[[], dict[str, Any]] = dict
+        self._activity = activity
         self._loops = [Loop("beat", self._beat), Loop("signals", self._receive)]
 
     def start(self) -> None:
@@ -118,7 +119,7 @@ class Coordinator:
         return self._beat_seconds
 
     async def _say(self, now_ms: int, *, must: bool) -> int:
-        activity = self.activity()
+        activity = self._activity()
         is_as_it_was = activity == self._said and not must
         lapsed = [] if is_as_it_was else self._lapsed()
         said = None if is_as_it_was else activity

@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from windlass.engine.cluster.node_signals_stored import forget_signals
 from windlass.engine.cluster.nodes import is_current
 from windlass.engine.cluster.operation_steps import forget_operations
-from windlass.engine.effects import Finished, Progressed
+from windlass.engine.effects import Effects
 from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.locks.mend import forget_locks, mend_locks
@@ -46,7 +47,7 @@ def leader_duty_table(
     # Removes what dead coordinators left in Redis. None: there is no Redis.
     sweep: Callable[[], Awaitable[object]] | None,
     # Tells of what came of a deed, and goes on with it (engine.follow).
-    follow: Callable[[Finished], None],
+    follow: Callable[[Effects], None],
     # Who rests after a failure.
     backoff: ItemBackoff | None = None,
 ) -> list[LeaderDuty]:
@@ -61,8 +62,7 @@ def leader_duty_table(
             pass
 
     async def locks() -> None:
-        passed = await mend_locks(database, backoff)
-        follow(Finished(ready=passed.ready, progressed=Progressed(locks=passed)))
+        follow(await mend_locks(database, backoff))
         while await forget_locks(database):
             pass
 
@@ -89,7 +89,7 @@ class ExecutionUpkeep:
     """Looks after executions: often while it finds something to do."""
 
     database: Database
-    follow: Callable[[Finished], None]
+    follow: Callable[[Effects], None]
     backoff: ItemBackoff | None = None
     rest_seconds: float = TEND_EVERY_SECONDS
 
@@ -105,7 +105,7 @@ class ExecutionUpkeep:
 
     async def tend(self) -> None:
         found = await find_neglected(self.database, self.backoff)
-        is_quiet = found == Finished()
+        is_quiet = found == Effects()
         self.rest_seconds = TEND_IDLE_SECONDS if is_quiet else TEND_EVERY_SECONDS
         self.follow(found)
 
@@ -129,10 +129,10 @@ class LeaderDuties:
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._leadership.on_elected = lambda: _tell(loop, self._begin)
-        self._leadership.on_lost = lambda: _tell(loop, self._end)
         self._metrics.term_led = lambda: self._leadership.term
-        self._leadership.start()
+        self._leadership.start(
+            on_elected=partial(_tell, loop, self._begin), on_lost=partial(_tell, loop, self._end)
+        )
 
     def wake(self, name: str) -> None:
         """Let the duty of this name not rest now, if this node leads."""

@@ -58,9 +58,6 @@ class Leadership:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._end: Callable[[], object] | None = None  # None: the thread has not begun
-        # Both are called on this thread.
-        self.on_elected: Callable[[], None] = lambda: None
-        self.on_lost: Callable[[], None] = lambda: None
 
     @property
     def tenure(self) -> Tenure | None:
@@ -78,7 +75,13 @@ class Leadership:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(
+        self,
+        on_elected: Callable[[], None] = lambda: None,
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Both are called on its thread."""
+        self._on_elected, self._on_lost = on_elected, on_lost
         self._thread = supervisor().thread("leadership", self._run)
 
     def resign(self) -> None:
@@ -164,7 +167,7 @@ class Leadership:
 
     async def _lead(self, session: Session, tenure: Tenure) -> None:
         log.info("leader_elected", node=self._node_id.hex, term=tenure.term)
-        self.on_elected()
+        self._on_elected()
         reason = "it resigned"
         try:
             reason = await self._renew_until_lost(session, tenure)
@@ -173,7 +176,7 @@ class Leadership:
         finally:
             self._tenure = None
             log.info("leadership_lost", term=tenure.term, reason=reason)
-            self.on_lost()
+            self._on_lost()
             if self._stop.is_set():
                 await self._say_resigned(session, tenure)
 

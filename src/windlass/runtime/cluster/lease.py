@@ -44,9 +44,26 @@ _STATM: Final = Path("/proc/self/statm")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseCalls:
+    """What a lease asks, and whom it tells. All are called on its thread."""
+
+    in_flight: Callable[[], int]  # jobs that the node has and has not settled
+    on_lost: Callable[[], None]
+    on_leader: Callable[[int, bool], None]  # the term, and whether somebody leads
+    on_signal: Callable[[], None]  # one waits in PostgreSQL
+    on_members: Callable[[list[UUID]], None]  # who has shards now
+
+
 class Lease:
     def __init__(
-        self, url: str, node_id: UUID, *, lease_seconds: float, heartbeat_seconds: float
+        self,
+        url: str,
+        node_id: UUID,
+        calls: LeaseCalls,
+        *,
+        lease_seconds: float,
+        heartbeat_seconds: float,
     ) -> None:
         self._address = Address(url)
         self._node_id = node_id
@@ -57,12 +74,7 @@ class Lease:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.is_lost = False
-        self.in_flight: Callable[[], int] = lambda: 0
-        # These are called on the lease's thread.
-        self.on_lost: Callable[[], None] = lambda: None
-        self.on_leader: Callable[[int, bool], None] = lambda _term, _is_led: None
-        self.on_signal: Callable[[], None] = lambda: None  # one waits in PostgreSQL
-        self.on_members: Callable[[list[UUID]], None] = lambda _: None  # who has shards now
+        self._calls = calls
 
     def granted(self, started_at: float) -> None:
         """A renewal (or the registration) that started at `started_at` succeeded."""
@@ -133,23 +145,23 @@ class Lease:
                 statement("node_renew"),
                 self._node_id,
                 self._lease_seconds,
-                self.in_flight(),
+                self._calls.in_flight(),
                 self._footprint.memory_bytes(),
                 self._footprint.cpu_percent(),
             )
         if row is not None:
             self.granted(started_at)
-            self.on_leader(row["leader_term"], row["is_led"])
-            self.on_members(row["members"])
+            self._calls.on_leader(row["leader_term"], row["is_led"])
+            self._calls.on_members(row["members"])
             if row["has_signal"]:
-                self.on_signal()
+                self._calls.on_signal()
             return
         self._lose("it has lapsed; what this node ran goes on elsewhere")
 
     def _lose(self, reason: str) -> None:
         self.is_lost = True
         log.error("lease_lost", node=self._node_id.hex, reason=reason)
-        self.on_lost()
+        self._calls.on_lost()
 
     async def _rest(self, seconds: float) -> None:
         """Nothing else runs on this loop, so a blocking wait that stop() can end is fine."""

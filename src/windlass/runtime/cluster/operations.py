@@ -43,6 +43,8 @@ class Operations:
         worker: Worker,
         resizer: Resizer,
         node_id: UUID,
+        on_done: Callable[[Operation], None],
+        on_leave: Callable[[], None],  # a drain is asked for
     ) -> None:
         self._database = database
         self._announcer = announcer
@@ -54,8 +56,7 @@ class Operations:
         self._loop = Loop("operations", self._tick)
         self._asked_at = 0.0
         worker.on_operation(self._noticed)
-        self.on_done: Callable[[Operation], None] = lambda _: None
-        self.on_leave: Callable[[], None] = lambda: None  # a drain is asked for
+        self._on_done, self._on_leave = on_done, on_leave
 
     def start(self) -> None:
         self._loop.start()
@@ -114,7 +115,7 @@ class Operations:
             if operation.kind == "drain":
                 return  # it is done when the node has left
             await progress.done()
-            self.on_done(operation)
+            self._on_done(operation)
         except OperationInterrupted as interrupted:
             if operation.kind == "resize":
                 self._resizer.apply(operation.from_workers)
@@ -138,7 +139,7 @@ class Operations:
                 self._worker.resume_claiming(PAUSE)
             case "drain":
                 await progress.enter("pausing")
-                self.on_leave()
+                self._on_leave()
             case _ as never:
                 assert_never(never)
 

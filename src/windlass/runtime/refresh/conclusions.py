@@ -20,7 +20,7 @@ from uuid import UUID
 
 import structlog
 
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.refresh import Conclude, find_locked_executions
 from windlass.errors import Unavailable
 from windlass.limits import HELD_REST_SECONDS_MAX, REFRESH_WAITING_MAX, SIFT_WAITS_MAX
@@ -40,7 +40,7 @@ class Conclusions:
         metrics: Metrics,
         *,
         conclude: Conclude,
-        follow: Callable[[Finished], None],  # hears what came of it
+        follow: Callable[[Effects], None],  # hears what came of it
         on_held: Callable[[Collection[UUID]], None],  # they are to be brought again
         on_overflow: Callable[[int], None],  # so many were dropped
     ) -> None:

@@ -20,7 +20,7 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.executions.refresh import ORDER, Conclude, Refreshed, Tally, refresh
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import LaneDown
@@ -60,13 +60,12 @@ class Refresher:
         interval_seconds: float,
         lease_seconds: float,
         conclude: Conclude,
-        follow: Callable[[Finished], None],  # hears what came of concluding
+        follow: Callable[[Effects], None],  # hears what came of concluding
     ) -> None:
         self._database, self._announcer, self._metrics = database, announcer, metrics
         self._marks = marks
         self.tally = Tally()
-        self.shards = Shards()
-        self.shards.on_change = self._shards_changed
+        self.shards = Shards(self._shards_changed)
         self._rests = RefreshThrottle()
         self._waiting = RefreshBacklog(self._rests, self._overflowed)
         self._conclusions = Conclusions(

@@ -17,11 +17,11 @@ class Shards:
     twice does no harm, and whoever gets a shard looks into it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[frozenset[int], int], None]) -> None:
         self._living: frozenset[UUID] = frozenset()
         self.own: frozenset[int] = frozenset()
         # Hears the shards to look into, and how many of them are those of a node that is gone.
-        self.on_change: Callable[[frozenset[int], int], None] = lambda _shards, _taken_over: None
+        self._on_change = on_change
 
     def members(self, node_id: UUID, living: Collection[UUID]) -> None:
         """These nodes live; `node_id` is ours, and may not be among them: it leaves."""
@@ -35,7 +35,7 @@ class Shards:
         log.info("shards_changed", own=len(own), gained=len(gained), taken_over=taken_over)
         # Whoever is gone may have claimed from a shard that was ours already, and not known it.
         if look := own if is_somebody_gone else gained:
-            self.on_change(look, taken_over)
+            self._on_change(look, taken_over)
 
     def lose(self) -> None:
         """The node's lease is gone: others have them now."""

@@ -1,7 +1,7 @@
 """The worker of a node: claims jobs, runs attempts in slots, commits how they ended.
 
-    claimer -> buffer -> target gate -> slots -> kinds (timeout, strategy) -> finisher -> COMMIT
-                  |            |          |                          stuck settlements <-'
+    claimer -> buffer -> target gate -> slots (timeout) -> strategy -> finisher -> COMMIT
+                  |            |          |                     stuck settlements <-'
                   '------------'----------'--> hand back (released, or parked for their target)
 
 Owns: every attempt that this node has claimed, from the claim to the commit of its settlement.
@@ -17,8 +17,8 @@ Doors:
   worker              `Worker`: the flow above; pause, resize, drain, reconcile
   claimer             which lines have work, polling and backoff; claims
   buffer              prefetch: what is claimed and not begun
-  slots, kinds        the concurrency limit of a node; how a kind is performed, plugins
-  deadlines           timeouts of attempts
+  slots               the concurrency limit of a node: attempts run here, each under its timeout
+  kinds               which kinds a node can perform, each by its strategy; plugins
   finisher            batches settlements into commits (group commit)
   stuck_settlements   the one that kept a batch from its commit: found by halving, retried, buried
   hand_back           gives claims back to the queue

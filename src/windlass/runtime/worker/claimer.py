@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from windlass.clock import monotonic
-from windlass.engine.announce import Line
+from windlass.engine.effects import Line
 from windlass.engine.jobs import claim as claims
 from windlass.errors import Unavailable
 from windlass.limits import (
@@ -30,7 +30,15 @@ from windlass.telemetry.metrics import Metrics
 
 
 class Claimer:
-    def __init__(self, database: Database, metrics: Metrics, node_id: UUID) -> None:
+    def __init__(
+        self,
+        database: Database,
+        metrics: Metrics,
+        node_id: UUID,
+        *,
+        is_hinted: Callable[[], bool] = lambda: False,  # do others tell of new work?
+        on_operation: Callable[[], None] = lambda: None,  # the peek saw one, of some node
+    ) -> None:
         self._database = database
         self._metrics = metrics
         self._node_id = node_id
@@ -43,8 +51,7 @@ class Claimer:
         self._poll_seconds = POLL_BUSY_SECONDS
         self._peek_rest_seconds = POLL_BUSY_SECONDS
         self._peek_took = 0.0
-        self.is_hinted: Callable[[], bool] = lambda: False  # do others tell of new work?
-        self.on_operation: Callable[[], None] = lambda: None  # the peek saw one, of some node
+        self._is_hinted, self._on_operation = is_hinted, on_operation
 
     @property
     def is_under_way(self) -> bool:
@@ -111,10 +118,10 @@ class Claimer:
         cost = PEEK_REST_FACTOR * min(before, self._peek_took)
         self._peek_rest_seconds = max(cost, POLL_BUSY_SECONDS)
         rest = POLL_BUSY_SECONDS if self._frontier.since else self._poll_seconds * 1.5
-        idle = POLL_HINTED_SECONDS if self.is_hinted() else POLL_IDLE_SECONDS
+        idle = POLL_HINTED_SECONDS if self._is_hinted() else POLL_IDLE_SECONDS
         self._poll_seconds = min(max(rest, cost), idle)
         if self._frontier.has_operation:
-            self.on_operation()
+            self._on_operation()
 
     async def take(self, places: int, *, solo: bool) -> tuple[list[Attempt], int]:
         """The claim that is under way, or a new one; and how many places it asked for.

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import structlog
 
 from windlass.clock import monotonic
-from windlass.engine.effects import Finished
-from windlass.engine.executions.early_start import StepStarter
+from windlass.engine.effects import Effects
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
-from windlass.engine.jobs.finish import finish, rehearse
+from windlass.engine.jobs.finish import Settled, finish, rehearse
+from windlass.engine.upcalls import StepStarter
 from windlass.errors import Unavailable
 from windlass.limits import (
     CHILDREN_TOLD_MAX,
@@ -40,6 +40,17 @@ from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
+
+
+class Served(StepStarter, Protocol):
+    """A worker whose attempts are finished here."""
+
+    @property
+    def is_flooded(self) -> bool:
+        """Does more work wait for slots?"""
+
+    def settled(self, batch: list[Settlement]) -> None:
+        """These are committed."""
 
 
 class Finisher:
@@ -71,9 +82,11 @@ class Finisher:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._is_abandoned = False
-        self.starter: StepStarter | None = None  # begins steps that follow; None: nobody does
-        self.is_flooded: Callable[[], bool] = lambda: False  # does more work wait for slots?
-        self.on_settled: Callable[[list[Settlement]], None] = lambda _: None
+        self._served: Served | None = None  # whose attempts these are; None: nobody hears of them
+
+    def serve(self, worker: Served) -> None:
+        """From now on this worker hears what is settled, and begins the steps that follow."""
+        self._served = worker
 
     @property
     def unsettled(self) -> int:
@@ -112,10 +125,9 @@ class Finisher:
         if self._task is None and not self._apart and not self._stuck:
             self._quiet.set()
 
-    def was_apart(self, settlement: Settlement, finished: Finished) -> None:
+    def was_apart(self, settlement: Settlement, effects: Effects) -> None:
         """One that was committed outside of the batches: tell everybody who waits for it."""
-        self._tell([settlement], finished)
-        self.on_settled([settlement])
+        self._tell([settlement], Settled(effects))
 
     async def quiet(self) -> None:
         """Wait until everything that was put is committed."""
@@ -151,9 +163,13 @@ class Finisher:
             else:
                 self._is_quiet_perhaps()
 
+    @property
+    def _is_flooded(self) -> bool:
+        return self._served is not None and self._served.is_flooded
+
     async def _gather(self) -> None:
         for _ in range(FINISH_LOOKS):
-            if len(self._waiting) >= FINISH_GATHER or not self.is_flooded():
+            if len(self._waiting) >= FINISH_GATHER or not self._is_flooded:
                 return
             await asyncio.sleep(FINISH_LOOK_SECONDS)
 
@@ -179,11 +195,10 @@ class Finisher:
         if steps:
             await self._prepare(steps)
         start = monotonic()
-        finished = await finish(self._database, self._node_id, batch, self.starter)
+        settled = await finish(self._database, self._node_id, batch, self._served)
         self._metrics.finish.observe(monotonic() - start)
         try:
-            self._tell(batch, finished)
-            self.on_settled(batch)
+            self._tell(batch, settled)
         except Exception as trouble:  # it is committed: whoever was not told finds out by looking
             log.warning("finish_not_told", count=len(batch), reason=reason_of(trouble))
 
@@ -196,10 +211,12 @@ class Finisher:
         with contextlib.suppress(Exception):
             await self._facts.prepare(execution_ids)
 
-    def _tell(self, batch: list[Settlement], finished: Finished) -> None:
-        if finished.refused:
-            self._metrics.refused.inc(len(finished.refused))
-            for job_id in finished.refused:
+    def _tell(self, batch: list[Settlement], settled: Settled) -> None:
+        if settled.refused:
+            self._metrics.refused.inc(len(settled.refused))
+            for job_id in settled.refused:
                 log.warning("finish_refused", job=f"job_{job_id.hex}")
-        self._metrics.settled(s for s in batch if s.job_id not in finished.refused)
-        self._follower.follow(finished)
+        self._metrics.settled(s for s in batch if s.job_id not in settled.refused)
+        self._follower.follow(settled.effects)
+        if self._served is not None:
+            self._served.settled(batch)

@@ -1,4 +1,4 @@
-"""The kinds of jobs that a node can perform, each by its strategy and under its timeout.
+"""The kinds of jobs that a node can perform, each with its strategy and its timeout.
 
 Plugins may be replaced while the node works: attempts under way end with what they began with. What
 becomes of each when they are loaded again is decided by `merge_plugins`, without doing it.
@@ -10,20 +10,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import structlog
-
 from windlass import __version__
-from windlass.model.job.attempt import Attempt
-from windlass.model.job.outcome import Failed, Outcome, TimedOut
+from windlass.model.job.outcome import Failed
 from windlass.model.job.submission import InputCheck
-from windlass.runtime.worker.deadlines import Deadlines, OffloadedAttempt
 from windlass.strategies.plugins.description import Description, describe_builtin, describe_plugin
 from windlass.strategies.plugins.load import Plugin
 from windlass.strategies.plugins.strategy import PluginStrategy
 from windlass.strategies.python.task import Task
-from windlass.strategies.strategy import Begin, Instant, Resizable, Strategy
-
-log = structlog.get_logger()
+from windlass.strategies.strategy import Instant, Resizable, Strategy
 
 
 def _no_plugins(*, is_again: bool) -> dict[str, Plugin]:
@@ -43,7 +37,6 @@ class Kinds:
     tasks: Mapping[str, Task] = field(default_factory=dict)  # of `python`
     _workers: int | None = None
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _deadlines: Deadlines = field(default_factory=Deadlines)
 
     @property
     def names(self) -> list[str]:
@@ -76,70 +69,12 @@ class Kinds:
             self.resize(self._workers)
         return replaced
 
-    def perform_now(self, instant: Instant, attempt: Attempt) -> Outcome:
-        try:
-            return instant.perform_now(attempt)
-        except Exception as trouble:
-            return _broken(attempt, trouble)
-
-    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> OffloadedAttempt | None:
-        """Without a task, if its strategy can. None: it is to be performed."""
-        strategy = self.slotted.get(attempt.kind)
-        begin: Begin | None = getattr(strategy, "begin", None)
-        if begin is None:
-            return None
-        offloaded = OffloadedAttempt(on_end)
-        try:
-            work = begin(attempt, offloaded.end)
-        except Exception as trouble:
-            log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
-            return None  # performing it will say what is wrong
-        if work is None:
-            return None
-        seconds = self._deadline_seconds(attempt)
-        offloaded.go_on(work, seconds, self._deadlines)
-        return offloaded
-
-    async def perform_until_deadline(self, attempt: Attempt) -> Outcome:
-        strategy = self.slotted.get(attempt.kind)
-        if strategy is None:
-            return self._unknown(attempt.kind)
-        seconds = self._deadline_seconds(attempt)
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        assert task is not None
-        # As asyncio.timeout does it, at a tenth of its price: this is done for every attempt.
-        is_late = False
-
-        def stop() -> None:
-            nonlocal is_late
-            is_late = True
-            task.cancel()
-
-        asked_before = task.cancelling()
-        deadline = self._deadlines.after(loop, seconds, stop)
-        try:
-            return await strategy.perform(attempt)
-        except asyncio.CancelledError:
-            if is_late and task.cancelling() - 1 <= asked_before:
-                return TimedOut(seconds)
-            raise  # somebody else stopped it as well, or alone
-        except Exception as trouble:
-            return _broken(attempt, trouble)
-        finally:
-            deadline.cancel()
-            if is_late:
-                task.uncancel()
-
-    def _unknown(self, kind: str) -> Failed:
+    def unknown(self, kind: str) -> Failed:
+        """How an attempt ends that this node cannot perform."""
         said = f"this node cannot perform kind {kind!r}"
         if (plugin := self.plugins.get(kind)) is not None:
             said += f": its plugin could not be loaded: {plugin.error}"
         return Failed("unknown_kind", said)
-
-    def _deadline_seconds(self, attempt: Attempt) -> float:
-        if attempt.timeout_ms is not None:
-            return attempt.timeout_ms / 1000
-        return self.timeout_seconds.get(attempt.kind, self.default_timeout_seconds)
 
     def resize(self, workers: int) -> None:
         """Keep ready no more than so many slots need. Only what is idle is closed."""
@@ -190,11 +125,3 @@ def _working(plugins: Mapping[str, Plugin]) -> dict[str, PluginStrategy]:
     return {
         kind: plugin.strategy for kind, plugin in plugins.items() if plugin.strategy is not None
     }
-
-
-def _broken(attempt: Attempt, trouble: Exception) -> Failed:
-    """A strategy turns what happens outside into outcomes; that it raised is a bug of ours."""
-    log.error(
-        "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
-    )
-    return Failed(type(trouble).__name__, str(trouble))

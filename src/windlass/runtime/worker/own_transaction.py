@@ -27,7 +27,7 @@ import asyncpg
 import structlog
 
 from windlass import errors
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.finish import finish_own, has_finished
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import OWN_ROLLBACK_SECONDS
@@ -193,14 +193,14 @@ class OwnTransaction:
 
 async def commit_and_finish(
     own: OwnSession, database: Database, settlement: Settlement
-) -> Finished | Failed | Cancelled:
+) -> Effects | Failed | Cancelled:
     """What was committed; or how the attempt ended instead, with nothing of it committed."""
-    made: list[Finished] = []
+    made: list[Effects] = []
 
     async def last(connection: Any) -> bool:
-        finished = await finish_own(connection, settlement)
-        made.extend([finished] if finished is not None else [])
-        return finished is not None
+        effects = await finish_own(connection, settlement)
+        made.extend([effects] if effects is not None else [])
+        return effects is not None
 
     try:
         is_committed = await own.commit(last)
@@ -217,7 +217,7 @@ async def commit_and_finish(
     return made[0] if is_committed else Cancelled()
 
 
-async def _look(database: Database, settlement: Settlement) -> Finished | None:
+async def _look(database: Database, settlement: Settlement) -> Effects | None:
     try:
         return await has_finished(database, settlement)
     except Unavailable:

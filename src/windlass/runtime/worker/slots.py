@@ -1,11 +1,19 @@
-"""Slots: the concurrency limit of a node; the places in which attempts run until they end.
+"""Slots: the concurrency limit of a node; the places in which attempts run, each under its timeout.
 
-An attempt whose work is done elsewhere is only waited for (`offloaded`); any other has a task of
-the node's loop that performs it. Either way it leaves its place once, and its end is told once.
+    begin -+- its strategy begins it elsewhere (a thread, the users' loop): it is only waited for
+           '- a task of the node's loop performs it
+    -> the end of its work, a stop, or its deadline, whichever is first -> `on_end`, once
 
-Some are kept for jobs that this node itself accepts, while they are inserted (`Reservations`). A
-reserved slot is free and yet not to be claimed for. It is given back when the insert has been
-answered, whatever the answer is; in doubt the worker looks for what may have been inserted.
+A timer of the loop costs as much as a short task, and most attempts end long before their timeout.
+So a deadline gets one only if its attempt still runs after a while (`Deadlines`); until then it
+stands in a list that a single timer looks through.
+
+    set  set  set  set ..  one look after DEADLINE_LOOK_SECONDS  ..>  timers for those still there
+
+Some slots are kept for jobs that this node itself accepts, while they are inserted
+(`Reservations`). A reserved slot is free and yet not to be claimed for. It is given back when the
+insert has been answered, whatever the answer is; in doubt the worker looks for what may have been
+inserted.
 """
 
 from __future__ import annotations
@@ -16,14 +24,18 @@ from functools import partial
 from typing import Literal
 from uuid import UUID, uuid4
 
+import structlog
+
 from windlass.clock import monotonic
-from windlass.engine.jobs.enqueue import Reservation
-from windlass.limits import CRASHES_SOLO
+from windlass.engine.upcalls import Reservation
+from windlass.limits import CRASHES_SOLO, DEADLINE_LOOK_SECONDS
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft
-from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed
-from windlass.runtime.worker.deadlines import OffloadedAttempt
+from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed, TimedOut
 from windlass.runtime.worker.kinds import Kinds
+from windlass.strategies.strategy import Begin, Instant, Work
+
+log = structlog.get_logger()
 
 # Hears of an attempt that ended: its outcome, and when it began (monotonic).
 OnEnd = Callable[[Attempt, Outcome, float], None]
@@ -31,14 +43,15 @@ Stop = Literal["cancelled", "handed_back", "abandoned"]
 
 
 class Running:
-    """An attempt in its slot."""
+    """An attempt in its slot. It has either work that is done elsewhere, or a task."""
 
-    __slots__ = ("attempt", "began_at", "has_begun", "offloaded", "stop", "task")
+    __slots__ = ("attempt", "began_at", "deadline", "has_begun", "stop", "task", "work")
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
         self.began_at = monotonic()
-        self.offloaded: OffloadedAttempt | None = None
+        self.work: Work | None = None
+        self.deadline: Deadline | None = None  # of that work
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False  # False: its task has not had its first turn
         self.stop: Stop | None = None  # why it was stopped; None: it was not
@@ -50,6 +63,7 @@ class Slots:
         self._on_end = on_end
         self._running: dict[UUID, Running] = {}
         self._left = asyncio.Event()  # a place has become free
+        self._deadlines = Deadlines()
         self.count = count
 
     @property
@@ -73,12 +87,30 @@ class Slots:
         """Is a job on its last chance running here?"""
         return any(r.attempt.crashes >= CRASHES_SOLO for r in self._running.values())
 
+    def perform_now(self, instant: Instant, attempt: Attempt) -> Outcome:
+        """One of an instant kind, here and now: it takes no slot."""
+        try:
+            return instant.perform_now(attempt)
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+
     def begin(self, attempt: Attempt) -> None:
         running = self._running[attempt.job_id] = Running(attempt)
-        running.offloaded = self._kinds.begin(attempt, partial(self._leave, running))
-        if running.offloaded is None:
-            # The cheaper way.
-            running.task = asyncio.get_running_loop().create_task(self._perform(running))
+        strategy = self._kinds.slotted.get(attempt.kind)
+        begin: Begin | None = getattr(strategy, "begin", None)
+        loop = asyncio.get_running_loop()
+        if begin is not None:
+            try:
+                running.work = begin(attempt, partial(self._leave, running))
+            except Exception as trouble:  # performing it will say what is wrong
+                log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
+        if running.work is None:
+            running.task = loop.create_task(self._perform(running))
+            return
+        seconds = self._timeout_seconds(attempt)
+        running.deadline = self._deadlines.after(
+            loop, seconds, partial(self._stop_late, running, seconds)
+        )
 
     def cancel(self, job_id: UUID) -> None:
         """Stop an attempt because somebody asked for it."""
@@ -122,10 +154,16 @@ class Slots:
 
     # -- one attempt -----------------------------------------------------------------------------
 
+    def _timeout_seconds(self, attempt: Attempt) -> float:
+        if attempt.timeout_ms is not None:
+            return attempt.timeout_ms / 1000
+        kinds = self._kinds
+        return kinds.timeout_seconds.get(attempt.kind, kinds.default_timeout_seconds)
+
     def _stop(self, running: Running, why: Stop) -> None:
         running.stop = why
-        if running.offloaded is not None:
-            is_stopped = running.offloaded.stop()
+        if running.work is not None:
+            is_stopped = running.work.stop()  # False: it has ended, and its outcome comes
         else:
             assert running.task is not None
             running.task.cancel()
@@ -134,19 +172,56 @@ class Slots:
         if is_stopped:
             self._leave(running, _outcome_of(why))
 
+    def _stop_late(self, running: Running, seconds: float) -> None:
+        assert running.work is not None, "its deadline ends with it"
+        if running.work.stop():
+            self._leave(running, TimedOut(seconds))
+
     async def _perform(self, running: Running) -> None:
         running.has_begun = True
         try:
-            outcome: Outcome = await self._kinds.perform_until_deadline(running.attempt)
+            outcome: Outcome = await self._perform_until_deadline(running.attempt)
         except asyncio.CancelledError:
             outcome = _outcome_of(running.stop)
         self._leave(running, outcome)
+
+    async def _perform_until_deadline(self, attempt: Attempt) -> Outcome:
+        strategy = self._kinds.slotted.get(attempt.kind)
+        if strategy is None:
+            return self._kinds.unknown(attempt.kind)
+        seconds = self._timeout_seconds(attempt)
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        # As asyncio.timeout does it, at a tenth of its price: this is done for every attempt.
+        is_late = False
+
+        def stop() -> None:
+            nonlocal is_late
+            is_late = True
+            task.cancel()
+
+        asked_before = task.cancelling()
+        deadline = self._deadlines.after(loop, seconds, stop)
+        try:
+            return await strategy.perform(attempt)
+        except asyncio.CancelledError:
+            if is_late and task.cancelling() - 1 <= asked_before:
+                return TimedOut(seconds)
+            raise  # somebody else stopped it as well, or alone
+        except Exception as trouble:
+            return _broken(attempt, trouble)
+        finally:
+            deadline.cancel()
+            if is_late:
+                task.uncancel()
 
     def _leave(self, running: Running, outcome: Outcome) -> None:
         attempt = running.attempt
         if self._running.get(attempt.job_id) is running:
             del self._running[attempt.job_id]
-        running.offloaded = None  # which knows us: nothing is to wait for the collector
+        if running.deadline is not None:
+            running.deadline.cancel()
+            running.work = None  # which knows us: nothing is to wait for the collector
         self._left.set()
         if running.stop != "abandoned":
             self._on_end(attempt, outcome, running.began_at)
@@ -163,6 +238,60 @@ def _outcome_of(stop: Stop | None) -> Outcome:
             return Snoozed(0.0)
         case None:
             return Failed("CancelledError", "the work was cancelled from inside")
+
+
+def _broken(attempt: Attempt, trouble: Exception) -> Failed:
+    """A strategy turns what happens outside into outcomes; that it raised is a bug of ours."""
+    log.error(
+        "strategy_failed", kind=attempt.kind, job=f"job_{attempt.job_id.hex}", exc_info=trouble
+    )
+    return Failed(type(trouble).__name__, str(trouble))
+
+
+class Deadlines:
+    """Belongs to the loop that it is first used on."""
+
+    def __init__(self) -> None:
+        self._fresh: list[Deadline] = []  # none of them has a timer
+
+    def after(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, stop: Callable[[], object]
+    ) -> Deadline:
+        """Call `stop` after so long, unless it is cancelled before."""
+        deadline = Deadline(loop.time() + seconds, stop)
+        if seconds <= DEADLINE_LOOK_SECONDS:
+            deadline.timer = loop.call_at(deadline.at, stop)
+            return deadline
+        if not self._fresh:
+            loop.call_later(DEADLINE_LOOK_SECONDS, self._look, loop)
+        self._fresh.append(deadline)
+        return deadline
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        fresh, self._fresh = self._fresh, []
+        for deadline in fresh:
+            if not deadline.is_over:
+                deadline.timer = loop.call_at(deadline.at, deadline.stop)
+
+
+class Deadline:
+    __slots__ = ("at", "is_over", "stop", "timer")
+
+    def __init__(self, at: float, stop: Callable[[], object]) -> None:
+        self.at = at  # by the loop's clock
+        self.stop = stop
+        self.timer: asyncio.TimerHandle | None = None  # None: it has none yet
+        self.is_over = False
+
+    def cancel(self) -> None:
+        self.is_over = True
+        self.stop = _nothing  # it stays in the list for a while, and holds nobody there
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+def _nothing() -> None:
+    pass
 
 
 class Reservations:

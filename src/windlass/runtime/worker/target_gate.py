@@ -22,7 +22,7 @@ import structlog
 from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects
 from windlass.engine.targets import unpark
 from windlass.fastlane.target_failures import TargetFailures
 from windlass.fastlane.target_rate import TargetRateLimit
@@ -72,6 +72,7 @@ class TargetGate:
         failures: TargetFailures,
         metrics: Metrics,
         slots: int,
+        follow: Callable[[Effects], None],  # hears of what it ended
     ) -> None:
         self._database = database
         self._announcer = announcer
@@ -88,11 +89,11 @@ class TargetGate:
         self._reports: deque[tuple[Verdict, str, str]] = deque()  # of a host, why
         self._told = monotonic()
         self._tally: dict[str, list[int]] = {}  # host -> succeeded, failed
-        self._waiting: set[str] = set()  # targets that jobs are parked for
+        self.waiting: set[str] = set()  # targets that jobs are parked for
         self._page_after = ""  # behind this one the next look begins
         self._bury_at = 0.0  # when targets that are gone are looked at again
         self._urgent: set[str] = set()  # where something has happened that may make room
-        self.on_buried: Callable[[Finished], None] = lambda _: None  # hears of what it ended
+        self._follow = follow
         self.loop = Loop("targets", self._tick)
         announcer.on_target(lambda _: self.loop.wake())
 
@@ -159,12 +160,11 @@ class TargetGate:
 
     def ended(self, attempt: Attempt, outcome: Outcome) -> None:
         host = attempt.target
-        if host is None:
-            return
+        assert host is not None
         self._running[host] -= 1
         if self._running[host] <= 0:
             del self._running[host]
-        if host in self._waiting:
+        if host in self.waiting:
             self._hurry(host)
             self.loop.wake()  # there is room, or news
         status = (attempt.detail or {}).get("status_code")
@@ -187,10 +187,8 @@ class TargetGate:
                 self._report("answered", host, "")
 
     def settled(self, batch: Sequence[Settlement]) -> None:
-        """What ended is committed: its pass is free."""
-        if not self._waiting:
-            return
-        for host in {settlement.target for settlement in batch} & self._waiting:
+        """What ended is committed: its pass is free. Of use while jobs wait for targets."""
+        for host in {settlement.target for settlement in batch} & self.waiting:
             assert host is not None
             self._hurry(host)
             self.loop.wake()
@@ -229,7 +227,7 @@ class TargetGate:
         """What is known of targets is no longer so: they have gone, or time has moved back."""
         for known in (self._known, self._failures, self._answered_at, self._reports, self._tally):
             known.clear()
-        self._waiting, self._urgent, self._page_after = set(), set(), ""
+        self.waiting, self._urgent, self._page_after = set(), set(), ""
         self._known_at = _LONG_AGO
 
     def forget_running(self) -> None:
@@ -240,7 +238,7 @@ class TargetGate:
         await self._act_on_reports()
         await self._add_tally()
         rest = await self._unpark()
-        if self._waiting:
+        if self.waiting:
             return min(rest, LOOK_WAITING_SECONDS)
         return LOOK_BUSY_SECONDS if self._running or self._tally else LOOK_IDLE_SECONDS
 
@@ -351,17 +349,17 @@ class TargetGate:
     ) -> None:
         """What this look went through is as it says; of other targets we know from others."""
         if not changes.after and changes.until is None:
-            self._waiting = {row["host"] for row in rows}
+            self.waiting = {row["host"] for row in rows}
             return
         until = changes.until
         stay = {
             host
-            for host in self._waiting - named
+            for host in self.waiting - named
             if host <= changes.after or (until is not None and host > until)
         }
         if len(stay) > TARGETS_REMEMBERED_MAX:
             stay = set()
-        self._waiting = stay | {row["host"] for row in rows}
+        self.waiting = stay | {row["host"] for row in rows}
 
     def _hurry(self, host: str) -> None:
         """The next look goes through this target, whatever its page is."""
@@ -385,7 +383,7 @@ class TargetGate:
         ]
         if gone:
             buried = await unpark.bury_gone(self._database, gone)
-            self.on_buried(buried)
+            self._follow(buried)
             is_all = len(buried.ended) < UNPARK_BATCH_MAX
             self._bury_at = monotonic() + LOOK_GONE_SECONDS if is_all else 0.0
 

@@ -19,14 +19,18 @@ from windlass.store.database import Database
 class NodeTaskServices:
     """Belongs to the loop that makes it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self,
+        database: Database,
+        may_begin: Callable[[], bool] = lambda: True,  # asks the lease (engine.upcalls)
+    ) -> None:
         self._database = database
         self._loop = asyncio.get_running_loop()
         self._checkpoints = Checkpoints(database)
         notes = TaskLogWriter(database)
         self.note_line, self.note_progress = notes.note_line, notes.note_progress
         self.written = notes.written
-        self.may_begin: Callable[[], bool] = lambda: True  # asks the lease, once there is one
+        self.may_begin = may_begin
 
     def open(self, attempt: Attempt) -> OwnSession:
         return OwnTransaction(self._database, self._loop)

@@ -17,12 +17,11 @@ import structlog
 
 from windlass.chance import chance
 from windlass.clock import monotonic
-from windlass.engine.announce import Line
-from windlass.engine.effects import Finished
+from windlass.engine.effects import Effects, Line
 from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.jobs import claim as claims
 from windlass.engine.jobs.cancel import find_cancel_requested
-from windlass.engine.jobs.enqueue import Reservation
+from windlass.engine.upcalls import Reservation
 from windlass.limits import (
     CLAIM_BATCH_MAX,
     HAND_BACK_SECONDS,
@@ -64,6 +63,12 @@ class Worker:
         targets: TargetGate,
         node_id: UUID,
         workers: int,
+        # Do others tell of new work? Then there is less need to look for it.
+        is_hinted: Callable[[], bool],
+        # Hears what was handed back: somebody else may have room for it.
+        on_returned: Callable[[list[Record]], None],
+        # Hears executions of which a step begins that takes its time.
+        on_steps: Callable[[set[UUID]], None],
     ) -> None:
         self._database = database
         self._finisher = finisher
@@ -74,10 +79,17 @@ class Worker:
         self.node_id = node_id
         self.workers = workers
         self._slots = Slots(kinds, _places_of(workers), self._ended)
-        self._claimer = Claimer(database, metrics, node_id)
+        self._claimer = Claimer(
+            database,
+            metrics,
+            node_id,
+            is_hinted=is_hinted,
+            on_operation=lambda: self._on_operation(),
+        )
+        self._on_operation: Callable[[], None] = lambda: None
         self._buffer = Buffer(ahead=min(workers, 1))
         self._reserved = Reservations(kinds, node_id)
-        self._hand_back = HandBack(database, finisher, lambda rows: self.on_returned(rows))
+        self._hand_back = HandBack(database, finisher, on_returned)
         self._ending: set[Fence] = set()  # of what ends in transactions of their own
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
@@ -85,14 +97,9 @@ class Worker:
         self._claiming = asyncio.Lock()  # held while a claim may bring something
         self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
-        # Hears what was handed back: somebody else may have room for it.
-        self.on_returned: Callable[[list[Record]], None] = lambda _: None
-        # Hears executions of which a step begins that takes its time.
-        self.on_steps: Callable[[set[UUID]], None] = lambda _: None
+        self._on_steps = on_steps
         self._loop = Loop("worker", self._tick, is_vital=True)
-        finisher.on_settled = self._settled
-        finisher.starter = self
-        finisher.is_flooded = lambda: bool(self._buffer)
+        finisher.serve(self)
         metrics.slots = self._places_now
 
     # -- life ------------------------------------------------------------------------------------
@@ -183,13 +190,9 @@ class Worker:
         """Stop what runs beyond `count`; it goes on elsewhere. Returns how many."""
         return self._slots.hand_back(keep=count)
 
-    def hinted_by(self, is_hinted: Callable[[], bool]) -> None:
-        """While others tell of new work there is less need to look for it."""
-        self._claimer.is_hinted = is_hinted
-
     def on_operation(self, listener: Callable[[], None]) -> None:
         """Hears that a look at the lines saw an operation of some node."""
-        self._claimer.on_operation = listener
+        self._on_operation = listener
 
     @property
     def looked_seconds_ago(self) -> float:
@@ -224,15 +227,22 @@ class Worker:
         """The jobs that run here or wait for a slot."""
         return self._slots.job_ids | self._buffer.job_ids
 
-    def _settled(self, batch: list[Settlement]) -> None:
+    @property
+    def is_flooded(self) -> bool:
+        """Does more work wait for slots?"""
+        return bool(self._buffer)
+
+    def settled(self, batch: list[Settlement]) -> None:
         """Places have become free, here and in queues with a limit."""
         self._claimer.ended_in({settlement.queue for settlement in batch})
-        self._targets.settled(batch)
+        if self._targets.waiting:
+            self._targets.settled(batch)
         self._loop.wake()
 
     def _ended(self, attempt: Attempt, outcome: Outcome, began_at: float) -> None:
         self._settle(attempt, outcome, began_at)  # first of all: whatever fails, it is not lost
-        self._targets.ended(attempt, outcome)
+        if attempt.target is not None:
+            self._targets.ended(attempt, outcome)
         if not self._is_asked_to_go_on:  # once for all that end in this turn of the loop
             self._is_asked_to_go_on = True
             asyncio.get_running_loop().call_soon(self._go_on)
@@ -353,13 +363,13 @@ class Worker:
                 self._metrics.age.observe(age)
             instant = self._kinds.instant.get(attempt.kind)
             if instant is not None:
-                self._settle(attempt, self._kinds.perform_now(instant, attempt), now)
+                self._settle(attempt, self._slots.perform_now(instant, attempt), now)
             else:
                 self._buffer.take_in(now, attempt)
                 if attempt.execution_id is not None:
                     steps.add(attempt.execution_id)
         if steps:
-            self.on_steps(steps)
+            self._on_steps(steps)
         self._park(*self._buffer.take_refused(self._targets.why_not))
         self._begin()
         is_too_little = bool(places) and is_starved and len(attempts) == places
@@ -408,7 +418,7 @@ class Worker:
                 settlement = settle(attempt, outcome, chance())
                 settlement.duration_seconds = monotonic() - began_at
                 ended = await commit_and_finish(own, self._database, settlement)
-                if isinstance(ended, Finished):
+                if isinstance(ended, Effects):
                     self._finisher.was_apart(settlement, ended)
                     return
                 outcome = ended
