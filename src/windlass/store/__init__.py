@@ -10,7 +10,8 @@ Never: knows what a statement is for.
 
 Doors:
   database     `Database`: run, read, settle and ask, one statement or several together; the pools
-  statements   `statement(name)`: the text of sql/<room>/<name>.sql, wherever it stands
+  statements   `statement(name)`: the text of sql/<room>/<name>.sql, wherever it stands, with the
+               columns of jobs filled in; `bind`: parameters by the names of its header
   migrate      bring the schema up to date under an advisory lock; what is pending
   address      what a database URL says: several hosts, failover, PgBouncer
   replica      a read replica, for lists and statistics

@@ -131,7 +131,7 @@ async def test_the_document_names_every_field_of_a_job_and_of_a_submission(door:
     kinds = {job["properties"]["kind"]["const"]: job for job in schemas["Submission"]["oneOf"]}
     assert kinds.keys() == INPUT_CHECKS.keys()
     for job in kinds.values():
-        assert job["properties"].keys() == submission._FIELDS.keys()
+        assert job["properties"].keys() == submission.FIELDS.keys()
 
 
 async def test_every_operation_describes_its_answers_and_its_problems(door: Served) -> None:

@@ -14,6 +14,7 @@ from tests.api.served import Served
 from tests.until import until
 from windlass.limits import HINT_JOBS_MAX
 from windlass.model.job.outcome import Failed
+from windlass.model.job.submission import FIELDS
 
 # Shown by the node's clock when answered, by the database's when read.
 MOVING = {"created_at", "run_at"}
@@ -31,6 +32,15 @@ async def test_a_submitted_job_is_answered_as_it_is_read_later(api: Served) -> N
     assert read["state"] == "queued"
     assert read["timeout"] == 30
     assert read["created_at"].endswith("Z")
+
+
+async def test_every_text_of_a_caller_is_shown_at_once_and_later(api: Served) -> None:
+    texts = {name: f"a {name}" for name, field in FIELDS.items() if field.chars_max is not None}
+    made = await api.submit(**texts)
+    read = await api.get(f"/v1/jobs/{made['id']}")
+    assert {"key", "correlation_id"} <= texts.keys()
+    assert {name: made[name] for name in texts} == texts
+    assert {name: read[name] for name in texts} == texts
 
 
 async def test_the_same_idempotency_key_is_answered_with_the_same_job(api: Served) -> None:

@@ -1,4 +1,5 @@
-"""What every field means, in one place: the OpenAPI document takes its descriptions from here.
+"""What every field means, in one place: the OpenAPI document takes its descriptions from here. What
+the fields of a submission mean is said where they are read, in model/job/submission.py.
 
 A field means the same wherever its name stands, unless `OF` says otherwise for one schema.
 tests/api holds the document to it: no schema and no field goes without words.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from windlass.api.http.shapes import Named, Schema
+from windlass.model.job import submission
 
 SCHEMAS: Final[dict[str, str]] = {
     "Approval": "A step that waits for somebody's decision, or had one.",
@@ -85,6 +87,8 @@ SCHEMAS: Final[dict[str, str]] = {
 }
 
 FIELDS: Final[dict[str, str]] = {
+    # What a job is submitted with.
+    **{name: field.meaning for name, field in submission.FIELDS.items()},
     "acknowledged": "Nodes that did it",
     "added": "Steps that only the newer version has",
     "address": "The address that was connected to",
@@ -120,7 +124,6 @@ FIELDS: Final[dict[str, str]] = {
     "comment": "What the person who decided had to say",
     "concurrency": "How many executions may run at once, by a key",
     "concurrency_key": "Executions with the same key take turns; null: it has none",
-    "correlation_id": "A text of the caller's that is handed on to everything that follows",
     "count": "How many",
     "countries": "Whose public holidays count",
     "counts": "How many jobs are in each state",
@@ -135,15 +138,12 @@ FIELDS: Final[dict[str, str]] = {
     "database": "PostgreSQL",
     "dates": "Single days",
     "dead": "Failed for good: dead letters",
-    "deadline": "It must have started by then, or it expires; null: it may take any time",
     "decided_at": "When it was decided; null: it waits",
     "decided_by": "Who decided",
     "default": "The steps that follow when no case fits",
     "definition": "The workflow as it was published",
     "degraded": "What does not work as it should, in words",
-    "delay": "How long from now it is due",
     "deliveries": "Every attempt, oldest first",
-    "depends_on": "Jobs that must end first",
     "depth": "How many executions it is nested in",
     "description": "What it is for",
     "detail": "What was wrong, and what to do about it",
@@ -217,7 +217,6 @@ FIELDS: Final[dict[str, str]] = {
     "if": "An expression: the step is skipped unless it is true",
     "in_flight": "How many attempts are under way",
     "inflight": "Marks that a node has taken and not yet acknowledged",
-    "input": "What it is given",
     "input_schema": "JSON Schema of its input; null: it has none",
     "inputs": "JSON Schema of what an execution is given",
     "instant": "The instant of the rule",
@@ -243,9 +242,7 @@ FIELDS: Final[dict[str, str]] = {
     "join": "Which of the steps before must have ended how",
     "json": "The body as JSON",
     "kept": "Coordinators that live",
-    "key": "Unique while the job is kept",
     "keys": "Which entries",
-    "kind": "What sort of work it is",
     "kwargs": "Arguments by name",
     "last": "The newest refresh",
     "last_answer_at": "When it last answered; null: never",
@@ -262,7 +259,6 @@ FIELDS: Final[dict[str, str]] = {
     "limit": "How many there may be",
     "loads": "Times an entry was read from PostgreSQL",
     "local": "The instant as a clock there shows it",
-    "locks": "Locks that it takes before it starts",
     "made": "How many jobs or executions were made",
     "malformed": "Marks that could not be read, and were dropped",
     "marks": "Executions that are marked as out of date",
@@ -295,7 +291,6 @@ FIELDS: Final[dict[str, str]] = {
     "noun": "What it happened to",
     "ok": "Does it answer?",
     "oldest_seconds": "How long ago the most outdated open execution was refreshed",
-    "on_parent_failure": "What becomes of it when a job that it depends on does not succeed",
     "on_timeout": "What becomes of attempts that take longer than that",
     "open": "How many have not ended",
     "open_until": "When an open circuit breaker lets a probe through; null: it is closed",
@@ -325,12 +320,10 @@ FIELDS: Final[dict[str, str]] = {
     "policy": "What happens when the limit is reached",
     "positional": "Names of the arguments that may be given without a name",
     "prefix": "Those whose name begins so",
-    "priority": "Higher ones start first; waiting ones rise",
     "progress": "How far it is; null: it has not said",
     "public_key": "For verifying signatures; null: it is no key pair",
     "published_at": "When it was published; null: never",
     "published_by": "Who published it",
-    "queue": "The queue it waits in",
     "queue_size": "Jobs that are due or waiting in all queues",
     "queued": "Are due, or wait for their time",
     "queues": "The same by queue",
@@ -354,10 +347,8 @@ FIELDS: Final[dict[str, str]] = {
     "rest": "How long an open circuit breaker lets nothing through, the first time",
     "rest_max": "And at most",
     "result": "What it returned",
-    "retry": "How often it is tried and how long it rests in between; null: as its kind does",
     "roles": "What it does: api, worker, leader",
     "rotated_at": "When it got its newest value",
-    "run_at": "When it is due",
     "running": "Are under way",
     "sample_id": "The newest of them",
     "scan": "Also look through all keys, for what older versions left",
@@ -386,7 +377,6 @@ FIELDS: Final[dict[str, str]] = {
     "succeeded": "How many succeeded",
     "summary": "The same in one sentence",
     "tag": "Those that carry this tag",
-    "tags": "Words to find it by",
     "taken_at": "When it was taken",
     "taken_by": "The job that got it; null: it waits for one that asks",
     "takes_more": "Does it take arguments beyond those named?",
@@ -396,7 +386,6 @@ FIELDS: Final[dict[str, str]] = {
     "tasks": "The functions that this node has; null: it is not of kind `python`",
     "term": "Its number; every tenure has a higher one",
     "text": "The body as text",
-    "timeout": "How long one attempt may take, in seconds or as text",
     "timezone": "Whose clock the rule is read by",
     "timings_ms": "What the time was spent on, in milliseconds",
     "title": "Its title",

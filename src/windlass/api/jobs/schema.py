@@ -32,7 +32,6 @@ from windlass.api.schedules.work import ONCE
 from windlass.limits import (
     BATCH_JOBS_MAX,
     DURATION_SECONDS_MAX,
-    KEY_CHARS_MAX,
     LOCKS_MAX,
     PARENTS_MAX,
     TAG_CHARS_MAX,
@@ -40,7 +39,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
 )
 from windlass.model.job.states import PRIORITY_NAMES
-from windlass.model.job.submission import ON_PARENT_FAILURE, PLACE_PATTERN
+from windlass.model.job.submission import FIELDS, ON_PARENT_FAILURE, PLACE_PATTERN
 from windlass.model.job.task_log import LEVELS
 from windlass.model.json.value_schema import (
     INSTANT_SCHEMA,
@@ -106,7 +105,7 @@ _NULL: Final[Schema] = {"type": "null"}
 
 def _fields(parent: str) -> dict[str, Schema]:
     """What any job may have. `parent` is the pattern of those that it waits for."""
-    optional: dict[str, Schema] = {
+    own: dict[str, Schema] = {
         "queue": NAME_SCHEMA,
         "priority": PRIORITY_SCHEMA,
         "run_at": INSTANT_SCHEMA,
@@ -120,12 +119,14 @@ def _fields(parent: str) -> dict[str, Schema]:
             "maxItems": PARENTS_MAX,
         },
         "on_parent_failure": {"type": "string", "enum": list(ON_PARENT_FAILURE)},
-        "key": text_schema(KEY_CHARS_MAX),
         "tags": {"type": "array", "items": text_schema(TAG_CHARS_MAX), "maxItems": TAGS_MAX},
-        "correlation_id": text_schema(KEY_CHARS_MAX),
         "locks": {"type": "array", "items": ASK, "maxItems": LOCKS_MAX},
     }
-    return {name: nullable(schema) for name, schema in optional.items()}
+    return {
+        name: nullable(own[name] if field.chars_max is None else text_schema(field.chars_max))
+        for name, field in FIELDS.items()
+        if name not in ("kind", "input")  # whose schemas depend on one another
+    }
 
 
 # When it is due is said once; and what its parents' failure means, where it has some.

@@ -11,6 +11,7 @@ from windlass.cli.options import Reading
 from windlass.cli.show.moment import length, parse, when
 from windlass.cli.show.output import compact, show_line
 from windlass.cli.show.table import Column, columns, instant
+from windlass.model.job.draft import ColumnUse, names
 
 
 def tried(job: Mapping[str, Any]) -> int:
@@ -73,7 +74,7 @@ PAGE: Final = (
     Column(title="took", take=_took),
     *columns("deadline", "timeout", "cancel_requested_at", "node_id", "execution_id", "depends_on"),
     *map(_if_any, ("crashes", "snoozes", "replays")),
-    *columns("target", "key", "tags", "correlation_id", "trace_id"),
+    *columns("target", *names(ColumnUse.LABEL), "trace_id"),
     Column(title="error", take=lambda job: error_text(job.get("error"))),
     *columns("input", "result"),
 )

@@ -19,7 +19,7 @@ from windlass.model.json import strict as strict_json
 from windlass.model.workflow.plan import End, Work, failures_max
 from windlass.model.workflow.step_decision import StepDecision
 from windlass.store.database import Connection, Record
-from windlass.store.statements import statement
+from windlass.store.statements import bind, statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +61,23 @@ class StepRows:
             )
         )
 
-    def end_columns(self) -> list[list[Any]]:
+    def end_columns(self) -> tuple[Any, ...]:
+        """What step_end_many takes."""
         steps = [step for _, step in self.ended]
-        return [
-            [job_id for job_id, _ in self.ended],
-            [step.facts.execution_id for step in steps],
-            [step.vertex.id for step in steps],
-            [step.vertex.work.kind for step in steps],
-            [step.vertex.work.queue for step in steps],
-            [step.decision.state for step in steps],
-            [step.decision.result for step in steps],
-            [step.decision.error for step in steps],
-            [step.decision.cause for step in steps],
-            [step.vertex.is_foreseen for step in steps],
-            [],
-        ]
+        columns: dict[str, list[Any]] = {
+            "id": [job_id for job_id, _ in self.ended],
+            "execution_id": [step.facts.execution_id for step in steps],
+            "step": [step.vertex.id for step in steps],
+            "kind": [step.vertex.work.kind for step in steps],
+            "queue": [step.vertex.work.queue for step in steps],
+            "state": [step.decision.state for step in steps],
+            "result": [step.decision.result for step in steps],
+            "error": [step.decision.error for step in steps],
+            "cause": [step.decision.cause for step in steps],
+            "is_foreseen": [step.vertex.is_foreseen for step in steps],
+            "item": [],
+        }
+        return bind("step_end_many", columns)
 
     def fan_columns(self) -> list[list[Any]]:
         steps = [step for _, step in self.fans]
@@ -96,29 +98,30 @@ def _priority(step: Step) -> int:
 
 def job_columns(
     jobs: list[StepJob], *, place: Reservation | None = None, is_undo: bool = False
-) -> list[Any]:
-    """The columns that step_insert_many takes; one that says nothing is sent empty."""
-    return [
-        [job.job_id for job in jobs],
-        [job.execution_id for job in jobs],
-        [job.step for job in jobs],
-        _some([job.item for job in jobs]),
-        [job.work.kind for job in jobs],
-        [job.work.queue for job in jobs],
-        _some([job.work.priority for job in jobs]),
-        _some([_timeout_ms(job) for job in jobs]),
-        [job.work.max_attempts for job in jobs],
-        _some([job.work.retry for job in jobs]),
-        [job.decision.input for job in jobs],
-        _some([job.decision.target for job in jobs]),
-        [job.is_foreseen for job in jobs] if any(job.is_foreseen for job in jobs) else [],
-        _some([_locks(job) for job in jobs]),
-        _some([_patience(job) for job in jobs]),
-        list(place.starts) if place else [],
-        place.node_id if place else None,
-        place.claim_id if place else None,
-        is_undo,
-    ]
+) -> tuple[Any, ...]:
+    """What step_insert_many takes; a column that says nothing is sent empty."""
+    columns = {
+        "id": [job.job_id for job in jobs],
+        "execution_id": [job.execution_id for job in jobs],
+        "step": [job.step for job in jobs],
+        "item": _some([job.item for job in jobs]),
+        "kind": [job.work.kind for job in jobs],
+        "queue": [job.work.queue for job in jobs],
+        "priority": _some([job.work.priority for job in jobs]),
+        "timeout_ms": _some([_timeout_ms(job) for job in jobs]),
+        "max_attempts": [job.work.max_attempts for job in jobs],
+        "retry": _some([job.work.retry for job in jobs]),
+        "input": [job.decision.input for job in jobs],
+        "target": _some([job.decision.target for job in jobs]),
+        "is_foreseen": _some([job.is_foreseen or None for job in jobs]),
+        "locks": _some([_locks(job) for job in jobs]),
+        "patience": _some([_patience(job) for job in jobs]),
+        "starts": list(place.starts) if place else [],
+        "node_id": place.node_id if place else None,
+        "claim_id": place.claim_id if place else None,
+        "is_undo": is_undo,
+    }
+    return bind("step_insert_many", columns)
 
 
 def _some(column: list[Any]) -> list[Any]:
@@ -143,22 +146,23 @@ def _locks(job: StepJob) -> str | None:
     return None if not job.decision.locks else strict_json.write(job.decision.locks)
 
 
-def dead_columns(dead: list[StepJob]) -> list[list[Any]]:
-    """The columns that step_end_many takes, of jobs that failed before they could be made."""
+def dead_columns(dead: list[StepJob]) -> tuple[Any, ...]:
+    """What step_end_many takes, of jobs that failed before they could be made."""
     decisions: list[StepDecision] = [job.decision for job in dead]
-    return [
-        [job.job_id for job in dead],
-        [job.execution_id for job in dead],
-        [job.step for job in dead],
-        [job.work.kind for job in dead],
-        [job.work.queue for job in dead],
-        [decision.state for decision in decisions],
-        [decision.result for decision in decisions],
-        [decision.error for decision in decisions],
-        [decision.cause for decision in decisions],
-        [True] * len(dead),
-        [job.item for job in dead],
-    ]
+    columns: dict[str, list[Any]] = {
+        "id": [job.job_id for job in dead],
+        "execution_id": [job.execution_id for job in dead],
+        "step": [job.step for job in dead],
+        "kind": [job.work.kind for job in dead],
+        "queue": [job.work.queue for job in dead],
+        "state": [decision.state for decision in decisions],
+        "result": [decision.result for decision in decisions],
+        "error": [decision.error for decision in decisions],
+        "cause": [decision.cause for decision in decisions],
+        "is_foreseen": [True] * len(dead),
+        "item": [job.item for job in dead],
+    }
+    return bind("step_end_many", columns)
 
 
 async def steps_in_scope(

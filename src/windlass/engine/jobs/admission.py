@@ -29,13 +29,14 @@ from windlass.engine.jobs.request import (
     Request,
     copy_in,
     insert_columns,
-    locks_of,
+    mark_columns,
+    special_columns,
 )
 from windlass.engine.locks.grant import take_locks
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
 from windlass.store.database import Connection, Record, RowLocked
-from windlass.store.statements import statement
+from windlass.store.statements import bind, statement
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,10 +140,16 @@ async def _admit(
         return
     await check_batch_parents(connection, accepted, waits)
     unmet = {child: len(parents) for child, parents in waits.items()}
-    columns = insert_columns(accepted, unmet)
-    marks: list[list[object]] = [[], [], []]  # taken by now
-    own = True, None, None, locks_of(accepted), *marks, None
-    await connection.fetch(statement("job_insert_many"), *columns, *own)
+    columns = {
+        **insert_columns(accepted),
+        **special_columns(accepted, unmet),
+        **mark_columns(()),  # they are taken by now
+        "is_within_limits": True,
+        "node_id": None,
+        "claim_id": None,
+        "lock_ms": None,
+    }
+    await connection.fetch(statement("job_insert_many"), *bind("job_insert_many", columns))
     await link(connection, accepted, waits)
     await _take_locks(connection, accepted, unmet)
     for request in accepted:

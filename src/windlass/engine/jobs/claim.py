@@ -25,7 +25,7 @@ from uuid import UUID, uuid4
 
 from windlass.clock import wall
 from windlass.limits import AGING_EVERY, CLAIM_SLACK_SECONDS
-from windlass.model.job.attempt import Attempt
+from windlass.model.job.attempt import Attempt, attempt_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -275,28 +275,4 @@ async def release_rows(database: Database, rows: list[Record]) -> list[Record]:
         [row["id"] for row in rows],
         [row["attempt"] for row in rows],
         [row["claim_id"] for row in rows],
-    )
-
-
-def attempt_of(row: Record, claim_id: UUID) -> Attempt:
-    return Attempt(
-        job_id=row["id"],
-        claim_id=claim_id,
-        number=row["attempt"],
-        queue=row["queue"],
-        kind=row["kind"],
-        priority=row["priority"],
-        max_attempts=row["max_attempts"],
-        snoozes=row["snoozes"],
-        crashes=row["crashes"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        timeout_ms=row["timeout_ms"],
-        retry=row["retry"],
-        correlation_id=row["correlation_id"],
-        trace_id=row["trace_id"],
-        input=row["input"],
-        target=row["target"],
-        has_pass=row["has_pass"],
-        execution_id=row["execution_id"],
     )

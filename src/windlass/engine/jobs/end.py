@@ -46,7 +46,7 @@ from windlass.model.job.settle import Settlement, settle
 from windlass.model.job.states import TERMINAL
 from windlass.model.json.storable import harmless_json
 from windlass.store.database import Connection, Database, Record
-from windlass.store.statements import statement
+from windlass.store.statements import bind, statement
 
 # Jobs that a round looks at.
 ROUND_MAX: Final = 1_000
@@ -82,37 +82,40 @@ async def end_in(
     is_divisible: bool = False,
 ) -> Effects:
     """End jobs, and do all that follows from it. For `is_divisible` see progress.decide_boards."""
-    rows = await connection.fetch(statement("job_end_many"), *end_columns(ends), True)
+    rows = await connection.fetch(statement("job_end_many"), *end_columns(ends, parents_too=True))
     return await advance(connection, rows, starts, is_divisible=is_divisible)
 
 
-def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> list[list[object]]:
-    return [
-        [settlement.job_id for settlement in again],
-        [settlement.attempt for settlement in again],
-        [settlement.claim_id for settlement in again],
-        [settlement.outcome for settlement in again],
-        [settlement.rest_seconds for settlement in again],
-        [settlement.error for settlement in again],
-        [settlement.crashed for settlement in again],
-        [node_id] * len(again),
-        [settlement.detail for settlement in again],
-    ]
+def requeue_columns(again: Sequence[Settlement], node_id: UUID) -> tuple[object, ...]:
+    columns = {
+        "id": [settlement.job_id for settlement in again],
+        "attempt": [settlement.attempt for settlement in again],
+        "claim_id": [settlement.claim_id for settlement in again],
+        "outcome": [settlement.outcome for settlement in again],
+        "rest": [settlement.rest_seconds for settlement in again],
+        "error": [settlement.error for settlement in again],
+        "crashed": [settlement.crashed for settlement in again],
+        "node_id": [node_id] * len(again),
+        "detail": [settlement.detail for settlement in again],
+    }
+    return bind("job_requeue_many", columns)
 
 
-def end_columns(ends: Sequence[Settlement]) -> list[list[object]]:
-    return [
-        [settlement.job_id for settlement in ends],
-        [settlement.attempt for settlement in ends],
-        [settlement.claim_id for settlement in ends],
+def end_columns(ends: Sequence[Settlement], *, parents_too: bool) -> tuple[object, ...]:
+    columns = {
+        "id": [settlement.job_id for settlement in ends],
+        "attempt": [settlement.attempt for settlement in ends],
+        "claim_id": [settlement.claim_id for settlement in ends],
         # A retry or a wait that may not happen any more is here only because of a cancel request.
-        [s.state if s.state in TERMINAL else "cancelled" for s in ends],
-        [s.outcome if s.state in TERMINAL else "cancelled" for s in ends],
-        [settlement.result for settlement in ends],
-        [settlement.error for settlement in ends],
-        [settlement.cause for settlement in ends],
-        [settlement.detail for settlement in ends],
-    ]
+        "state": [s.state if s.state in TERMINAL else "cancelled" for s in ends],
+        "outcome": [s.outcome if s.state in TERMINAL else "cancelled" for s in ends],
+        "result": [settlement.result for settlement in ends],
+        "error": [settlement.error for settlement in ends],
+        "cause": [settlement.cause for settlement in ends],
+        "detail": [settlement.detail for settlement in ends],
+        "parents_too": parents_too,
+    }
+    return bind("job_end_many", columns)
 
 
 async def advance(

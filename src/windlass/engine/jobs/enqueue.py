@@ -41,7 +41,7 @@ from windlass.limits import (
     ENQUEUE_PART_LOCK_SECONDS,
     TARGETS_REMEMBERED_MAX,
 )
-from windlass.model.job.attempt import Attempt
+from windlass.model.job.attempt import Attempt, first_attempt
 from windlass.model.job.draft import Draft
 from windlass.store.database import (
     Connection,
@@ -51,7 +51,7 @@ from windlass.store.database import (
     RowLocked,
     Unknown,
 )
-from windlass.store.statements import statement
+from windlass.store.statements import bind, statement
 
 
 class Enqueuer:
@@ -198,13 +198,7 @@ class Enqueuer:
         try:
             inserted = await self._database.run(
                 "job_insert_many",
-                *insert_columns(requests, starts=place.starts if place else None),
-                False,
-                place.node_id if place else None,
-                place.claim_id if place else None,
-                [],
-                *mark_columns(requests),
-                None if requests[0].idempotency is None else ENQUEUE_PART_LOCK_MS,
+                *_plain_parameters(requests, place),
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
         except RowLocked:
@@ -217,9 +211,11 @@ class Enqueuer:
         finally:
             if place is not None and self._starter is not None:
                 begun = [
-                    _attempt(request, place, started[request.job_ids[0]])
+                    first_attempt(
+                        job_id, place.claim_id, request.drafts[0], started[job_id]["started_at"]
+                    )
                     for request in requests
-                    if request.job_ids[0] in started
+                    if (job_id := request.job_ids[0]) in started
                 ]
                 self._starter.begin(place, begun)
         known = {record["id"] for record in inserted}
@@ -328,27 +324,14 @@ def _in_doubt() -> Unavailable:
     return Unavailable("the commit may not have happened; repeat it with an Idempotency-Key")
 
 
-def _attempt(request: Request, place: Reservation, row: Record) -> Attempt:
-    draft = request.drafts[0]
-    return Attempt(
-        job_id=row["id"],
-        claim_id=place.claim_id,
-        number=1,
-        queue=draft.queue,
-        kind=draft.kind,
-        priority=draft.priority,
-        max_attempts=draft.max_attempts,
-        snoozes=0,
-        crashes=0,
-        created_at=row["started_at"],
-        started_at=row["started_at"],
-        timeout_ms=draft.timeout_ms,
-        retry=draft.retry,
-        correlation_id=draft.correlation_id,
-        trace_id=draft.trace_id,
-        input=draft.input,
-        target=draft.target,
-    )
+def _plain_parameters(requests: list[Request], place: Reservation | None) -> tuple[object, ...]:
+    columns = insert_columns(requests, place.starts if place else ())
+    columns |= mark_columns(requests)
+    columns["is_within_limits"] = False
+    columns["node_id"] = place.node_id if place else None
+    columns["claim_id"] = place.claim_id if place else None
+    columns["lock_ms"] = None if requests[0].idempotency is None else ENQUEUE_PART_LOCK_MS
+    return bind("job_insert_many", columns)
 
 
 class _TakeTheLongWay(Exception):

@@ -144,7 +144,7 @@ async def _await(database: Database, waits: Sequence[Settlement]) -> list[Record
 
 
 async def _end(database: Database, ends: Sequence[Settlement]) -> list[Record]:
-    return await database.settle("job_end_many", *end_columns(ends), False)
+    return await database.settle("job_end_many", *end_columns(ends, parents_too=False))
 
 
 async def _end_with_children(

@@ -1,7 +1,8 @@
 """A submission on its way: its drafts and ids, its idempotency key, its answer, and its rows.
 
 Two ways into the table: `insert_columns` for job_insert_many, which can do everything, and
-`copy_in` for a plain batch, by COPY, at half the cost for both sides. When the answer to a commit
+`copy_in` for a plain batch, by COPY, at half the cost for both sides. What a draft has as it is
+goes by the list in model.job.draft; here is what has to be worked out. When the answer to a commit
 is lost, `resolve_unknown_commit` finds out what became of it.
 """
 
@@ -16,34 +17,25 @@ from uuid import UUID
 
 from windlass.engine.effects import Effects
 from windlass.errors import Unavailable
-from windlass.model.job.draft import Draft
+from windlass.model.job.draft import GIVEN, Draft, row_maker
 from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Record
 
 T = TypeVar("T")
 
-# What `copy_rows` gives, in its order.
-COPY_COLUMNS: Final = (
-    "id",
-    "queue",
-    "kind",
-    "priority",
-    "state",
-    "run_at",
-    "deadline",
-    "timeout_ms",
-    "max_attempts",
-    "retry",
-    "correlation_id",
-    "trace_id",
-    "owner",
-    "tags",
-    "input",
-    "input_bytes",
-    "target",
-    "parked_at",
-    "parked_for",
-)
+_GIVEN: Final = [column.name for column in GIVEN]
+# What is worked out here for job_insert_many, before what a draft gives as it is.
+_MADE: Final = ["id", "delay", "tags"]
+_AS_IT_IS: Final = ["run_at", "parked_for", *_GIVEN]
+_inserted_row: Final = row_maker(_MADE, _AS_IT_IS)
+_INSERTED: Final = (*_MADE, *_AS_IT_IS)
+_SPECIAL: Final = ("state", "locks", "depends_on", "on_parent_failure", "waits_for")
+_NOTHING: Final[dict[str, Any]] = dict.fromkeys((*_INSERTED, *_SPECIAL), ())
+# The same for COPY. A plain job has no key; fire_together knows that the id is the first.
+_COPIED: Final = ["parked_for", *(name for name in _GIVEN if name != "key")]
+_MADE_TO_COPY: Final = ["id", "state", "run_at", "tags", "input_bytes", "parked_at"]
+_copied_row: Final = row_maker(_MADE_TO_COPY, _COPIED)
+COPY_COLUMNS: Final = (*_MADE_TO_COPY, *_COPIED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,61 +127,59 @@ class Request:
         return len(self.drafts) > 1 and all(draft.is_plain for draft in self.drafts)
 
 
-def insert_columns(
-    requests: list[Request],
-    unmet: dict[UUID, int] | None = None,
-    starts: Sequence[bool] | None = None,
-) -> list[list[object]]:
-    """The columns that job_insert_many takes, but for `locks`."""
-    unmet = unmet or {}
+def insert_columns(requests: list[Request], starts: Sequence[bool] = ()) -> dict[str, Any]:
+    """What job_insert_many takes for new jobs, by the names of its parameters: all that a plain job
+    has. See `special_columns` for the others. A column of NULLs is sent empty: most are, and each
+    costs as much as the others.
+    """
+    rows = [
+        _inserted_row(
+            draft,
+            job_id,
+            draft.delay_seconds or None,
+            strict_json.write(list(draft.tags)) if draft.tags else None,
+        )
+        for request in requests
+        for _, job_id, draft in request.new
+    ]
+    columns: dict[str, Any] = {
+        name: () if column[0] is None and column.count(None) == len(rows) else column
+        for name, column in zip(_INSERTED, zip(*rows, strict=True), strict=False)
+    }
+    return {**_NOTHING, **columns, "starts": starts}
+
+
+def special_columns(requests: list[Request], unmet: dict[UUID, int]) -> dict[str, Any]:
+    """What jobs with parents or locks have besides. `unmet`: how many parents each waits for."""
     rows = [(request, job_id, draft) for request in requests for _, job_id, draft in request.new]
     drafts = [draft for _, _, draft in rows]
-    return [
-        [job_id for _, job_id, _ in rows],
-        [draft.queue for draft in drafts],
-        [draft.kind for draft in drafts],
-        [draft.priority for draft in drafts],
-        _some(["blocked" if unmet.get(job_id) else None for _, job_id, _ in rows]) if unmet else [],
-        _some([draft.run_at for draft in drafts]),
-        _some([draft.delay_seconds for draft in drafts]),
-        _some([draft.deadline for draft in drafts]),
-        _some([draft.timeout_ms for draft in drafts]),
-        [draft.max_attempts for draft in drafts],
-        _some([draft.retry for draft in drafts]),
-        _some([draft.key for draft in drafts]),
-        _some([draft.correlation_id for draft in drafts]),
-        _some([draft.trace_id for draft in drafts]),
-        _some([draft.owner for draft in drafts]),
-        _some([strict_json.write(list(draft.tags)) if draft.tags else None for draft in drafts]),
-        [draft.input for draft in drafts],
-        _some([_parents_json(request, draft) for request, _, draft in rows]),
-        [unmet.get(job_id, 0) for _, job_id, _ in rows] if unmet else [],
-        _some([draft.on_parent_failure if draft.has_parents else None for draft in drafts]),
-        list(starts or ()),
-        _some([draft.target for draft in drafts]),
-        _some([_parked_for(draft, unmet.get(job_id, 0)) for _, job_id, draft in rows]),
-    ]
+    waits_for = [unmet.get(job_id, 0) for _, job_id, _ in rows]
+    return {
+        "state": _some(["blocked" if count else None for count in waits_for]),
+        "locks": _some([_locks_json(draft) for draft in drafts]),
+        "depends_on": _some([_parents_json(request, draft) for request, _, draft in rows]),
+        "on_parent_failure": _some(
+            [draft.on_parent_failure if draft.has_parents else None for draft in drafts]
+        ),
+        "waits_for": waits_for if unmet else (),
+        "parked_for": _some(
+            [_parked_for(draft, count) for draft, count in zip(drafts, waits_for, strict=True)]
+        ),
+    }
 
 
-def locks_of(requests: list[Request]) -> list[str | None]:
-    """The column `locks` of job_insert_many."""
-    return _some(
-        [
-            strict_json.write([ask.name for ask in draft.locks]) if draft.locks else None
-            for request in requests
-            for _, _, draft in request.new
-        ]
-    )
-
-
-def mark_columns(requests: list[Request]) -> list[list[Any]]:
+def mark_columns(requests: Sequence[Request]) -> dict[str, Any]:
     """The Idempotency-Keys of single jobs, as job_insert_many takes them."""
     marks = [request.idempotency for request in requests]
-    return [
-        _some([mark and mark.owner for mark in marks]),
-        _some([mark and mark.key for mark in marks]),
-        _some([mark and mark.body_hash for mark in marks]),
-    ]
+    return {
+        "mark_owner": _some([mark and mark.owner for mark in marks]),
+        "mark_key": _some([mark and mark.key for mark in marks]),
+        "mark_hash": _some([mark and mark.body_hash for mark in marks]),
+    }
+
+
+def _locks_json(draft: Draft) -> str | None:
+    return strict_json.write([ask.name for ask in draft.locks]) if draft.locks else None
 
 
 def _parked_for(draft: Draft, unmet: int) -> str | None:
@@ -205,9 +195,8 @@ def _parents_json(request: Request, draft: Draft) -> str | None:
     return strict_json.write([str(parent) for parent in parents])
 
 
-def _some(column: list[Any]) -> list[Any]:
-    """A column that says nothing is sent empty: most are, and each costs as much as the others."""
-    return column if any(column) else []
+def _some(column: Sequence[Any]) -> Sequence[Any]:
+    return () if column and column[0] is None and column.count(None) == len(column) else column
 
 
 async def copy_in(connection: Connection[Record], request: Request, now: datetime) -> None:
@@ -227,26 +216,14 @@ def copy_rows(request: Request, now: datetime) -> Iterator[tuple[Any, ...]]:
         if run_at is None:
             delay = draft.delay_seconds
             run_at = now + timedelta(seconds=delay) if delay else now
-        yield (
+        yield _copied_row(
+            draft,
             job_id,
-            draft.queue,
-            draft.kind,
-            draft.priority,
             "queued",
             run_at,
-            draft.deadline,
-            draft.timeout_ms,
-            draft.max_attempts,
-            draft.retry,
-            draft.correlation_id,
-            draft.trace_id,
-            draft.owner,
             draft.tags or None,
-            draft.input,
             len(draft.input) if draft.input.isascii() else len(draft.input.encode()),
-            draft.target,
             None if draft.parked_for is None else now,
-            draft.parked_for,
         )
 
 

@@ -9,6 +9,7 @@ Never: writes anything. The engine applies a `Settlement`, fenced by attempt and
 Doors:
 
     submission    `read_job`, `read_batch`: a request becomes a `draft.Draft`, or all its problems
+    draft         that, and `COLUMNS`: the one list of a job's columns
     batch_stream  the jobs of a large batch, one by one out of its bytes
     attempt       what a claim hands to a slot, with its fencing token
     outcome       how an attempt ended; what every strategy returns

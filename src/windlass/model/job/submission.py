@@ -156,9 +156,9 @@ def _read(
         problem("/kind", f"must be one of: {' '.join(sorted(rules.kinds))}")
     draft.max_attempts = default_for(draft.kind, rules.max_attempts).max_attempts
     for name, found in value.items():
-        read = _FIELDS.get(name)
+        read = _READ.get(name)
         if read is None:
-            problem(step(name), f"unknown field; known are {' '.join(_FIELDS)}")
+            problem(step(name), f"unknown field; known are {' '.join(_READ)}")
             continue
         if found is None and name != "input":
             continue
@@ -274,10 +274,6 @@ def _on_parent_failure(draft: Draft, value: object) -> None:
     raise ValueError(f"must be one of: {' '.join(ON_PARENT_FAILURE)}")
 
 
-def _key(draft: Draft, value: object) -> None:
-    draft.key = read_text(value, KEY_CHARS_MAX)
-
-
 def _tags(draft: Draft, value: object) -> None:
     draft.tags = read_tags(value)
 
@@ -295,10 +291,6 @@ def read_tags(value: object) -> tuple[str, ...]:
     return tuple(tags)
 
 
-def _correlation_id(draft: Draft, value: object) -> None:
-    draft.correlation_id = read_text(value, KEY_CHARS_MAX)
-
-
 def _locks(draft: Draft, value: object) -> None:
     if not isinstance(value, list) or len(value) > LOCKS_MAX:
         raise ValueError(f"must be a list of at most {LOCKS_MAX} names of locks")
@@ -312,23 +304,61 @@ def _locks(draft: Draft, value: object) -> None:
     draft.locks = tuple(asks.values())
 
 
-_FIELDS: Final[dict[str, Callable[[Draft, object], None]]] = {
-    "kind": _kind,
-    "input": _input,
-    "queue": _queue,
-    "priority": _priority,
-    "run_at": _run_at,
-    "delay": _delay,
-    "deadline": _deadline,
-    "timeout": _timeout,
-    "retry": _retry,
-    "depends_on": _depends_on,
-    "on_parent_failure": _on_parent_failure,
-    "key": _key,
-    "tags": _tags,
-    "correlation_id": _correlation_id,
-    "locks": _locks,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmittedField:
+    """One field of POST /v1/jobs, and what it means, in the words of the OpenAPI document."""
+
+    read: Callable[[Draft, object], None]
+    meaning: str
+    # How long a plain text may be. None: it is something else, with a schema of its own in
+    # api/jobs/schema.py.
+    chars_max: int | None = None
+
+
+def _text(name: str, chars_max: int, meaning: str) -> SubmittedField:
+    """A text of the caller's own, kept in the draft by its name."""
+
+    def read(draft: Draft, value: object) -> None:
+        setattr(draft, name, read_text(value, chars_max))
+
+    return SubmittedField(read=read, meaning=meaning, chars_max=chars_max)
+
+
+FIELDS: Final = {
+    "kind": SubmittedField(read=_kind, meaning="What sort of work it is"),
+    "input": SubmittedField(read=_input, meaning="What it is given"),
+    "queue": SubmittedField(read=_queue, meaning="The queue it waits in"),
+    "priority": SubmittedField(
+        read=_priority, meaning="Higher ones start first; waiting ones rise"
+    ),
+    "run_at": SubmittedField(read=_run_at, meaning="When it is due"),
+    "delay": SubmittedField(read=_delay, meaning="How long from now it is due"),
+    "deadline": SubmittedField(
+        read=_deadline,
+        meaning="It must have started by then, or it expires; null: it may take any time",
+    ),
+    "timeout": SubmittedField(
+        read=_timeout, meaning="How long one attempt may take, in seconds or as text"
+    ),
+    "retry": SubmittedField(
+        read=_retry,
+        meaning="How often it is tried and how long it rests in between; null: as its kind does",
+    ),
+    "depends_on": SubmittedField(read=_depends_on, meaning="Jobs that must end first"),
+    "on_parent_failure": SubmittedField(
+        read=_on_parent_failure,
+        meaning="What becomes of it when a job that it depends on does not succeed",
+    ),
+    "key": _text("key", KEY_CHARS_MAX, "Unique while the job is kept"),
+    "tags": SubmittedField(read=_tags, meaning="Words to find it by"),
+    "correlation_id": _text(
+        "correlation_id",
+        KEY_CHARS_MAX,
+        "A text of the caller's that is handed on to everything that follows",
+    ),
+    "locks": SubmittedField(read=_locks, meaning="Locks that it takes before it starts"),
 }
+_READ: Final = {name: field.read for name, field in FIELDS.items()}
 
 
 def read_name(value: object) -> str:

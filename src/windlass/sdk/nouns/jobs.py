@@ -12,9 +12,10 @@ from windlass.sdk.http.paging import Pages, Thing
 from windlass.sdk.http.wait import poll_until
 from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
+from windlass.sdk.tasks.options import JobLabels
 
 
-class JobOptions(TypedDict, total=False):
+class JobOptions(JobLabels, total=False):
     """What a submission says beside its kind and its input."""
 
     queue: str
@@ -26,9 +27,7 @@ class JobOptions(TypedDict, total=False):
     retry: Mapping[str, Any]
     depends_on: Sequence[str]
     on_parent_failure: Literal["skip", "fail", "run"]
-    key: str  # unique while kept
     tags: Sequence[str]
-    correlation_id: str
     locks: Sequence[Any]
 
 

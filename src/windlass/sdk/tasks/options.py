@@ -55,6 +55,13 @@ class Retry:
         }
 
 
+class JobLabels(TypedDict, total=False):
+    """What a submission says in texts, which go as they are. None is as if it was not given."""
+
+    key: str | None  # unique while kept
+    correlation_id: str | None
+
+
 class TaskOptions(TypedDict, total=False):
     """What `@app.task(…)` says about every job of a task."""
 
@@ -66,17 +73,15 @@ class TaskOptions(TypedDict, total=False):
     tags: Iterable[str] | None
 
 
-class Using(TaskOptions, total=False):
+class Using(TaskOptions, JobLabels, total=False):
     """What `.using(…)` says about the jobs that are made next. None is as if it was not given."""
 
     run_after: Duration | None
     run_at: datetime | None
     deadline: datetime | None
-    key: str | None
     depends_on: Iterable[HasId | str] | HasId | str | None
     on_parent_failure: Literal["skip", "fail", "run"] | None
     locks: Iterable[str | Mapping[str, Any]] | str | None
-    correlation_id: str | None
     connection: Any  # the caller's transaction: psycopg, asyncpg, SQLAlchemy or Django
     wait_for_room: Duration | None  # in a full queue; None: QueueFull at once
 
@@ -175,9 +180,8 @@ _READ: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "run_after": _duration("delay"),
     "run_at": _instant("run_at"),
     "deadline": _instant("deadline"),
-    "key": _same("key"),
     "depends_on": _depends_on,
     "on_parent_failure": _same("on_parent_failure"),
     "locks": _list("locks"),
-    "correlation_id": _same("correlation_id"),
+    **{name: _same(name) for name in JobLabels.__annotations__},
 }

@@ -16,7 +16,9 @@ SELECT
     CASE g.state WHEN 'skipped' THEN 1 ELSE 0 END, g.state = 'skipped', now_is.at,
     CASE g.state WHEN 'succeeded' THEN 'succeeded' WHEN 'dead' THEN 'failed' END,
     g.cause, g.result::json, g.error::json
-FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bool[], $11::int4[])
+FROM unnest(
+    $id::uuid[], $execution_id::uuid[], $step::text[], $kind::text[], $queue::text[], $state::text[], $result::text[],
+    $error::text[], $cause::text[], $is_foreseen::bool[], $item::int4[])
     AS g(id, execution_id, step, kind, queue, state, result, error, cause, is_foreseen, item)
 JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND NOT (g.state = 'dead' AND e.cancel_requested_at IS NOT NULL)
 CROSS JOIN (SELECT clock_timestamp() AS at) now_is

@@ -4,7 +4,7 @@
 --         locks text[] (JSON arrays), patience float8[] (NULL: a node performs it; else: how many seconds it waits for what
 --         ends it), starts bool[], node_id uuid, claim_id uuid (NULL: nothing starts),
 --         is_undo bool (a compensation: it runs because the execution was given up)
---         An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
+-- An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
 -- returns: id, execution_id, queue, priority, run_at, started_at, parked_for of every row inserted. An execution that is to
 --          be cancelled, or was given up, gets no further steps.
 -- Index: the primary keys of execution, queue and node; the new rows land in job_line and job_step.
@@ -21,24 +21,25 @@ SELECT
     CASE WHEN may.wait_for IS NOT NULL THEN clock_timestamp() END, may.wait_for,
     CASE WHEN g.patience IS NOT NULL OR may.start THEN 'running' ELSE 'queued' END,
     CASE WHEN g.patience IS NOT NULL OR may.start THEN 1 ELSE 0 END,
-    CASE WHEN may.start THEN $17::uuid END,
-    CASE WHEN g.patience IS NOT NULL THEN gen_random_uuid() WHEN may.start THEN $18::uuid END,
+    CASE WHEN may.start THEN $node_id::uuid END,
+    CASE WHEN g.patience IS NOT NULL THEN gen_random_uuid() WHEN may.start THEN $claim_id::uuid END,
     CASE WHEN g.patience IS NOT NULL OR may.start THEN clock_timestamp() END,
     CASE WHEN g.patience = 'infinity' THEN 'infinity' WHEN g.patience IS NOT NULL THEN clock_timestamp() + g.patience * interval '1 second' END,
     CASE WHEN g.patience IS NOT NULL THEN ''::bytea END, now()
 FROM unnest(
-    $1::uuid[], $2::uuid[], $3::text[], $4::int4[], $5::text[], $6::text[], $7::int2[], $8::int8[], $9::int4[], $10::text[],
-    $11::text[], $12::text[], $13::bool[], $14::text[], $15::float8[], $16::bool[])
+    $id::uuid[], $execution_id::uuid[], $step::text[], $item::int4[], $kind::text[], $queue::text[], $priority::int2[],
+    $timeout_ms::int8[], $max_attempts::int4[], $retry::text[], $input::text[], $target::text[], $is_foreseen::bool[],
+    $locks::text[], $patience::float8[], $starts::bool[])
     AS g(id, execution_id, step, item, kind, queue, priority, timeout_ms, max_attempts, retry, input, target, is_foreseen,
          locks, patience, starts)
-JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND ($19::bool OR (e.cancel_requested_at IS NULL AND e.doom IS NULL))
+JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND ($is_undo::bool OR (e.cancel_requested_at IS NULL AND e.doom IS NULL))
 JOIN windlass.queue q ON q.name = g.queue
 CROSS JOIN LATERAL (
     SELECT CASE WHEN g.patience IS NOT NULL THEN NULL WHEN g.locks IS NOT NULL THEN 'lock'
                 WHEN e.paused_at IS NOT NULL THEN 'paused' END AS wait_for,
            coalesce(g.starts, false) AND g.patience IS NULL AND g.locks IS NULL AND e.paused_at IS NULL AND NOT q.is_paused
            AND q.max_running IS NULL AND q.rate IS NULL
-           AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $17::uuid AND n.lease_until > now() AND n.state = 'active'
+           AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $node_id::uuid AND n.lease_until > now() AND n.state = 'active'
                        AND NOT n.is_paused) AS start
 ) may
 RETURNING id, execution_id, step, item, queue, kind, priority, run_at, created_at, started_at, parked_for, correlation_id, trace_id

@@ -1,7 +1,7 @@
 -- job_claim_many: take up to `places` due jobs from the given lines, in the given order of lines.
 -- params: queue text[], priority int2[], since timestamptz[] (where each line's scan may start), places int4,
 --         node_id uuid, claim_id uuid
--- returns: the claimed jobs with what an attempt needs
+-- returns: the claimed jobs with what an attempt needs (CLAIMED in model/job/draft.py)
 -- Index: job_line, one range a line, entered at `since`: rows that were claimed before lie below it, so neither a million
 -- waiting jobs nor dead row versions kept by somebody's long transaction are walked again. The nested loop is lazy: the
 -- outer LIMIT stops it, so no more rows are locked than are taken. Whether a queue is paused or limited, and whether this
@@ -34,5 +34,4 @@ WITH picked AS MATERIALIZED (
 UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $5, claim_id = $6, started_at = clock_timestamp()
 WHERE j.ctid = ANY (ARRAY(SELECT ctid FROM picked))
-RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass, j.execution_id
+RETURNING {job.claimed of j}

@@ -20,5 +20,4 @@ WITH open_queue AS MATERIALIZED (
 UPDATE windlass.job j
 SET state = 'running', attempt = attempt + 1, node_id = $1, claim_id = $2, started_at = clock_timestamp()
 WHERE j.id = $3 AND EXISTS (SELECT FROM open_queue)
-RETURNING j.id, j.queue, j.kind, j.priority, j.attempt, j.max_attempts, j.snoozes, j.crashes, j.run_at, j.created_at,
-          j.started_at, j.timeout_ms, j.retry, j.correlation_id, j.trace_id, j.input, j.target, j.has_pass, j.execution_id
+RETURNING {job.claimed of j}

@@ -3,7 +3,7 @@
 -- returns: as job_end_many
 -- Index: job primary key, dependency_child. The caller advances the children in the same transaction. Jobs are locked by id and
 -- before their links, as in child_advance. `may_be` is a column, as `must_be` in job_end_many: no plan enters by an index of
--- states.
+-- states. What never changes of a job is LASTS in model/job/draft.py.
 WITH gone AS (
     DELETE FROM windlass.job j
     USING (SELECT *, ARRAY['queued', 'blocked'] AS may_be
@@ -15,15 +15,13 @@ WITH gone AS (
     DELETE FROM windlass.dependency d USING gone WHERE d.child_id = ANY (ARRAY[gone.id]) AND gone.state = 'blocked'
 )
 INSERT INTO windlass.job_history (
-    id, run_at, created_at, started_at, cancel_requested_at, deadline, execution_id, attempt,
-    max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
-    kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    target, step, item, is_foreseen, locks, finished_at, outcome, cause)
+    {job.lasting},
+    run_at, deadline, started_at, cancel_requested_at, attempt, snoozes, crashes, replays, waits_for, has_children, state,
+    error, finished_at, outcome, cause)
 SELECT
-    id, run_at, created_at, started_at, CASE new_state WHEN 'cancelled' THEN clock_timestamp() END, deadline, execution_id,
-    attempt, max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked,
-    queue, kind, new_state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry,
-    CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    target, step, item, is_foreseen, locks, clock_timestamp(), NULL, cause
+    {job.lasting},
+    run_at, deadline, started_at, CASE new_state WHEN 'cancelled' THEN clock_timestamp() END, attempt, snoozes, crashes,
+    replays, waits_for, has_children, new_state,
+    CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, clock_timestamp(), NULL, cause
 FROM gone
 RETURNING id, state, queue, has_children, locks, execution_id, step, item, NULL::text AS result, error::text AS error

@@ -3,7 +3,8 @@
 --         detail text[], parents_too bool (also take jobs that have children or locks, or are steps; then the caller advances them in the same transaction)
 -- returns: id, state, queue, has_children, locks, and for steps execution_id, step, item, result, error, of every row ended; a row
 -- whose fence moved on is left alone
--- Index: job primary key. The hot row goes and the history row comes in one statement. A job somebody asked to cancel
+-- Index: job primary key. The hot row goes and the history row comes in one statement; what never changes of it is LASTS in
+-- model/job/draft.py. A job somebody asked to cancel
 -- ends `cancelled` whatever its attempt says (G7). The hash of a callback token stays, so that a completion said twice is
 -- recognised.
 -- `must_be` is a column and not a literal, so that no plan enters by the index of running jobs: its dead entries outnumber
@@ -13,26 +14,24 @@
 WITH gone AS (
     DELETE FROM windlass.job j
     USING (SELECT *, 'running' AS must_be
-           FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                       $9::text[])
+           FROM unnest($id::uuid[], $attempt::int4[], $claim_id::uuid[], $state::text[], $outcome::text[], $result::text[],
+                       $error::text[], $cause::text[], $detail::text[])
                AS g(id, attempt, claim_id, state, outcome, result, error, cause, detail)
            OFFSET 0) s
     WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
-      AND ($10::bool OR NOT (j.has_children OR j.execution_id IS NOT NULL OR j.locks IS NOT NULL))
+      AND ($parents_too::bool OR NOT (j.has_children OR j.execution_id IS NOT NULL OR j.locks IS NOT NULL))
     RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause, s.detail
 )
 INSERT INTO windlass.job_history (
-    id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
-    max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
-    kind, state, on_parent_failure, key, correlation_id, trace_id, owner, tags, depends_on, retry, error, input,
-    target, callback_hash, step, item, is_foreseen, locks, finished_at, outcome, cause, result, detail)
+    {job.lasting},
+    run_at, deadline, started_at, cancel_requested_at, node_id, claim_id, attempt, snoozes, crashes, replays, waits_for,
+    has_children, callback_hash, state, error, finished_at, outcome, cause, result, detail)
 SELECT
-    id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt,
-    max_attempts, waits_for, snoozes, timeout_ms, input_bytes, priority, crashes, replays, has_children, was_blocked, queue,
-    kind, CASE WHEN cancel_requested_at IS NULL THEN new_state ELSE 'cancelled' END, on_parent_failure, key,
-    correlation_id, trace_id, owner, tags, depends_on, retry,
-    CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, input,
-    target, callback_hash, step, item, is_foreseen, locks, clock_timestamp(), CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
+    {job.lasting},
+    run_at, deadline, started_at, cancel_requested_at, node_id, claim_id, attempt, snoozes, crashes, replays, waits_for,
+    has_children, callback_hash, CASE WHEN cancel_requested_at IS NULL THEN new_state ELSE 'cancelled' END,
+    CASE WHEN new_error IS NULL THEN error ELSE new_error::json END, clock_timestamp(),
+    CASE WHEN cancel_requested_at IS NULL THEN outcome ELSE 'cancelled' END, cause,
     CASE WHEN cancel_requested_at IS NULL THEN result::json END,
     detail::json
 FROM gone

@@ -1,18 +1,14 @@
 -- job_get_many: jobs by id, finished or not.
--- params: id uuid[]     returns: the whole rows; finished_at, outcome, cause and result are NULL for unfinished ones, and
+-- params: id uuid[]     returns: the rows (SHOWN in model/job/draft.py); finished_at, outcome, cause and result are NULL for unfinished ones, and
 -- so is detail, except while the receiver has the job: then it is with the event that tells of that (see job_await_many).
 -- Index: both primary keys; event_job.
-SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
-       snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-       correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks, parked_at,
+SELECT {job.shown}, parked_at,
        NULL::timestamptz AS finished_at, NULL AS outcome, NULL AS cause, NULL::json AS result,
        CASE WHEN callback_until IS NOT NULL THEN (
            SELECT e.data -> 'detail' FROM windlass.event e
            WHERE e.job_id = job.id AND e.type = 'awaited' AND (e.data ->> 'attempt')::int4 = job.attempt LIMIT 1) END AS detail
 FROM windlass.job WHERE id = ANY ($1::uuid[])
 UNION ALL
-SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
-       snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-       correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks, parked_at,
+SELECT {job.shown}, parked_at,
        finished_at, outcome, cause, result, detail
 FROM windlass.job_history WHERE id = ANY ($1::uuid[])

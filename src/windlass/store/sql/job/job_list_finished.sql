@@ -1,8 +1,6 @@
 -- job_list_finished: job_list for those who ask only for terminal states: the hot table is not touched.
 -- params: limit int4, then those of the conditions     returns: as job_get_many, without parked_at and detail
 -- Index: job_history primary key read backwards, or the partial index that a condition names (dead, tags, execution).
-SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
-      snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-      correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks,
+SELECT {job.shown},
       finished_at, outcome, cause, result
 FROM windlass.job_history WHERE {where} ORDER BY id DESC LIMIT $1

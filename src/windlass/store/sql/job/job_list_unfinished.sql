@@ -1,8 +1,6 @@
 -- job_list_unfinished: job_list for those who ask only for states of unfinished jobs: the history is not touched.
 -- params: limit int4, then those of the conditions     returns: as job_get_many, without parked_at and detail
 -- Index: job primary key read backwards, or the partial index that a condition names.
-SELECT id, run_at, created_at, started_at, cancel_requested_at, deadline, node_id, claim_id, execution_id, attempt, max_attempts, waits_for,
-      snoozes, timeout_ms, priority, crashes, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key,
-      correlation_id, trace_id, tags, depends_on, retry, error, input, target, step, item, locks,
+SELECT {job.shown},
       NULL::timestamptz AS finished_at, NULL AS outcome, NULL AS cause, NULL::json AS result
 FROM windlass.job WHERE {where} ORDER BY id DESC LIMIT $1

@@ -6,6 +6,7 @@
 -- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into line.
 -- A step of a paused execution is parked for that. Children that were not told yet of the end that is taken back wait for the
 -- next one: until then nobody tells them of it, nor those who come to wait for the job meanwhile (parent_end primary key).
+-- What never changes of a job is LASTS in model/job/draft.py.
 WITH gone AS (
     DELETE FROM windlass.job_history h WHERE h.id = ANY ($1::uuid[]) AND ($2::text IS NULL OR h.state = $2)
       AND ($3::timestamptz IS NULL OR h.finished_at <= $3) RETURNING h.*
@@ -21,14 +22,12 @@ WITH gone AS (
     FROM gone
 ), back AS (
     INSERT INTO windlass.job (
-        id, run_at, created_at, started_at, deadline, execution_id, attempt, max_attempts, snoozes, timeout_ms, input_bytes,
-        priority, replays, has_children, was_blocked, queue, kind, state, on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input, target, step, item, is_foreseen, locks,
-        parked_at, parked_for)
+        {job.lasting},
+        run_at, deadline, started_at, attempt, snoozes, replays, has_children, state, error, parked_at, parked_for)
     SELECT
-        id, clock_timestamp(), created_at, started_at, NULL, execution_id, attempt, max_attempts, attempt, timeout_ms, input_bytes,
-        priority, replays + 1, EXISTS (SELECT FROM untold WHERE untold.parent_id = gone.id), was_blocked, queue, kind, 'queued', on_parent_failure, key, correlation_id, trace_id, owner,
-        tags, depends_on, retry, error, input, target, step, item, is_foreseen, locks,
+        {job.lasting},
+        clock_timestamp(), NULL, started_at, attempt, attempt, replays + 1,
+        EXISTS (SELECT FROM untold WHERE untold.parent_id = gone.id), 'queued', error,
         CASE WHEN held.back_for IS NOT NULL THEN clock_timestamp() END, held.back_for
     FROM gone CROSS JOIN LATERAL (
         SELECT CASE WHEN locks IS NOT NULL THEN 'lock'

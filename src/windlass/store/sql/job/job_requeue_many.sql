@@ -14,8 +14,8 @@ WITH moved AS (
         snoozes = j.snoozes + (s.outcome = 'snoozed')::int,
         crashes = j.crashes + s.crashed::int, has_pass = false, callback_until = NULL, callback_hash = NULL
     FROM (SELECT *, 'running' AS must_be
-          FROM unnest($1::uuid[], $2::int4[], $3::uuid[], $4::text[], $5::float8[], $6::text[], $7::bool[], $8::uuid[],
-                      $9::text[])
+          FROM unnest($id::uuid[], $attempt::int4[], $claim_id::uuid[], $outcome::text[], $rest::float8[], $error::text[],
+                      $crashed::bool[], $node_id::uuid[], $detail::text[])
               AS g(id, attempt, claim_id, outcome, rest, error, crashed, node_id, detail)
           OFFSET 0) s
     JOIN windlass.job was ON was.id = ANY (ARRAY[s.id])
