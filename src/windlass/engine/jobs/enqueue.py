@@ -41,7 +41,7 @@ from windlass.limits import (
     ENQUEUE_PART_LOCK_SECONDS,
     TARGETS_REMEMBERED_MAX,
 )
-from windlass.model.job.attempt import Attempt, first_attempt
+from windlass.model.job.attempt import first_attempt
 from windlass.model.job.draft import Draft
 from windlass.store.database import (
     Connection,
