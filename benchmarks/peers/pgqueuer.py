@@ -137,13 +137,13 @@ async def drain_timed(pool: asyncpg.Pool, meter: Meter, request: Request) -> Dra
         write_16_bytes()
 
     worker.entrypoint("job")({"noop": noop, "write": write}[request.task])
-    started, before = perf_counter(), meter.read()
+    before, started = meter.read(), perf_counter()
     check_schema = worker.verify_structure
 
     async def check_schema_then_start_the_clock() -> None:
         nonlocal started, before
         await check_schema()
-        started, before = perf_counter(), meter.read()
+        before, started = meter.read(), perf_counter()
 
     worker.verify_structure = check_schema_then_start_the_clock
     await worker.run(

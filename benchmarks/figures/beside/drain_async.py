@@ -81,7 +81,7 @@ async def measure_here(request: Request) -> Drained:
         meter = await Meter.beside(connection)
         async with inside.node(request.dsn, request.redis_url, Settings(app=APP)) as node:
             ends = inside.Ends(node.announcer, request.jobs)
-            started, before = perf_counter(), meter.read()
+            before, started = meter.read(), perf_counter()
             await ends.all()
             seconds, cpu = perf_counter() - started, meter.read() - before
     await inside.check_all_succeeded(request.dsn, request.jobs)
