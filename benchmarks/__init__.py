@@ -10,7 +10,8 @@
     report.py   the table on the screen and the JSON under baselines/
     load.py     an HTTP load generator in a process of its own
     bare/       the limits: the same rows and routes with nothing around them
-    peers/      other queues on the same PostgreSQL, with their fastest documented settings
+    cpu.py      what a drain took: its time, and the CPU of a worker and of its PostgreSQL
+    peers/      other queues on the same servers, with their fastest documented settings
 
 and for Windlass itself:
 
@@ -22,6 +23,8 @@ and for Windlass itself:
     inside.py   Windlass inside a measuring process;  node.py  a node as a process of its own
     backlog.py  a million waiting jobs;  claims.py  claims timed one by one
     pace.py     jobs submitted at a steady pace, and when each one began (tasks.py)
+    starts.py   the same through anybody's client: from its call to the first line of the task
+    figures/beside/  Windlass beside its peers in one run
     submitter.py  a connection that submits;  http_jobs.py  webhooks to submit
     receiver.py receivers in processes of their own;  healthy.py  deliveries at a steady pace
     allowed.py  the settings of a node that may call them

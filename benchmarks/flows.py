@@ -34,13 +34,13 @@ WRONG = "SELECT count(*) FROM windlass.execution WHERE state <> 'succeeded'"
 
 @asynccontextmanager
 async def two_nodes(
-    stage: Stage, nodes: int = NODES
+    stage: Stage, nodes: int = NODES, app: str | None = None
 ) -> AsyncIterator[tuple[str, asyncpg.Connection]]:
     """An empty database that two node processes serve, or so many; and a connection to look."""
     async with stage.database() as dsn, AsyncExitStack() as stack:
         for _ in range(nodes):
             settings = {"WINDLASS_WORKERS": str(PAIR_SLOTS)}
-            node = running(dsn, stage.redis_url, roles="worker,leader", settings=settings)
+            node = running(dsn, stage.redis_url, roles="worker,leader", app=app, settings=settings)
             await stack.enter_async_context(node)
         yield dsn, await stack.enter_async_context(inside.connected(dsn))
 

@@ -51,7 +51,9 @@ async def opened(dsn: str) -> AsyncIterator[Database]:
 async def node(
     dsn: str, redis_url: str, settings: Settings = DEFAULTS
 ) -> AsyncIterator[compose.Windlass]:
-    """A node without an API on this loop. Its worker has not had a turn yet when this yields."""
+    """A node without an API on this loop. Its worker has not had a turn yet when this yields,
+    unless an app of the settings has something to publish first.
+    """
     running = await compose.start(settings, database_url=dsn, redis_url=redis_url, serving=None)
     compose.tune_collector()  # as `windlass node` does
     try:

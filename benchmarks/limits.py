@@ -25,6 +25,13 @@ RESPONSE_HEAD_BYTES_MAX = 64 * 1024
 PACE_PER_SECOND = 50
 PACE_CONNECTIONS = 8
 
+# Fresh clients whose first call is timed, in each round.
+FIRST_CALLS = 5
+
+# Starts of executions, and single jobs beside them: so many requests under way.
+STARTS_IN_FLIGHT = 64
+assert STARTS_IN_FLIGHT <= LOAD_WARM_UP_REQUESTS
+
 # This checkout and another one, in turns: how many, and what is done in each. Turns of a node that
 # stays are seconds; those of a process that is started for it are fewer and longer.
 VERSUS_LATENCY_TURNS, VERSUS_TURNS, VERSUS_LONG_TURNS = 21, 15, 9

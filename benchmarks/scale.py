@@ -71,6 +71,12 @@ class Scale:
     durable_functions: int = 3_000
     durable_single_functions: int = 1_000
     durable_peer_functions: int = 300
+    # Starts of executions, and as many single jobs beside them.
+    starts: int = 8_000
+    # Jobs of each client at PACE_PER_SECOND, those that write 16 bytes, and chains beside flows.
+    client_jobs: int = 300
+    write_jobs: int = 20_000
+    peer_chains: int = 2_000
 
 
 FULL = Scale()
@@ -109,4 +115,8 @@ QUICK = Scale(
     durable_functions=1_000,
     durable_single_functions=300,
     durable_peer_functions=100,
+    starts=2_000,
+    client_jobs=100,
+    write_jobs=5_000,
+    peer_chains=500,
 )

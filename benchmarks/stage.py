@@ -7,7 +7,7 @@ Windlass has a database of its own, gone afterwards, so that none pays for anoth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -53,3 +53,21 @@ class Stage:
                 answers.append(await once())
             self.tell(f"{number}/{self.scale.rounds} {name}: {show(answers[-1])}")
         return answers
+
+    async def take_turns(
+        self,
+        runs: Mapping[str, Callable[[], Awaitable[Answer | None]]],  # None: not on this machine
+        show: Callable[[Answer], str],
+    ) -> dict[str, list[Answer]]:
+        """Several things in turns, for what gives more than one number (see `interleave`)."""
+        taken: dict[str, list[Answer]] = {name: [] for name in runs}
+        for number in range(1, self.scale.rounds + 1):
+            for name in [name for name in runs if name in taken]:
+                async with asyncio.timeout(RUN_SECONDS_MAX):
+                    answer = await runs[name]()
+                if answer is None:
+                    del taken[name]
+                else:
+                    taken[name].append(answer)
+                    self.tell(f"{number}/{self.scale.rounds} {name}: {show(answer)}")
+        return taken

@@ -1,4 +1,4 @@
-"""The tasks of a node that is being measured (`--app benchmarks.tasks:app`)."""
+"""The tasks of a node that is being measured (`--app benchmarks.tasks:app`, or `…:plain`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import asyncio
 import time
 
 import windlass
+from benchmarks.rows import write_16_bytes
+from benchmarks.traffic.starts import note
 from windlass.sdk.tasks.app import App
 
 app = App("benchmarks")
+# Nothing of it is published, so that a node which starts with it has no job begun before it is up.
+plain = App("benchmarks of plain tasks")
 
 
 @app.task
@@ -21,17 +25,28 @@ def keep(note: str) -> None:
     """What is mapped; whoever maps it has an App of their own."""
 
 
-@app.task
+@plain.task
 def nothing() -> None:
     pass
 
 
-@app.task
+@plain.task
 async def nothing_async() -> None:
     pass
 
 
-@app.task(isolate="process")
+@plain.task
+async def write() -> None:
+    write_16_bytes()
+
+
+@plain.task
+async def begin(path: str, number: int) -> None:
+    at = time.monotonic()
+    note(path, number, at)
+
+
+@plain.task(isolate="process")
 def nothing_apart() -> None:
     pass
 

@@ -17,7 +17,7 @@ from benchmarks.stage import Stage
 from windlass.config import Settings
 from windlass.model.job.draft import Draft
 
-APP = "benchmarks.tasks:app"
+APP = "benchmarks.tasks:plain"
 NOOP = "noop jobs"
 # The name of each task, and what is wanted of its rate; None: it is only shown.
 TASKS = {"nothing": 0.5, "nothing_async": 0.7, "nothing_apart": None}

@@ -4,26 +4,33 @@ Its settings are those of its own performance page (a local queue, completion in
 delay, 24 jobs at once), with the local queue enlarged to what was fastest here. They are in
 graphile/drain.mjs. It is installed beside that file, on first use, when there is an npm.
 
+From a submit to a start (graphile/work.mjs, graphile/submit.mjs) it has the settings of the same
+page, which its figure for that was taken with: a local queue of 500, 25 connections.
+
 The version is the last that runs on the Node 20 of a fresh machine (0.18 asks for Node 22).
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import child
-from benchmarks.limits import DRAIN_JOBS, INSTALL_SECONDS_MAX
+from benchmarks.cpu import Drained
+from benchmarks.limits import DRAIN_JOBS
 from benchmarks.measure import Sample
-from benchmarks.rows import PAYLOAD
+from benchmarks.peers import npm
+from benchmarks.rows import PAYLOAD, TaskName
+from benchmarks.traffic import starts
+from benchmarks.traffic.pace import Latency
 
+NAME = "graphile-worker"
 FOLDER = Path(__file__).parent / "graphile"
-LOCK = FOLDER / "package-lock.json"
-# npm's own record of what it installed; written last, so that half an installation has none.
-INSTALLED = FOLDER / "node_modules" / ".package-lock.json"
 SCHEMA = "peer_graphile"
+# Its own switch against a log line per job.
+ENVIRONMENT = {**npm.ENVIRONMENT, "NO_LOG_SUCCESS": "1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,45 +39,48 @@ class Request:
     schema: str
     jobs: int
     payload: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drained:
-    jobs: int
-    seconds: float
+    task: TaskName
 
 
 async def measure(
     dsn: str, *, jobs: int = DRAIN_JOBS, tell: Callable[[str], None] = print
 ) -> Sample | None:
     """Jobs per second; None when it cannot be installed here."""
-    missing = [program for program in ("node", "npm") if shutil.which(program) is None]
-    if missing:
-        tell(f"graphile-worker is left out: there is no {' and no '.join(missing)} here")
+    drained = await drain(dsn, jobs=jobs, task="noop", tell=tell)
+    return None if drained is None else Sample.rate(drained.jobs, drained.seconds, "jobs/s")
+
+
+async def drain(
+    dsn: str, *, jobs: int, task: TaskName, tell: Callable[[str], None] = print
+) -> Drained | None:
+    if not await npm.is_ready(NAME, FOLDER, tell):
         return None
-    if not _is_installed():
-        try:
-            await _install()
-        except child.ChildFailed as failure:
-            tell(f"graphile-worker is left out: it could not be installed: {failure}")
-            return None
     drained = await child.call(
         ["node", "drain.mjs"],
-        Request(dsn=dsn, schema=SCHEMA, jobs=jobs, payload=PAYLOAD),
+        Request(dsn=dsn, schema=SCHEMA, jobs=jobs, payload=PAYLOAD, task=task),
         Drained,
         cwd=FOLDER,
-        # Its own switch against a log line per job.
-        environment={"NO_LOG_SUCCESS": "1", "NODE_ENV": "production"},
+        environment=ENVIRONMENT,
     )
     assert drained.jobs == jobs, f"graphile-worker drained {drained.jobs} of {jobs}"
-    return Sample.rate(drained.jobs, drained.seconds, "jobs/s")
+    return drained
 
 
-def _is_installed() -> bool:
-    return INSTALLED.exists() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime
+async def submit_to_start(
+    dsn: str, *, jobs: int, tell: Callable[[str], None] = print
+) -> Latency | None:
+    """From `addJob` to the first line of the task; None when it cannot be installed here."""
+    if not await npm.is_ready(NAME, FOLDER, tell):
+        return None
+    environment = {**ENVIRONMENT, "PEER_DSN": dsn}
+    async with _worker(environment):
+        submitter = starts.Submitter(
+            command=["node", "submit.mjs"], cwd=FOLDER, environment=environment
+        )
+        return await starts.measure(submitter, jobs)
 
 
-async def _install() -> None:
-    await child.run(
-        ["npm", "ci", "--no-audit", "--no-fund"], seconds_max=INSTALL_SECONDS_MAX, cwd=FOLDER
-    )
+@asynccontextmanager
+async def _worker(environment: dict[str, str]) -> AsyncIterator[None]:
+    async with child.serving(["node", "work.mjs"], cwd=FOLDER, environment=environment):
+        yield

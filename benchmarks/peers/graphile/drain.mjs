@@ -1,15 +1,20 @@
-// Fill a graphile-worker of its own, drain it, and say how long the drain took.
+// Fill a graphile-worker of its own, drain it, and say how long the drain took and what it used.
 // Reads one JSON request from standard input, writes one JSON answer to standard output.
 
 import { EventEmitter } from "node:events";
+import { openSync, writeSync } from "node:fs";
 import { text } from "node:stream/consumers";
 
 import { Logger, makeWorkerUtils, runOnce } from "graphile-worker";
 import pg from "pg";
 
-const CONNECTIONS = 5;
+import { cpuSince, postmasterOf, readCpu } from "../cpu.mjs";
 
-const { dsn, schema, jobs, payload } = JSON.parse(await text(process.stdin));
+const CONNECTIONS = 5;
+const NOWHERE = openSync("/dev/null", "w");
+const SIXTEEN_BYTES = Buffer.from("0123456789abcdef");
+
+const { dsn, schema, jobs, payload, task } = JSON.parse(await text(process.stdin));
 
 const preset = {
   worker: {
@@ -35,7 +40,7 @@ async function fill() {
   await pgPool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   const utils = await makeWorkerUtils({ pgPool, preset });
   await utils.migrate();
-  await utils.addJobs(Array.from({ length: jobs }, () => ({ identifier: "noop", payload })));
+  await utils.addJobs(Array.from({ length: jobs }, () => ({ identifier: task, payload })));
   await utils.release();
   // As every other table here is settled before its drain.
   await pgPool.query(`VACUUM (ANALYZE) ${schema}._private_jobs`);
@@ -43,13 +48,25 @@ async function fill() {
 
 async function drain() {
   let done = 0;
-  const taskList = { noop: () => void (done += 1) };
+  const taskList = {
+    noop: () => void (done += 1),
+    write: async () => {
+      writeSync(NOWHERE, SIXTEEN_BYTES);
+      done += 1;
+    },
+  };
   // Its look at the schema comes first and is no part of the drain either.
+  const postmaster = await postmasterOf(pgPool);
+  let before = readCpu(postmaster);
   let started = performance.now();
   const events = new EventEmitter();
-  events.once("pool:create", () => (started = performance.now()));
+  events.once("pool:create", () => {
+    before = readCpu(postmaster);
+    started = performance.now();
+  });
   await runOnce({ pgPool, preset, taskList, events, noHandleSignals: true });
-  return { jobs: done, seconds: (performance.now() - started) / 1000 };
+  const seconds = (performance.now() - started) / 1000;
+  return { jobs: done, seconds, cpu: cpuSince(before, postmaster) };
 }
 
 // Connecting is no part of the drain: PgQueuer's pool is open before its clock starts, too.
