@@ -32,6 +32,7 @@ and for Windlass itself:
     mixed.py    load of every kind;  open_transactions.py  what a user may leave open beside it
     sweep.py    the figures of the sweep;  coordinators.py  dead ones and living ones in Redis
     refresh.py  the figures of refreshing executions;  executions.py  a million of them to refresh
+    start.py    the figures of starting;  small_app.py  the App of a node that is started
     pinger.py   a process that pings Redis, and how long it waited;  prober.py  the same of a node
 
 Each measured thing offers `async def measure(...) -> Sample`, so that `interleave` can take

@@ -13,13 +13,14 @@ from benchmarks.suites.jobs import JOBS
 from benchmarks.suites.refresh import REFRESH
 from benchmarks.suites.schedules import SCHEDULES
 from benchmarks.suites.sdk import SDK
+from benchmarks.suites.start import START
 from benchmarks.suites.sweep import SWEEP
 from benchmarks.suites.versus import VERSUS
 from benchmarks.suites.webhooks import WEBHOOKS
 from benchmarks.suites.workflows import WORKFLOWS
 
 # These are all; those are measured only for whoever names what they are measured beside.
-SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, DOOR, HELD)
+SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, START, DOOR, HELD)
 ASKED = (VERSUS,)
 NAMES = [name for suite in SUITES for name in suite.plan]
 ALL_NAMES = [*NAMES, *(name for suite in ASKED for name in suite.plan)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ async def running(
     app: str | None = None,
     settings: Mapping[str, str] | None = None,
     home: Path = child.ROOT,  # the checkout whose node it is
+    command: Sequence[str] | None = None,  # another than this module, to run a node
 ) -> AsyncIterator[RunningNode]:
     """A node with the settings of somebody who set nothing but `settings`."""
     flags = ["--roles", roles, "--port", str(_free_port())]
@@ -48,7 +49,7 @@ async def running(
     environment |= {"WINDLASS_DATABASE_URL": dsn, "WINDLASS_REDIS_URL": redis_url}
     environment |= settings or {}
     environment |= child.path_of(home)
-    command = [*child.python("benchmarks.node", home), *flags]
+    command = [*(command or child.python("benchmarks.node", home)), *flags]
     async with child.serving(command, cwd=home, environment=environment, hush=CHATTER) as server:
         yield RunningNode(address=server.address, pid=server.pid, key=_key(server.said))
 

@@ -67,6 +67,8 @@ class Scale:
     commits: int = 200
     # Tasks that do nothing, beside as many noop jobs.
     task_jobs: int = 60_000
+    # Nodes that are started, of each kind; commands as often.
+    starts: int = 7
     # Durable functions of ten steps: started at once, one by one, and those of the peer.
     durable_functions: int = 3_000
     durable_single_functions: int = 1_000
@@ -112,6 +114,7 @@ QUICK = Scale(
     schedule_kills=10,
     siege_seconds=15.0,
     open_seconds=5.0,
+    starts=3,
     durable_functions=1_000,
     durable_single_functions=300,
     durable_peer_functions=100,

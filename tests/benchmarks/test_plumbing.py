@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from benchmarks import child
-from benchmarks.figures import versus
+from benchmarks.figures import start, versus
 from benchmarks.figures.sdk_import import imported
 from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
@@ -94,6 +94,28 @@ async def test_every_figure_of_the_sdk_can_be_asked_for_by_name() -> None:
     told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
     for name in (b"sdk-import", b"sdk-map", b"sdk-tasks"):
         assert name in told
+
+
+async def test_starting_can_be_asked_for_by_name_in_both_ways() -> None:
+    told = await child.run([sys.executable, "-m", "benchmarks", "--help"], seconds_max=60)
+    assert b"start" in told
+    command = [start.WINDLASS, "bench", "start", "--only", "start", "--help"]
+    assert b"windlass bench start" in await child.run(command, seconds_max=60)
+
+
+async def test_a_start_is_timed_from_its_process_to_the_ends_that_the_database_knows(
+    servers: PrivateServers,
+) -> None:
+    told: list[str] = []
+    scale = replace(QUICK, starts=1)
+    stage = Stage(servers=servers, bare_dsn=servers.database_url, scale=scale, tell=told.append)
+    found = {figure.name: figure.value for figure in await start.figures(stage)}
+    for node in start.NODES:
+        first, task = (found[f"{node}: {what}"] for what in (start.FIRST, start.TASK))
+        assert 0 < first <= task
+        assert found[f"{node}: {start.CPU}"] > 0
+    assert all(found[name] > 0 for name in (start.BARE, start.HELP, start.ASK))
+    assert len(told) == 1
 
 
 async def test_a_fresh_interpreter_tells_what_it_imported_and_how_long_that_took() -> None:

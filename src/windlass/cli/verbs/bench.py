@@ -106,6 +106,16 @@ def sdk(*, quick: Quick = False, only: Only = ()) -> int:
 
 
 @app.command
+def start(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure how soon a node has ended its first job, and what a command takes; a minute.
+
+    From the start of the process, on servers that are there already. Exit code 1 when a figure is
+    not what it should be.
+    """
+    return _bench("start", quick, only)
+
+
+@app.command
 def door(*, quick: Quick = False, only: Only = ()) -> int:
     """Measure a node beside callers who mean no good, a minute of each; about twenty minutes.
 
