@@ -27,9 +27,13 @@ help:  ## print these verbs
 up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port 5888 --data DIR'
 	@exec $(BIN)/windlass up $(ARGS)
 
-test: check $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
-	@PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=3 --dist=loadfile \
-		--no-loadscope-reorder --durations=10 $(ARGS)
+# The checks run beside the first tests, which mostly wait; what they say is shown if they fail.
+test: $(SETUP) $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
+	@$(MAKE) check >.venv/check.log 2>&1 & checking=$$!; \
+	code=0; PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=4 --dist=loadfile \
+		--no-loadscope-reorder --durations=10 $(ARGS) || code=$$?; \
+	wait $$checking || { cat .venv/check.log; echo 'make check has failed'; exit 1; }; \
+	exit $$code
 
 quick: $(SETUP)  ## lint, the house and the pure parts, in half a minute; ARGS go to pytest
 	@$(BIN)/ruff check $(CODE)
