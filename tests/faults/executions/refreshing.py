@@ -12,7 +12,7 @@ from uuid import UUID
 from tests.engine.execution_rows import job, put_many
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
-from tests.until import until
+from tests.until import PATIENCE_SECONDS, until
 from windlass.clock import monotonic
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane, LaneDown
@@ -22,6 +22,8 @@ from windlass.model.workflow.refresh import shard_of
 # So rare that it cannot be the net that made something right, and so often that it soon does.
 RARE, OFTEN = "3600", "1"
 POKE_SECONDS = 2.0
+# What has not happened by then waits for a poke or a word that was lost.
+LOST_SECONDS = 10.0
 
 Answer = TypeVar("Answer")
 
@@ -69,7 +71,12 @@ async def states(cluster: Cluster, made: Sequence[UUID]) -> Counter[str]:
 
 
 async def until_state(
-    cluster: Cluster, made: Sequence[UUID], state: str, *, marks: Marks | None = None
+    cluster: Cluster,
+    made: Sequence[UUID],
+    state: str,
+    *,
+    marks: Marks | None = None,
+    within_seconds: float = PATIENCE_SECONDS,
 ) -> None:
     """With `marks`, which were left for them, see `poking`."""
 
@@ -80,7 +87,8 @@ async def until_state(
             return False
 
     is_so = all_are if marks is None else poking(marks, made, all_are)
-    await until(is_so, what=f"{len(made)} executions are {state}")
+    what = f"{len(made)} executions are {state}"
+    await until(is_so, what=what, within_seconds=within_seconds)
 
 
 async def wrong(cluster: Cluster) -> int:
