@@ -68,13 +68,13 @@ class Scale:
     # Tasks that do nothing, beside as many noop jobs.
     task_jobs: int = 60_000
     # Nodes that are started, of each kind; commands as often.
-    starts: int = 7
+    node_starts: int = 7
     # Durable functions of ten steps: started at once, one by one, and those of the peer.
     durable_functions: int = 3_000
     durable_single_functions: int = 1_000
     durable_peer_functions: int = 300
     # Starts of executions, and as many single jobs beside them.
-    starts: int = 8_000
+    execution_starts: int = 8_000
     # Jobs of each client at PACE_PER_SECOND, those that write 16 bytes, and chains beside flows.
     client_jobs: int = 300
     write_jobs: int = 20_000
@@ -114,11 +114,11 @@ QUICK = Scale(
     schedule_kills=10,
     siege_seconds=15.0,
     open_seconds=5.0,
-    starts=3,
+    node_starts=3,
     durable_functions=1_000,
     durable_single_functions=300,
     durable_peer_functions=100,
-    starts=2_000,
+    execution_starts=2_000,
     client_jobs=100,
     write_jobs=5_000,
     peer_chains=500,

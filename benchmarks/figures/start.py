@@ -69,7 +69,7 @@ async def figures(stage: Stage) -> list[Figure]:
     async with stage.database() as dsn, inside.connected(dsn) as eye:
         await migrate(dsn)
         key = await first_start(stage, dsn, eye)
-        for number in range(1, stage.scale.starts + 1):
+        for number in range(1, stage.scale.node_starts + 1):
             taken[BARE].append(await timed([sys.executable, "-c", "pass"]))
             taken[HELP].append(await timed([WINDLASS, "--help"]))
             for name, roles in NODES.items():
@@ -81,7 +81,7 @@ async def figures(stage: Stage) -> list[Figure]:
                 if started.asked is not None:
                     taken[ASK].append(started.asked)
             said = (f"{name} {values[-1]:.3f}" for name, values in taken.items())
-            stage.tell(f"{number}/{stage.scale.starts} {', '.join(said)} s")
+            stage.tell(f"{number}/{stage.scale.node_starts} {', '.join(said)} s")
     return [
         absolute(
             Series(name=name, unit="s", values=tuple(values)),

@@ -24,7 +24,9 @@ from benchmarks.traffic.starts import Order, Sent
 from windlass.testing.servers import PrivateServers
 
 PEERS = (graphile.FOLDER, bullmq.FOLDER)
-SMALL = replace(QUICK, rounds=1, client_jobs=10, write_jobs=200, peer_chains=5, starts=200)
+SMALL = replace(
+    QUICK, rounds=1, client_jobs=10, write_jobs=200, peer_chains=5, execution_starts=200
+)
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ async def test_a_start_is_timed_from_its_process_to_the_ends_that_the_database_k
     servers: PrivateServers,
 ) -> None:
     told: list[str] = []
-    scale = replace(QUICK, starts=1)
+    scale = replace(QUICK, node_starts=1)
     stage = Stage(servers=servers, bare_dsn=servers.database_url, scale=scale, tell=told.append)
     found = {figure.name: figure.value for figure in await start.figures(stage)}
     for node in start.NODES:

@@ -99,6 +99,8 @@ def _run(command: list[str], environ: dict[str, str], log: str, said: Connection
     )
     os.environ.clear()
     os.environ.update(environ)
+    # What an interpreter would have done with it.
+    sys.path[:0] = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.argv = ["windlass", *command]
     from windlass.cli.launch import launch
 

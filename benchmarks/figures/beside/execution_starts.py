@@ -62,7 +62,7 @@ async def measure(stage: Stage, node: RunningNode, dsn: str | None, path: str, b
             path=path,
             body=body,
             headers=node.headers,
-            count=stage.scale.starts,
+            count=stage.scale.execution_starts,
             connections=STARTS_IN_FLIGHT,
         )
     )

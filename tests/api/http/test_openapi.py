@@ -30,7 +30,7 @@ MAY_REFUSE = (
     "schedules(/[^/]+(/backfill)?)?",
 )
 CONFIG = f"""
-request-timeout = 20
+request-timeout = 60
 seed = {SEED}
 
 [[operations]]
