@@ -94,8 +94,12 @@ def _fresh_modules(entries: Collection[EntryPoint]) -> Iterator[None]:
     old = {name: sys.modules.pop(name) for entry in entries for name in _modules_of(entry)}
     writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        # What a compiled file says of its source's age is in seconds: one that is written now
-        # would be taken for a change within the same second. So none is.
+        # What a compiled file says of its source's age is in seconds: one of before, or one that
+        # is written now, would be taken for a change within the same second. So there is none.
+        for module in old.values():
+            if compiled := getattr(module, "__cached__", None):
+                with contextlib.suppress(OSError):  # somebody else's folder, or not there
+                    Path(compiled).unlink()
         yield
     finally:
         sys.dont_write_bytecode = writes_none
