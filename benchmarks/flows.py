@@ -56,11 +56,11 @@ async def run_all(
         async with inside.opened(dsn) as database:
             await _start(database, definition, count)
             await _resume(database, announcer)
-            await until(lambda: _have_ended(eye))
+            await until(lambda: have_ended(eye))
     finally:
         await lane.close()
     seconds: float = await eye.fetchval(WORKED)
-    assert await eye.fetchval(WRONG) == 0, "not every execution succeeded"
+    await check(eye)
     return seconds
 
 
@@ -97,10 +97,14 @@ async def _resume(database: Database, announcer: Announcer) -> None:
     announcer.lines({("default", 1): 0.0})
 
 
-async def _have_ended(eye: asyncpg.Connection) -> bool:
+async def have_ended(eye: asyncpg.Connection) -> bool:
     return not await eye.fetchval(
         "SELECT EXISTS (SELECT FROM windlass.execution WHERE finished_at IS NULL)"
     )
+
+
+async def check(eye: asyncpg.Connection) -> None:
+    assert await eye.fetchval(WRONG) == 0, "not every execution succeeded"
 
 
 async def _is_quiet(eye: asyncpg.Connection) -> bool:

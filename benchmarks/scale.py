@@ -76,7 +76,7 @@ class Scale:
     # Starts of executions, and as many single jobs beside them.
     execution_starts: int = 8_000
     # Jobs of each client at PACE_PER_SECOND, those that write 16 bytes, and chains beside flows.
-    client_jobs: int = 300
+    client_jobs: int = 600
     write_jobs: int = 20_000
     peer_chains: int = 2_000
 

@@ -37,25 +37,37 @@ class Request:
     concurrency: int
     chains: int
     steps: int
+    together: bool  # whether flows are added while others run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     jobs: int
     seconds: float  # from the worker's start to the last end
-    add_seconds: float  # all flows were added before
+    add_seconds: float  # all flows were added before; 0: meanwhile
 
 
 async def run_chains(
-    redis_url: str, *, chains: int, steps: int, tell: Callable[[str], None] = print
+    redis_url: str,
+    *,
+    chains: int,
+    steps: int,
+    together: bool = False,
+    tell: Callable[[str], None] = print,
 ) -> Ran | None:
-    """None when it cannot be installed here."""
+    """None when it cannot be installed here. `together`: they are added while they run."""
     if not await npm.is_ready(NAME, FOLDER, tell):
         return None
     await valkey.empty(redis_url)
     ran = await child.call(
         ["node", "chain.mjs"],
-        Request(connection=_connection(redis_url), concurrency=AT_ONCE, chains=chains, steps=steps),
+        Request(
+            connection=_connection(redis_url),
+            concurrency=AT_ONCE,
+            chains=chains,
+            steps=steps,
+            together=together,
+        ),
         Ran,
         cwd=FOLDER,
         environment=npm.ENVIRONMENT,

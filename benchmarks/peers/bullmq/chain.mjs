@@ -1,14 +1,17 @@
-// Flows of steps in sequence: add them all, run them, and say how long each of the two took.
+// Flows of steps in sequence: add them all, run them, and say how long each of the two took; or, if
+// asked to, add them in a thread of their own while they run, and say how long that took together.
 // Reads one JSON request from standard input, writes one JSON answer to standard output.
 
 import { text } from "node:stream/consumers";
+import { isMainThread, Worker as Thread, workerData } from "node:worker_threads";
 
 import { FlowProducer, Worker } from "bullmq";
 
 const QUEUE = "chain";
 const ADDED_AT_ONCE = 100;
 
-const { connection, concurrency, chains, steps } = JSON.parse(await text(process.stdin));
+const request = workerData ?? JSON.parse(await text(process.stdin));
+const { connection, concurrency, chains, steps, together } = request;
 
 // A parent runs once its child has: the first step is the innermost.
 function chain() {
@@ -31,6 +34,11 @@ async function add() {
   return seconds;
 }
 
+function addMeanwhile(failed) {
+  const thread = new Thread(new URL(import.meta.url), { workerData: request });
+  thread.on("error", failed);
+}
+
 async function run() {
   const worker = new Worker(QUEUE, async () => {}, { connection, concurrency, autorun: false });
   await worker.waitUntilReady();
@@ -44,6 +52,7 @@ async function run() {
     });
     worker.on("failed", (_job, error) => reject(error));
     worker.on("error", reject);
+    if (together) addMeanwhile(reject);
   });
   const started = performance.now();
   const working = worker.run();
@@ -54,6 +63,10 @@ async function run() {
   return { jobs, seconds };
 }
 
-const addSeconds = await add();
-const { jobs, seconds } = await run();
-console.log(JSON.stringify({ jobs, seconds, add_seconds: addSeconds }));
+if (!isMainThread) {
+  await add();
+} else {
+  const addSeconds = together ? 0 : await add();
+  const { jobs, seconds } = await run();
+  console.log(JSON.stringify({ jobs, seconds, add_seconds: addSeconds }));
+}

@@ -68,10 +68,10 @@ def sweep(*, quick: Quick = False, only: Only = ()) -> int:
 
 @app.command
 def workflows(*, quick: Quick = False, only: Only = ()) -> int:
-    """Measure executions on two nodes: chains, fan-outs, from step to step; about five minutes.
+    """Measure executions on two nodes: chains, fan-outs, from step to step; about six minutes.
 
-    Beside the drain of single jobs in the same run. Exit code 1 when a figure is not what it should
-    be.
+    Beside the drain of single jobs and beside BullMQ in the same run. Exit code 1 when a figure is
+    not what it should be.
     """
     return _bench("workflows", quick, only)
 
@@ -97,10 +97,10 @@ def schedules(*, quick: Quick = False, only: Only = ()) -> int:
 
 @app.command
 def sdk(*, quick: Quick = False, only: Only = ()) -> int:
-    """Measure the Python SDK: its import, `map`, tasks that do nothing; about three minutes.
+    """Measure the Python SDK: its import, `map`, tasks, from call to start; about eight minutes.
 
-    Tasks beside the drain of noop jobs in the same run. Exit code 1 when a figure is not what it
-    should be.
+    Beside the drain of noop jobs and beside peers in the same run. Exit code 1 when a figure is not
+    what it should be.
     """
     return _bench("sdk", quick, only)
 
