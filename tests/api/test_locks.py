@@ -128,7 +128,7 @@ async def test_a_hold_that_is_renewed_in_time_does_not_run_out(api: Served) -> N
     assert (await waiting)["code"] == "lock_held"
 
 
-async def test_a_semaphore_has_many_places_and_can_get_more(api: Served) -> None:
+async def test_a_semaphore_has_a_capacity_and_can_get_more(api: Served) -> None:
     holds = [await take(api, capacity=3) for _ in range(3)]
     assert {held["capacity"] for held in holds} == {3}
     await take(api, status=409, capacity=100)

@@ -101,7 +101,7 @@ def test_columns_stand_in_line_under_wide_characters(windlass: Windlass, peer: P
     jobs = [job(id="job_1", kind=kind) for kind in ("邮件", "mail")]
     peer.answer(Says(json=page(jobs)))
     _, wide, narrow = windlass("job", "ls").out.splitlines()
-    # Each of the two characters takes two places.
+    # Each of the two characters takes two columns.
     assert wide.index("queued") + 2 == narrow.index("queued")
 
 

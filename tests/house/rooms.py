@@ -57,9 +57,9 @@ def twice(package: Path) -> Iterator[str]:
         for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[inside.parts[0], node.name].append(str(inside))
-    for (layer, name), places in found.items():
-        if len(places) > 1:
-            yield f"{layer}: {name} stands in {', '.join(places)}; say in the name what each is"
+    for (layer, name), paths in found.items():
+        if len(paths) > 1:
+            yield f"{layer}: {name} stands in {', '.join(paths)}; say in the name what each is"
 
 
 def unnamed(package: Path) -> Iterator[str]:

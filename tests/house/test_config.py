@@ -344,7 +344,7 @@ def test_an_unreadable_file_is_a_problem_beside_the_others(tmp_path: Path, conte
     assert [problem.setting for problem in found] == ["config", "port"]
 
 
-def test_a_folder_in_place_of_the_file_is_a_problem(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "windlass.toml").mkdir()
     [problem] = problems_of(cwd=tmp_path)
     assert "directory" in problem.allowed.lower()

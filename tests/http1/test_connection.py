@@ -82,7 +82,7 @@ class Line(asyncio.Transport):
 
 
 def bytewise(text: bytes) -> list[bytes]:
-    return [text[place : place + 1] for place in range(len(text))]
+    return [text[at : at + 1] for at in range(len(text))]
 
 
 @pytest.mark.parametrize("told", ANSWERS.values(), ids=ANSWERS)
@@ -160,8 +160,8 @@ def test_an_answer_is_the_same_however_it_is_cut_into_pieces(
     made: tuple[Told, Fields], cuts: list[int]
 ) -> None:
     told, fields = made
-    places = sorted({0, *(cut % (len(told.answer) + 1) for cut in cuts), len(told.answer)})
-    pieces = [told.answer[start:end] for start, end in pairwise(places)]
+    cuts_at = sorted({0, *(cut % (len(told.answer) + 1) for cut in cuts), len(told.answer)})
+    pieces = [told.answer[start:end] for start, end in pairwise(cuts_at)]
     line = Line()
 
     async def heard() -> Heard:

@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Settings, and for each the place it came from."""
+    """Settings, and for each where it came from."""
 
     settings: Settings
     sources: dict[str, str]

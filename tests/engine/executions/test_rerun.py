@@ -161,7 +161,7 @@ async def test_a_switch_is_remembered(database: Database) -> None:
     )
 
 
-async def test_a_fan_out_is_done_again_with_all_its_places(database: Database) -> None:
+async def test_a_fan_out_is_done_again_with_all_its_items(database: Database) -> None:
     steps = [
         {"id": "all", "kind": "map", "items": "${inputs.items}", "step": {"kind": "noop"}},
         noop("after", "all", input={"all": "${steps.all.output}"}),

@@ -185,8 +185,8 @@ async def test_a_fan_out_that_cannot_go_on_holds_up_no_other(database: Database)
     counted: list[str] = []
     await run_upkeep(database, started.effects.upkeep, ItemBackoff(counted.append))
     assert counted == ["expand fan-outs"]
-    places = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
-    assert await value(database, places) == 8
+    items = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
+    assert await value(database, items) == 8
 
 
 async def test_an_execution_ends_although_the_next_of_its_key_cannot_begin(

@@ -13,7 +13,7 @@ from windlass.store.database import Database
 
 PARKED = "SELECT parked_for FROM windlass.job WHERE id = $1"
 HOLDS = "SELECT lock, job_id, token FROM windlass.lock_hold ORDER BY lock, token"
-# No lock has more holds than places, and nobody both holds and waits.
+# No lock has more holds than its capacity, and nobody both holds and waits.
 WRONG = """
     SELECT count(*) FROM windlass.lock l
     WHERE l.capacity < (SELECT count(*) FROM windlass.lock_hold h WHERE h.lock = l.name)

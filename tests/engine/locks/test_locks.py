@@ -93,7 +93,7 @@ async def test_the_end_of_a_job_passes_its_lock_on_in_the_same_transaction(
     assert await nothing_left(database)
 
 
-async def test_a_semaphore_has_as_many_places_as_was_said_when_it_was_made(
+async def test_a_semaphore_has_the_capacity_that_was_said_when_it_was_made(
     database: Database,
 ) -> None:
     jobs = [await submit_locking(database, ("gpu", 3)) for _ in range(5)]
@@ -121,7 +121,7 @@ async def test_a_job_takes_all_its_locks_at_once_or_none(database: Database) -> 
     assert (await holders(database, "a"), await holders(database, "b")) == ([both], [both])
 
 
-async def test_whoever_has_waited_long_enough_keeps_its_place(database: Database) -> None:
+async def test_whoever_has_waited_long_enough_keeps_capacity(database: Database) -> None:
     holder = await submit_locking(database, "b")
     both = await submit_locking(database, "a", "b")
     await sql(
@@ -181,7 +181,7 @@ async def test_a_job_that_a_dead_node_ran_holds_its_lock_until_it_ends(database:
     assert await holders(database, "a") == [second]
 
 
-async def test_cancelling_a_job_frees_what_it_holds_and_its_place_in_line(
+async def test_cancelling_a_job_frees_what_it_holds_and_ends_its_wait(
     database: Database,
 ) -> None:
     jobs = [await submit_locking(database, "a") for _ in range(4)]
@@ -214,7 +214,7 @@ async def test_a_blocked_job_asks_for_its_locks_when_its_parents_have_ended(
     taken = {attempt.job_id: attempt for attempt in await take(database, node)}
     settled = await end(database, node, taken[parent])
     assert [ready["id"] for ready in settled.effects.due] == [child]
-    assert await holders(database, "a") == [other, child], "there are two places"
+    assert await holders(database, "a") == [other, child], "there is capacity for two"
     third = await submit_one(database, depends_on=(child,), locks=asks(["a"]))
     await end(database, node, await take_one(database, node))
     assert await holders(database, "a") == [other, third]
@@ -385,7 +385,7 @@ async def test_a_job_that_somebody_has_in_hand_is_passed_by_and_looked_at_again(
     assert [ready["id"] for ready in effects.due] == [busy]
 
 
-async def test_a_line_longer_than_a_look_is_served_to_the_last_place(database: Database) -> None:
+async def test_a_line_longer_than_a_look_is_served_to_the_last_waiter(database: Database) -> None:
     count = 3 * LOCK_LINE_MAX
     holder = await submit_locking(database, ("a", 1))
     await submit(database, *(locking("a") for _ in range(count + 5)))
@@ -407,7 +407,7 @@ async def test_tokens_grow_even_when_a_lock_was_forgotten_in_between(database: D
     assert tokens == sorted(set(tokens))
 
 
-async def test_a_lock_with_places_of_its_own_is_not_forgotten(database: Database) -> None:
+async def test_a_lock_with_a_capacity_of_its_own_is_not_forgotten(database: Database) -> None:
     job = await submit_locking(database, ("a", 2))
     await cancel(database, [job])
     assert await forget_locks(database, 0) == 0

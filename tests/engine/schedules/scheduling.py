@@ -120,4 +120,4 @@ async def finish_one(database: Database) -> set[UUID]:
 
 
 def minutes(first: datetime, count: int) -> list[datetime]:
-    return [first + timedelta(minutes=place) for place in range(count)]
+    return [first + timedelta(minutes=n) for n in range(count)]

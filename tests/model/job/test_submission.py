@@ -1,4 +1,4 @@
-"""Reading a job: what is right becomes a draft, what is wrong is named by its place."""
+"""Reading a job: what is right becomes a draft, what is wrong is named by its pointer."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_bad_value_is_named_by_its_field(field: str, value: Any) -> None:
         ({"retry": {"a/b": 1}}, "/retry/a~1b"),
     ],
 )
-def test_a_problem_inside_a_field_is_named_by_its_whole_place(
+def test_a_problem_inside_a_field_is_named_by_its_whole_pointer(
     fields: dict[str, Any], pointer: str
 ) -> None:
     assert pointers(lambda: job(**fields)) == [pointer]

@@ -1,4 +1,4 @@
-"""What every field means, in one place: the OpenAPI document takes its descriptions from here. What
+"""What every field means: the OpenAPI document takes its descriptions from here. What
 the fields of a submission mean is said where they are read, in model/job/submission.py.
 
 A field means the same wherever its name stands, unless `OF` says otherwise for one schema.
@@ -60,7 +60,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "ScheduledJob": "A job as a schedule makes it: without instants or parents of its own.",
     "ScheduleDraft": "A schedule to be made.",
     "ScheduleFilter": "Which schedules; an empty filter means all of them.",
-    "SchedulePut": "A schedule to be put in the place of another, or to be made.",
+    "SchedulePut": "A schedule to be put instead of another, or to be made.",
     "SchedulesChanged": "Which schedules were changed.",
     "ScheduleTimes": "The next instants of a rule, and the rule in words.",
     "Secret": "What is known of a secret; its value is never shown.",
@@ -233,7 +233,7 @@ FIELDS: Final[dict[str, str]] = {
     "is_reordered": "Do the steps stand in another order?",
     "is_reused": "Was a connection used that was open already?",
     "is_same": "Are the two the same?",
-    "item": "Its place in the fan-out, from 0; null: it is in none",
+    "item": "Which item of the fan-out it is, from 0; null: it is in none",
     "jitter": "Spread in time, so that not all come at once",
     "job": "The job that it makes; null: it starts a workflow",
     "job_id": "The job; null: there is none",

@@ -87,17 +87,17 @@ def _answer(question: Question, body: deque[bytes]) -> Iterator[tuple[bytes, byt
     )
     encode = msgspec.msgpack.Encoder().encode
     try:
-        places: list[tuple[int, ...]] = []
+        parents: list[tuple[int, ...]] = []
         some: list[Draft] = []
         size = 0
         for draft in _drafts(question, rules, body):
             some.append(draft)
-            places.append(draft.depends_on_places)
+            parents.append(draft.depends_on_places)
             size += len(draft.input) + 100
             if size >= _FRAME_BYTES:
                 yield DRAFTS, encode(some)
                 some, size = [], 0
-        check_order(places)
+        check_order(parents)
         yield DRAFTS, encode(some)
     except InvalidInput as trouble:
         letter = MALFORMED if isinstance(trouble, MalformedBody) else REFUSED

@@ -1,4 +1,4 @@
-"""A schedule as a caller sends it: every mistake at once, each with its place and the fix.
+"""A schedule as a caller sends it: every mistake at once, each with its pointer and the fix.
 
 What it says about time is judged by the model (`read_rule`), what it does by api.schedules.work.
 """
@@ -55,10 +55,10 @@ def read_body(value: object, rules: Rules, now: datetime, name: str | None) -> S
             detail = f"unknown field; known are {known}"
             problems.append(FieldProblem(pointer=step(field), detail=detail))
             continue
-        place, read = _READERS[field]
+        attribute, read = _READERS[field]
         with_it = _collected(problems, f"/{field}", read, found)
         if with_it is not None:
-            given[place] = with_it
+            given[attribute] = with_it
     problems += _named(value, given, name) + _does_one(value)
     called = name or given.pop("name", "unnamed")
     given.pop("name", None)
@@ -91,7 +91,7 @@ def patched(schedule: Schedule, patch: object) -> dict[str, Any]:
     if not isinstance(patch, Mapping):
         raise InvalidInput.at("", "must be an object with the fields to change")
     body = body_of(schedule)
-    # Another rule takes the place of the one there was, and so does another thing to do.
+    # Another rule replaces the one there was, and so does another thing to do.
     for fields in (WHEN, WHAT):
         if any(patch.get(field) is not None for field in fields):
             body = {field: value for field, value in body.items() if field not in fields}

@@ -281,7 +281,7 @@ def routes(parts: ApiParts) -> list[Route]:
             method="PUT",
             path=ONE,
             handle=schedules.put,
-            summary="Make a schedule, or put another in its place",
+            summary="Make a schedule, or replace it",
             description="What fell due by the old rule is decided first, the new one goes on "
             "from there. Its ledger, and whether it is paused, stay.",
             tag=TAG,

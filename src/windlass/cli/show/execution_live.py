@@ -1,4 +1,4 @@
-"""Show an execution as it goes: a tree that changes in place for a person at a terminal."""
+"""Show an execution as it goes: a tree that is drawn over for a person at a terminal."""
 
 from __future__ import annotations
 

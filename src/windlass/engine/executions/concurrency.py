@@ -162,5 +162,5 @@ async def _make_room(connection: Connection[Record], key: Key, kept: int) -> Eff
         connection,
         [row["id"] for row in rows],
         cause="superseded",
-        message="a newer execution with its concurrency key took its place",
+        message="a newer execution with its concurrency key replaced it",
     )

@@ -2,7 +2,7 @@
 
 Owns: the rows of locks, holds and lines, in the caller's transaction.
 
-    hold the locks' rows -> take away what is over -> read places and lines -> turns -> grant
+    hold the locks' rows -> take away what is over -> read capacity and lines -> turns -> grant
 
 Three occasions lead to `grant_next`:
   release    jobs have ended, and others come to want their locks. Both at once, because a
@@ -15,8 +15,8 @@ Three occasions lead to `grant_next`:
              something (runtime.duties), and along with its rescue (engine.jobs.rescue), which is
              how it comes to know.
 
-Promises: never more holds than places, whoever asks at once: they are counted under the lock's row,
-and rows are asked for in one order. What a job held goes to the next in line in the very
+Promises: never more holds than capacity, whoever asks at once: they are counted under the lock's
+row, and rows are asked for in one order. What a job held goes to the next in line in the very
 transaction that ends it. Nobody whose turn it is waits once the transaction commits, or
 `Effects.look_seconds` says by when somebody has to look. A lock whose row somebody holds keeps
 neither the others nor the rescue waiting: a round waits for SIFT_WAITS_MAX of them at most, and the
@@ -47,7 +47,7 @@ from windlass.limits import (
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
-from windlass.model.job.lock import Grants, Waiter, grant_places
+from windlass.model.job.lock import Grants, Waiter, decide_grants
 from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 
@@ -61,7 +61,7 @@ _last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
 class Change:
     """What happened to locks."""
 
-    freed: Collection[str] = ()  # a place may be free that was not
+    freed: Collection[str] = ()  # of these more may be free than was
     entered: Collection[str] = ()  # somebody came who may go at once
     leaving: Sequence[UUID] = ()  # jobs that have ended, tickets that are given up
     tokens: Sequence[int] = ()  # holds that callers give back
@@ -163,7 +163,7 @@ async def grant_due_in(connection: Connection[Record], name: str | None = None) 
 
 
 async def grant_next(connection: Connection[Record], change: Change, effects: Effects) -> None:
-    """Apply the change, then grant free places to those whose turn it is, until none can go."""
+    """Apply the change, then grant what is free to those whose turn it is, until none can go."""
     held = await _hold(connection, change)
     if not held:
         return
@@ -174,7 +174,7 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
         lines = await connection.fetch(
             statement("lock_line_many"), held, change.line, LOCK_PATIENCE_SECONDS
         )
-        grants = grant_places(_waiters(lines), {row["name"]: row["free"] for row in lines})
+        grants = decide_grants(_waiters(lines), {row["name"]: row["free"] for row in lines})
         count = await _grant(connection, grants.granted, effects)
         if not count or not _goes_on(lines, grants, change.line):
             break
@@ -201,7 +201,7 @@ def _waiters(lines: Iterable[Record]) -> list[Waiter]:
             id=row["waiter"],
             locks=tuple(row["locks"]),
             rank=row["rank"],
-            keeps_places=row["keeps_places"],
+            keeps_capacity=row["keeps_capacity"],
         )
         for row in lines
         if row["waiter"] is not None
@@ -225,7 +225,7 @@ async def _grant(
 
 
 def _goes_on(lines: Sequence[Record], grants: Grants, line: int) -> bool:
-    """Is a place left in a lock whose line is longer than what was looked at?"""
+    """Is capacity left in a lock whose line is longer than what was looked at?"""
     stood = Counter(row["name"] for row in lines if row["waiter"] is not None)
     return any(count == line and grants.left[name] > 0 for name, count in stood.items())
 

@@ -1,6 +1,6 @@
-"""Distributed locks and semaphores as people see and set them: places, holders, waiters.
+"""Distributed locks and semaphores as people see and set them: capacity, holders, waiters.
 
-Owns: reading them, and how many places one has. Resizing grants what became free.
+Owns: reading them, and what capacity one has. Resizing grants what became free.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def read_lock(database: Database, name: str) -> Lock:
 async def resize_lock(
     database: Database, name: str, capacity: int, wanted: Precondition = UNCONDITIONAL
 ) -> Effects:
-    """Give it so many places; a lock that is not known yet is made. Raises PreconditionFailed."""
+    """Let so many hold it; a lock that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> Effects:
         if wanted.is_given:

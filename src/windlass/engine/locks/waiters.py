@@ -60,7 +60,7 @@ class LockWaiters:
     async def _wait(self, call: LockCall, seconds: float) -> LockHold | None:
         self._names[call.name] += 1
         try:
-            with self._waiting.place(call.ticket) as future, contextlib.suppress(TimeoutError):
+            with self._waiting.enter(call.ticket) as future, contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(future, seconds)
             return None
         finally:

@@ -1,4 +1,4 @@
-"""Reading the job object of POST /v1/jobs: every problem at once, each with its place and the fix.
+"""Reading the job object of POST /v1/jobs: every problem at once, with its pointer and the fix.
 
 Written by hand rather than as a decoder: ten thousand of these make a batch, a caller wants all
 mistakes in one answer, and the common job must cost a few microseconds.
@@ -279,7 +279,7 @@ def _tags(draft: Draft, value: object) -> None:
 
 
 def read_tags(value: object) -> tuple[str, ...]:
-    """Raises ValueError, or InvalidInput with the place of a tag that is none."""
+    """Raises ValueError, or InvalidInput with the pointer of a tag that is none."""
     if not isinstance(value, list) or len(value) > TAGS_MAX:
         raise ValueError(f"must be a list of at most {TAGS_MAX} texts")
     tags: dict[str, None] = {}

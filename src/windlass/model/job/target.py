@@ -125,8 +125,8 @@ def reason_to_park(target: Target, *, has_pass: bool) -> ParkedFor | None:
     return None if target.max_running is None else "max_running"
 
 
-def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, places: int) -> int:
-    """How many parked jobs of a target may go. `passes` are out already; `places` is what the
+def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, most: int) -> int:
+    """How many parked jobs of a target may go. `passes` are out already; `most` is what the
     rate, or the node that asks, has room for.
     """
     if not target.is_enabled:
@@ -136,8 +136,8 @@ def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, pla
     if target.breaker != "closed":
         return max(0, probes - passes)
     if target.max_running is not None:
-        places = min(places, target.max_running - passes)
-    return max(0, places)
+        most = min(most, target.max_running - passes)
+    return max(0, most)
 
 
 def verdict(outcome: Outcome, status_code: int | None) -> Verdict:
@@ -262,7 +262,7 @@ def _ipv6_name(host: str) -> str:
     except ValueError:
         raise ValueError("its host is no IPv6 address like [2001:db8::1]") from None
     if found.scope_id is not None:
-        raise ValueError("its host has a zone, which names another place on every machine")
+        raise ValueError("its host has a zone, which names another network on every machine")
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return found.compressed

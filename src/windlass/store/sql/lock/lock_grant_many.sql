@@ -1,5 +1,5 @@
 -- lock_grant_many: give waiters all the locks they wait for; jobs among them may start.
--- params: waiter uuid[], again float8 (seconds)     The caller holds the rows of the locks and has counted their places.
+-- params: waiter uuid[], again float8 (seconds)     The caller holds the rows of the locks and has counted what is free.
 -- returns: of every job id, queue, priority, run_at, parked_for (`paused`: it has its locks, and its execution is paused); of every
 -- caller its ticket as id, and the lock
 -- Index: job and lock primary keys, lock_wait_waiter. A job that somebody else has in hand is skipped, never waited for: who ends

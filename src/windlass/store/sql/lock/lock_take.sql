@@ -1,4 +1,4 @@
--- lock_take: give a caller of the API a place of a lock that has one free while nobody waits for it.
+-- lock_take: give a caller of the API a hold of a lock that has capacity free while nobody waits for it.
 -- params: name text, ticket uuid, owner text, ttl float8 seconds
 -- returns: lock, token, expires_at, capacity; nothing where it is not as simple as that, and the caller goes the long way: the
 -- lock is new or its row in somebody's hand, it is taken, a hold that ran out is still there, somebody waits, or the ticket is known

@@ -54,7 +54,7 @@ _SPECIAL: Final[tuple[tuple[Network, str | None], ...]] = tuple(
         ("::ffff:0:0:0/96", None),  # IPv4-translated
         ("64:ff9b::/96", None),  # NAT64
         ("64:ff9b:1::/96", None),  # NAT64 of one's own
-        # The rest of it may carry its IPv4 address in any of four places.
+        # The rest of it may carry its IPv4 address at any of four offsets.
         ("64:ff9b:1::/48", "a NAT64 address of unknown layout"),
         ("fd00:ec2::254/128", "a cloud's metadata service"),
         ("fc00::/7", "private"),
@@ -119,7 +119,7 @@ class Egress:
         except ValueError:
             return f"{address!r} is not an address"
         if isinstance(found, IPv6Address) and found.scope_id is not None:
-            return f"{address} has a zone, which names another place on every machine"
+            return f"{address} has a zone, which names another network on every machine"
         if self._is_within(found):
             return None
         if trouble := _trouble(found):
