@@ -204,7 +204,7 @@ PEEK_REST_FACTOR = 20
 # it, waits so long for one that somebody holds, and is told to come again.
 ASKED_LOCK_SECONDS = 2.0
 # Each of their tries waits for the row only so long, and the next one comes after a rest; both
-# grow. All of them share few connections; but who never stands in line for long never has its turn
+# grow. All of them share few connections; but who never waits for a row for long never has its turn
 # where many want the same row for a moment each.
 ASKED_ROW_SECONDS, ASKED_ROW_SECONDS_MAX = 0.02, 0.08
 ASKED_REST_SECONDS, ASKED_REST_SECONDS_MAX = 0.05, 0.4
@@ -459,21 +459,21 @@ LOCK_CAPACITY_MAX = 10_000
 # How long a caller of the API holds one, unless it says so or renews it.
 LOCK_TTL_SECONDS, LOCK_TTL_SECONDS_MIN, LOCK_TTL_SECONDS_MAX = 30.0, 0.5, 24 * 3600.0
 assert LOCK_TTL_SECONDS_MIN < LOCK_TTL_SECONDS < LOCK_TTL_SECONDS_MAX
-# In line: what a level of priority is worth, and who has waited so long keeps capacity
+# Waiters: what a level of priority is worth, and who has waited so long keeps capacity
 # (model.job.lock).
 LOCK_LEAD_SECONDS, LOCK_PATIENCE_SECONDS = 300.0, 10.0
-# Whoever frees a lock looks at so many in its line at a time. What somebody else has in hand just
-# then is looked at again this much later.
-LOCK_LINE_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
+# Whoever frees a lock looks at so many of its waiters at a time. What somebody else has in hand
+# just then is looked at again this much later.
+LOCK_WAITERS_READ_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
 # Of what time has brought about (holds that ran out, jobs that are due) so much at once.
 LOCKS_LATE_MAX = 200
 # A look has the rows of other locks while it waits for one that somebody holds: so long at most.
 LOCK_LOOK_SECONDS = 0.02
 assert LOCK_LOOK_SECONDS < ROW_WAIT_SECONDS
 # A lock that nobody used for so long is forgotten, unless it has a capacity of its own; and
-# jobs that are in no line, or holds whose job has ended, are looked for this often.
+# jobs that are in no wait list, or holds whose job has ended, are looked for this often.
 LOCK_KEPT_SECONDS, LOCK_STRAYS_SECONDS = 3600.0, 60.0
-# Who holds a lock and who waits for it: so many are named, and so many of a line counted.
+# Who holds a lock and who waits for it: so many are named, and so many of a wait list counted.
 LOCK_SHOWN_MAX, LOCK_COUNTED_MAX = 50, 1_000
 assert LOCK_SHOWN_MAX <= LOCK_COUNTED_MAX
 

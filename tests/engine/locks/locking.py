@@ -46,9 +46,9 @@ async def holders(database: Database, lock: str) -> list[UUID]:
 
 
 async def waiters(database: Database, lock: str) -> list[UUID]:
-    """In the order of the line."""
-    line = "SELECT waiter FROM windlass.lock_wait WHERE lock = $1 ORDER BY rank, waiter"
-    return [row["waiter"] for row in await sql(database, line, lock)]
+    """In the order of their turn."""
+    found = "SELECT waiter FROM windlass.lock_wait WHERE lock = $1 ORDER BY rank, waiter"
+    return [row["waiter"] for row in await sql(database, found, lock)]
 
 
 async def nothing_left(database: Database) -> bool:

@@ -132,12 +132,12 @@ async def test_a_hold_that_is_granted_while_a_call_reads_is_not_granted_again(
     assert (await acquire(database, first))[0] is not None
 
 
-async def test_callers_who_meet_nobody_leave_nothing_in_line(database: Database) -> None:
+async def test_callers_who_meet_nobody_leave_no_waiter(database: Database) -> None:
     """Rows that are gone are read over by everybody for as long as any transaction is open."""
     made, _ = await acquire(database, call_for("a"))
     assert made is not None
     await give_back(database, "a", made.token)
-    async with nobody_in_line(database):
+    async with nobody_waiting(database):
         for _ in range(3):
             held, passed = await acquire(database, call_for("a"))
             assert held is not None
@@ -203,8 +203,8 @@ async def test_a_ticket_that_waits_beside_a_hold_is_no_trouble_to_others(
 
 
 @contextlib.asynccontextmanager
-async def nobody_in_line(database: Database) -> AsyncIterator[None]:
-    """A database in which whoever stands in line for a lock gets an error."""
+async def nobody_waiting(database: Database) -> AsyncIterator[None]:
+    """A database in which whoever comes to wait for a lock gets an error."""
     table = "ALTER TABLE windlass.lock_wait"
     await sql(database, f"{table} ADD CONSTRAINT nobody CHECK (false) NOT VALID")
     try:

@@ -30,10 +30,10 @@ def gone(grants: Grants) -> list[int]:
     return [one.id.int for one in grants.granted]
 
 
-def test_the_first_in_line_go_and_no_more_than_the_capacity() -> None:
-    line = [waiter(n, "a") for n in (3, 1, 2)]
-    assert gone(decide_grants(line, {"a": 2})) == [1, 2]
-    assert gone(decide_grants(line, {"a": 0})) == []
+def test_the_first_waiters_go_and_no_more_than_the_capacity() -> None:
+    asked = [waiter(n, "a") for n in (3, 1, 2)]
+    assert gone(decide_grants(asked, {"a": 2})) == [1, 2]
+    assert gone(decide_grants(asked, {"a": 0})) == []
 
 
 def test_a_waiter_takes_all_its_locks_or_none() -> None:
@@ -62,14 +62,14 @@ def test_of_a_lock_that_was_not_looked_at_nothing_is_given_away() -> None:
 
 
 LOCKS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
-LINES = st.lists(st.tuples(LOCKS, st.booleans()), max_size=12)
+WAITERS = st.lists(st.tuples(LOCKS, st.booleans()), max_size=12)
 
 
-@given(line=LINES, free=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)))
+@given(asked=WAITERS, free=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)))
 def test_capacity_is_never_given_twice_and_whoever_could_go_has_gone(
-    line: list[tuple[list[str], bool]], free: dict[str, int]
+    asked: list[tuple[list[str], bool]], free: dict[str, int]
 ) -> None:
-    waiters = [waiter(n, *locks, keeps=keeps) for n, (locks, keeps) in enumerate(line)]
+    waiters = [waiter(n, *locks, keeps=keeps) for n, (locks, keeps) in enumerate(asked)]
     grants = decide_grants(waiters, free)
     taken = {name: sum(name in one.locks for one in grants.granted) for name in free}
     assert all(taken[name] <= count for name, count in free.items())
@@ -80,12 +80,12 @@ def test_capacity_is_never_given_twice_and_whoever_could_go_has_gone(
             assert any(grants.left.get(name, 0) <= 0 for name in one.locks)
 
 
-@given(line=LINES)
+@given(asked=WAITERS)
 def test_everybody_gets_its_turn_once_it_keeps_capacity(
-    line: list[tuple[list[str], bool]],
+    asked: list[tuple[list[str], bool]],
 ) -> None:
-    """In each round all holders end and the first in line goes, whatever the others want."""
-    waiting = [waiter(n, *locks, keeps=True) for n, (locks, _) in enumerate(line)]
+    """In each round all holders end and the first waiter goes, whatever the others want."""
+    waiting = [waiter(n, *locks, keeps=True) for n, (locks, _) in enumerate(asked)]
     rounds = 0
     while waiting:
         grants = decide_grants(waiting, dict.fromkeys("abcd", 1))
@@ -93,7 +93,7 @@ def test_everybody_gets_its_turn_once_it_keeps_capacity(
         went = set(gone(grants))
         waiting = [one for one in waiting if one.id.int not in went]
         rounds += 1
-    assert rounds <= len(line)
+    assert rounds <= len(asked)
 
 
 @pytest.mark.parametrize("name", ["a", "card:4711", "user ä@b.c", "9-x", "_", "a" * 128])

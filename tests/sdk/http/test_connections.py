@@ -1,4 +1,4 @@
-"""The connection pool of the SDK: bounded, in line, kept, and raced for."""
+"""The connection pool of the SDK: bounded, in turn, kept, and raced for."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_a_connection_is_kept_and_the_one_used_last_comes_first() -> None:
 
 
 @on_both_loops
-async def test_whoever_finds_none_free_stands_in_line() -> None:
+async def test_whoever_finds_none_free_waits() -> None:
     connected: list[asyncio.StreamWriter] = []
     served: list[int] = []
 

@@ -51,7 +51,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "Part": "Something that this node needs, and how quickly it answers.",
     "Problem": "Why a request was refused (RFC 9457). `type` leads to a page about it.",
     "PythonInput": "What a `python` job takes: a task and its arguments.",
-    "Queue": "A named line of jobs with its own limits.",
+    "Queue": "A named set of jobs with its own limits.",
     "Refresh": "What this node did to keep the states of executions up to date.",
     "RetryPolicy": "How often a job is tried, and how long it rests between its tries (backoff).",
     "Schedule": "A rule in time, and what it makes at each of its instants.",
@@ -463,7 +463,7 @@ OF: Final[dict[tuple[str, str], str]] = {
 TAGS: Final[dict[str, str]] = {
     "Jobs": "Work to be done: submit it, look at it, stop it, do it again.",
     "Dead letters": "Jobs that failed for good: by cause, to be replayed or discarded.",
-    "Queues": "Named lines of jobs: limits and pause.",
+    "Queues": "Named sets of jobs: limits and pause.",
     "Targets": "Hosts that webhooks go to: circuit breakers, rate limits, signing secrets.",
     "Locks": "Locks with capacity and fencing tokens, for jobs and for callers.",
     "Secrets": "Values that are stored sealed and referred to by name.",

@@ -50,10 +50,10 @@ class Unreadable:
     why: str
 
 
-Line = Entry | Setting | Unreadable
+CrontabLine = Entry | Setting | Unreadable
 
 
-def read_crontab(text: str, *, has_users: bool) -> Iterator[Line]:
+def read_crontab(text: str, *, has_users: bool) -> Iterator[CrontabLine]:
     """Every line that says something. `has_users`: as in /etc/crontab, a user stands before the
     command.
     """
@@ -79,7 +79,7 @@ class _Source:
         return Unreadable(number=self.number, text=self.text, why=why)
 
 
-def _entry(source: _Source, settings: dict[str, str], has_users: bool) -> Line:
+def _entry(source: _Source, settings: dict[str, str], has_users: bool) -> CrontabLine:
     is_silent = source.text.startswith("-")
     line = source.text.removeprefix("-")
     count = 1 if line.startswith("@") else 5

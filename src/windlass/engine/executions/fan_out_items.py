@@ -86,7 +86,7 @@ async def insert_items(
         await _copy(connection, jobs, held)
     elif jobs:
         await _insert(connection, jobs, effects)
-    line = await connection.fetch(
+    rows = await connection.fetch(
         statement("fan_expanded"),
         facts.execution_id,
         vertex.id,
@@ -95,13 +95,13 @@ async def insert_items(
         _priority(work, held),
     )
     if not held["is_paused"]:
-        effects.due += line
+        effects.due += rows
     effects.lazy_marks.add(facts.execution_id)
     return effects
 
 
 def _is_plain(work: Work) -> bool:
-    """Nothing but its decision in the line stands in its way."""
+    """Needs nothing but a row in its line: no lock, no child."""
     return work.locks is None and KINDS[work.kind].awaits is None
 
 

@@ -30,7 +30,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InLine:
+class LockWaiter:
     job_id: UUID | None  # None: a caller of the API
     owner: str | None
     priority: int
@@ -48,7 +48,7 @@ class Lock:
     waiting: int  # counted to LOCK_COUNTED_MAX
     has_more_waiting: bool
     holders: list[Holder]  # the first LOCK_SHOWN_MAX
-    waiters: list[InLine]  # the first LOCK_SHOWN_MAX, in order
+    waiters: list[LockWaiter]  # the first LOCK_SHOWN_MAX, in order
 
     @property
     def etag(self) -> str:
@@ -106,7 +106,7 @@ def _lock(row: Record) -> Lock:
         waiting=min(row["waiting"], LOCK_COUNTED_MAX),
         has_more_waiting=row["waiting"] > LOCK_COUNTED_MAX,
         holders=[_holder(one) for one in json.loads(row["holders"])],
-        waiters=[_in_line(one) for one in json.loads(row["waiters"])],
+        waiters=[_waiter(one) for one in json.loads(row["waiters"])],
     )
 
 
@@ -120,8 +120,8 @@ def _holder(found: dict[str, Any]) -> Holder:
     )
 
 
-def _in_line(found: dict[str, Any]) -> InLine:
-    return InLine(
+def _waiter(found: dict[str, Any]) -> LockWaiter:
+    return LockWaiter(
         job_id=_uuid(found["job_id"]),
         owner=found["owner"],
         priority=found["priority"],

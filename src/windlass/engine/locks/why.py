@@ -39,7 +39,7 @@ def _reason(row: Record) -> LockReason:
     number = row["ahead"] + 1
     more = "or later " if row["ahead"] >= _COUNTED else ""
     return LockReason(
-        reason=f"{said}; it is {_nth(number)} {more}in line",
+        reason=f"{said}; it is {_nth(number)} {more}to wait",
         since=row["since"],
         until=row["expires_at"] if _is_taken(row) else None,
     )

@@ -1,20 +1,20 @@
-"""Named locks (mutex, semaphore): what they are called, and who in the line may go.
+"""Named locks (mutex, semaphore): what they are called, and which waiter may go.
 
-The line of a lock is in order of rank: the instant since when somebody waits, moved back by
+The wait list of a lock is in order of rank: the instant since when somebody waits, moved back by
 LOCK_LEAD_SECONDS for each level of priority. So the more urgent go first, and nobody is passed by
 for ever: whoever comes much later stands behind.
 
 A waiter takes all its locks at once or none, so that nobody holds one while waiting for another.
 
     free          a: 1   b: 0
-    line          W1 wants a b      not yet: b is taken. Patient: a is left to others
+    waiters       W1 wants a b      not yet: b is taken. Patient: a is left to others
                   W2 wants a        goes
                   W3 wants a        waits
     later         W1 has waited for LOCK_PATIENCE_SECONDS: now it keeps what is free of `a`,
                   and those behind it wait for it
 
 Without that patience a busy `b` would leave `a` idle; without its end W1 might wait until the one
-instant at which both are free by chance. Of all who keep capacity, the first in line waits for
+instant at which both are free by chance. Of all who keep capacity, the first waiter waits for
 nobody but holders, and they end: so nobody starves.
 """
 

@@ -2,8 +2,8 @@
 -- params: after text, most int4, name text[] (NULL: all), shown int4 (holders and waiters that are named), counted int4
 -- returns: the rows, with held and waiting (who could go now, counted to `counted`), holders and waiters (JSON, in order)
 -- Index: lock primary key; lock_hold primary key, as many rows as there are holds; lock_wait_line, as many as are counted.
-SELECT l.name, l.capacity, l.token, l.changed_at, held.count AS held, line.count AS waiting,
-       coalesce(held.shown, '[]') AS holders, coalesce(line.shown, '[]') AS waiters
+SELECT l.name, l.capacity, l.token, l.changed_at, held.count AS held, waiting.count AS waiting,
+       coalesce(held.shown, '[]') AS holders, coalesce(waiting.shown, '[]') AS waiters
 FROM (SELECT clock_timestamp() AS at) now_is
 CROSS JOIN windlass.lock l
 CROSS JOIN LATERAL (
@@ -22,6 +22,6 @@ CROSS JOIN LATERAL (
           FROM (SELECT * FROM windlass.lock_wait
                 WHERE lock = l.name AND since <= now_is.at AND (until IS NULL OR until > now_is.at)
                 ORDER BY lock, rank LIMIT $5) near) w
-) line
+) waiting
 WHERE l.name > $1 AND ($3::text[] IS NULL OR l.name = ANY ($3::text[]))
 ORDER BY l.name LIMIT $2
