@@ -43,7 +43,7 @@ quick: $(SETUP)  ## lint, the house and the pure parts, in half a minute; ARGS g
 setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command
 	@:
 
-check: $(SETUP)  ## lint, formatting, types, and the rules of the house
+check: $(SETUP)  ## lint, formatting, types, and the conventions of the house
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy --strict $(CODE)

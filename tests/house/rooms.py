@@ -1,4 +1,4 @@
-"""The rules of rooms, and what breaks them: crowded folders, fragments, doubled names, silence.
+"""Conventions of rooms, and what breaks them: crowded folders, fragments, doubled names, silence.
 
 A folder is a room: so many files fill it. A module of a few lines that only one neighbour uses is a
 part of that neighbour. A public class has its name to itself in a layer, so that whoever searches

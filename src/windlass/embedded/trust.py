@@ -29,7 +29,7 @@ from windlass.embedded.limits import POSTGRES_START_SECONDS_MAX
 _SQL: Final = Path(__file__).with_name("sql")
 # The method is the last word of an entry: this one takes no options.
 _TRUST: Final = re.compile(r"^(\s*(?:local|host)[^#\n]*\s)trust(?=[ \t]*(?:#.*)?$)", re.MULTILINE)
-_RULES: Final = "pg_hba.conf"
+_HBA: Final = "pg_hba.conf"
 
 
 def statement(name: str, **words: str) -> str:
@@ -44,7 +44,7 @@ def statement(name: str, **words: str) -> str:
 def trusts(cluster: Path) -> bool:
     """Whether anybody is let in without a password."""
     try:
-        return _TRUST.search((cluster / _RULES).read_text(errors="replace")) is not None
+        return _TRUST.search((cluster / _HBA).read_text(errors="replace")) is not None
     except FileNotFoundError:
         return False
 
@@ -73,10 +73,10 @@ def ask_for_passwords(cluster: Path, account: Account | None) -> None:
     """
     cluster_fd = os.open(cluster, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        new = f"{_RULES}.new"
+        new = f"{_HBA}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=cluster_fd)
-        text = _TRUST.sub(r"\1scram-sha-256", _read(_RULES, cluster_fd, account))
+        text = _TRUST.sub(r"\1scram-sha-256", _read(_HBA, cluster_fd, account))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(
             os.open(new, flags, 0o600, dir_fd=cluster_fd), "w", encoding="latin-1"
@@ -86,7 +86,7 @@ def ask_for_passwords(cluster: Path, account: Account | None) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, _RULES, src_dir_fd=cluster_fd, dst_dir_fd=cluster_fd)
+        os.replace(new, _HBA, src_dir_fd=cluster_fd, dst_dir_fd=cluster_fd)
         os.fsync(cluster_fd)
     finally:
         os.close(cluster_fd)

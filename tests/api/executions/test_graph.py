@@ -202,8 +202,8 @@ async def test_why_names_everything_that_an_execution_waits_for(api: Served) -> 
 
 
 async def test_why_names_who_has_the_turn(api: Served) -> None:
-    rule = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
-    await publish(api, [noop("a")], concurrency=rule)
+    concurrency = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
+    await publish(api, [noop("a")], concurrency=concurrency)
     first = await start(api, input={"who": "x"})
     await start(api, input={"who": "x"})
     third = await start(api, input={"who": "x"})

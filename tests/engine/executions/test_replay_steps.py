@@ -188,11 +188,11 @@ async def test_a_paused_one_stays_paused(database: Database) -> None:
 
 
 async def test_a_concurrency_limit_holds(database: Database) -> None:
-    rule = {"concurrency": {"key": "one"}}
-    first = await Flow.start(database, [noop("a")], **rule)
+    concurrency = {"concurrency": {"key": "one"}}
+    first = await Flow.start(database, [noop("a")], **concurrency)
     await first.run(a=FAILS)
     assert await ended_as(first) == "failed"
-    await Flow.start(database, [noop("a")], **rule)
+    await Flow.start(database, [noop("a")], **concurrency)
     with pytest.raises(ConcurrencyLimit):
         await replay(database, [await job_of(first, "a")], is_strict=True)
 

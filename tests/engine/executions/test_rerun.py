@@ -110,9 +110,9 @@ async def test_a_step_that_was_left_out_because_of_a_cancel_is_done(database: Da
 
 
 async def test_one_that_never_began_begins(database: Database) -> None:
-    rule = {"concurrency": {"key": "one", "policy": "skip"}}
-    first = await Flow.start(database, [noop("a")], **rule)
-    second = await Flow.start(database, [noop("a")], **rule)
+    concurrency = {"concurrency": {"key": "one", "policy": "skip"}}
+    first = await Flow.start(database, [noop("a")], **concurrency)
+    second = await Flow.start(database, [noop("a")], **concurrency)
     with pytest.raises(ConcurrencyLimit):
         await again(second)
     await first.run()

@@ -260,7 +260,9 @@ async def test_a_job_on_its_last_chance_is_claimed_alone(database: Database) -> 
     assert await claim_solo(database, node) == []
 
 
-async def test_a_job_on_its_last_chance_keeps_to_the_rules_of_its_queue(database: Database) -> None:
+async def test_a_job_on_its_last_chance_keeps_to_the_limits_of_its_queue(
+    database: Database,
+) -> None:
     await suspects(database, 3, "narrow")
     node = await register(database)
     await pause_queue(database, "narrow")

@@ -155,7 +155,7 @@ def written(seed: int) -> tuple[Program, dict[str, Any]]:
 
 
 def played(document: dict[str, Any], x: int, failing: set[str], ones: set[str]) -> dict[str, str]:
-    """How each step ends, by the rules of definitions: `failing` fail, `ones` give 1."""
+    """How each step ends, as definitions mean it: `failing` fail, `ones` give 1."""
     seen: dict[str, dict[str, Any]] = {}
     led: dict[
         str, tuple[str, bool]

@@ -16,7 +16,7 @@ from windlass.engine.schedules.schedule import Schedule, ScheduleDraft
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.ids import PREFIXES
 from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
-from windlass.model.job.submission import Rules, read_name, read_tags
+from windlass.model.job.submission import SubmissionContext, read_name, read_tags
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
 from windlass.model.schedule.decision import Misfire, Overlap
@@ -40,7 +40,9 @@ def read_schedule_name(value: object) -> str:
     return name
 
 
-def read_body(value: object, rules: Rules, now: datetime, name: str | None) -> ScheduleDraft:
+def read_body(
+    value: object, context: SubmissionContext, now: datetime, name: str | None
+) -> ScheduleDraft:
     """The draft. `name` is that of the path, None: the body has it. Raises InvalidInput."""
     if not isinstance(value, Mapping):
         raise InvalidInput.at("", 'a schedule is an object: {"name": …, "cron": …, "job": {…}}')
@@ -64,10 +66,12 @@ def read_body(value: object, rules: Rules, now: datetime, name: str | None) -> S
     given.pop("name", None)
     _collected(problems, "", lambda found: read_rule(found, name=called, now=now), rule)
     if value.get("job") is not None:
-        _collected(problems, "/job", lambda job: check_job(job, rules, now), value["job"])
+        _collected(problems, "/job", lambda job: check_job(job, context, now), value["job"])
     if problems:
         raise InvalidInput(*problems)
-    return ScheduleDraft(name=called, rule_json=strict_json.write(rule), owner=rules.owner, **given)
+    return ScheduleDraft(
+        name=called, rule_json=strict_json.write(rule), owner=context.owner, **given
+    )
 
 
 def body_of(schedule: Schedule) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from windlass.store.statements import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FireRules:
+class FireOptions:
     """What a round needs to know of its installation."""
 
     limits: QueueDefaults = field(default_factory=QueueDefaults)

@@ -135,7 +135,7 @@ class WorkflowCode(Generic[P]):
         return {field: value for field, value in made.items() if value is not None}
 
     def _checked(self, document: Document) -> Document:
-        """By the model's own rules. What only a node knows is left to it."""
+        """By the model's own checks. What only a node knows is left to it."""
         kinds = {step["kind"] for step in document["steps"]}
         inner = {part["kind"] for step in document["steps"] for part in _inner(step)}
         known = KnownKinds(checks=dict.fromkeys(kinds | inner | {"noop"}, _taken))
