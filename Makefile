@@ -54,7 +54,7 @@ fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
 	@$(BIN)/ruff check --fix-only $(CODE)
 	@$(BIN)/ruff format $(CODE)
 
-bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare limits of the same servers
+bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare speeds of the same servers
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
 oracle: $(SETUP)  ## compare the rules of schedules with brute force, over ten years in every zone

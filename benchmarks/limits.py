@@ -6,7 +6,7 @@ from __future__ import annotations
 ROUNDS = 3
 assert ROUNDS % 2 == 1
 
-# The work: the same rows for Windlass, for the bare limits and for the peers.
+# The work: the same rows for Windlass, for the bare speeds and for the peers.
 PAYLOAD_BYTES = 220
 DRAIN_JOBS = 20_000
 DRAIN_BATCH = 500

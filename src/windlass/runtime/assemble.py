@@ -228,7 +228,7 @@ def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
     return FiringRounds(
         database=parts.database,
         options=FireOptions(
-            limits=QueueDefaults(
+            queue_defaults=QueueDefaults(
                 max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
             ),
             max_attempts=settings.retry_max_attempts,

@@ -1,6 +1,6 @@
 """Which tasks the node has called with what, and what answers instead of them.
 
-Every task that a test's node performs goes through here. Argument conversion, retries, time limits
+Every task that a test's node performs goes through here. Argument conversion, retries, timeouts
 and the encoding of results stay the real ones; a fake replaces the function alone.
 """
 

@@ -106,7 +106,7 @@ class Quiet:
     async def _fire(self) -> None:
         settings = self._running.settings
         options = FireOptions(
-            limits=QueueDefaults(
+            queue_defaults=QueueDefaults(
                 max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
             ),
             max_attempts=settings.retry_max_attempts,

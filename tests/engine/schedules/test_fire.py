@@ -162,7 +162,7 @@ async def test_the_owners_default_limits_hold_for_schedules(database: Database) 
     for name in ("a", "b"):
         await put(database, name)
         await rewind(database, name)
-    await fire_due(database, FireOptions(limits=QueueDefaults(max_jobs=1)))
+    await fire_due(database, FireOptions(queue_defaults=QueueDefaults(max_jobs=1)))
     [first], [second] = await ledger(database, "a"), await ledger(database, "b")
     assert sorted([first.state == "skipped", second.state == "skipped"]) == [False, True]
 

@@ -45,6 +45,8 @@ def ref_of(request: Call) -> UUID | str:
 def fire_options(parts: ApiParts) -> FireOptions:
     settings = parts.settings
     return FireOptions(
-        limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+        queue_defaults=QueueDefaults(
+            max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+        ),
         max_attempts=settings.retry_max_attempts,
     )

@@ -115,7 +115,7 @@ async def _fire_locked(
     if not rows:
         return Fired()
     now: datetime = rows[0]["now"]
-    if is_each_looked_at or options.limits.are_set:
+    if is_each_looked_at or options.queue_defaults.are_set:
         groups: list[Group] = []
         alone = [row["id"] for row in rows]
     else:

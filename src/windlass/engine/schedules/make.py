@@ -103,7 +103,7 @@ async def insert_jobs(
     """
     drafted = _drafted(planned, now, options)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
-    if options.limits.are_set or not options.is_waiting:
+    if options.queue_defaults.are_set or not options.is_waiting:
         plain = []
     free: set[str] = set()
     if plain:
@@ -183,7 +183,7 @@ async def _admit(
         for one, draft in pairs
         if one.made_id is not None
     ]
-    await admit(connection, requests, options.limits, is_waiting=options.is_waiting)
+    await admit(connection, requests, options.queue_defaults, is_waiting=options.is_waiting)
     _raise_held(pairs, requests)
     for (one, _), request in zip(pairs, requests, strict=True):
         one.refusal = _refusal(request.answer)
