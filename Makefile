@@ -43,7 +43,7 @@ quick: $(SETUP)  ## lint, the house and the pure parts, in half a minute; ARGS g
 setup: $(SETUP)  ## make .venv with everything pinned; afterwards .venv/bin/windlass is the command
 	@:
 
-check: $(SETUP)  ## lint, formatting, types, and the rules of the house
+check: $(SETUP)  ## lint, formatting, types, and the conventions of the house
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy --strict $(CODE)
@@ -54,7 +54,7 @@ fmt: $(SETUP)  ## format, and mend what ruff can mend by itself
 	@$(BIN)/ruff check --fix-only $(CODE)
 	@$(BIN)/ruff format $(CODE)
 
-bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare limits of the same servers
+bench: $(SETUP) $(BENCH_SETUP)  ## measure Windlass beside the bare speeds of the same servers
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
 oracle: $(SETUP)  ## compare the rules of schedules with brute force, over ten years in every zone

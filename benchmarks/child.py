@@ -64,8 +64,8 @@ def python(module: str, home: Path = ROOT) -> list[str]:
 
 def path_of(home: Path) -> dict[str, str]:
     """What another checkout's modules are found by: none of ours may be taken for its own."""
-    places = os.pathsep.join((str(home / "src"), str(home)))
-    return {} if home == ROOT else {"PYTHONPATH": places}
+    paths = os.pathsep.join((str(home / "src"), str(home)))
+    return {} if home == ROOT else {"PYTHONPATH": paths}
 
 
 async def call(

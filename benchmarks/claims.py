@@ -22,7 +22,7 @@ class Claimer:
     """What a worker does, by hand and in sequence."""
 
     database: Database
-    places: int
+    most: int
     node_id: UUID = field(default_factory=uuid4)
     frontier: Frontier = field(default_factory=Frontier)
 
@@ -37,7 +37,7 @@ class Claimer:
     async def claim(self) -> tuple[list[Attempt], float]:
         """What was claimed, and how many seconds that took."""
         started = perf_counter()
-        attempts = await claim(self.database, self.node_id, self.frontier, self.places)
+        attempts = await claim(self.database, self.node_id, self.frontier, self.most)
         return attempts, perf_counter() - started
 
     async def peek(self) -> float:

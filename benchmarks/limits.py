@@ -6,7 +6,7 @@ from __future__ import annotations
 ROUNDS = 3
 assert ROUNDS % 2 == 1
 
-# The work: the same rows for Windlass, for the bare limits and for the peers.
+# The work: the same rows for Windlass, for the bare speeds and for the peers.
 PAYLOAD_BYTES = 220
 DRAIN_JOBS = 20_000
 DRAIN_BATCH = 500
@@ -40,9 +40,9 @@ VERSUS_JOBS, VERSUS_REQUESTS = 2 * PACE_PER_SECOND, 8_000
 assert LOAD_CONNECTIONS <= VERSUS_REQUESTS <= LOAD_REQUESTS_MAX
 
 # Claims are timed in batches of this many, beside a small backlog and beside a large one.
-CLAIM_PLACES = 50
+CLAIM_JOBS = 50
 SMALL_BACKLOG = 1_000
-assert CLAIM_PLACES < SMALL_BACKLOG
+assert CLAIM_JOBS < SMALL_BACKLOG
 # An open transaction is compared with none over this share of the jobs: the last and the first.
 HELD_SHARE = 4
 

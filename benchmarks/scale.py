@@ -46,10 +46,10 @@ class Scale:
     # Drained by one node and by two: jobs that wait, and jobs that do nothing.
     pair_waits: int = 3_200
     pair_noops: int = 40_000
-    # Executions of a chain, those that run one at a time, and the places of a large fan-out.
+    # Executions of a chain, those that run one at a time, and the items of a large fan-out.
     chains: int = 4_000
     light_chains: int = 30
-    fan_places: int = 100_000
+    fan_items: int = 100_000
     # Schedules of one second, those that fire once a minute, and leaders killed under others.
     due_schedules: int = 100_000
     steady_schedules: int = 10_000
@@ -108,7 +108,7 @@ QUICK = Scale(
     pair_noops=10_000,
     chains=1_000,
     light_chains=10,
-    fan_places=10_000,
+    fan_items=10_000,
     due_schedules=20_000,
     steady_minutes=2,
     schedule_kills=10,

@@ -58,8 +58,8 @@ def missing_tests(root: Path) -> Iterator[str]:
         yield "docs/guarantees.md names no test"
     known = tests(root / "tests")
     for file, name in named:
-        places = known.get(name, set())
-        if not places or (file and root / file not in places):
+        files = known.get(name, set())
+        if not files or (file and root / file not in files):
             yield f"docs/guarantees.md: there is no test {f'{file}::' if file else ''}{name}"
 
 

@@ -1,1 +1,1 @@
-"""The bare limits: the same rows and the same server with nothing of a job engine around them."""
+"""The bare speeds: the same rows and the same server with nothing of a job engine around them."""

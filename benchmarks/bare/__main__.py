@@ -1,4 +1,4 @@
-"""The bare limits alone: `python -m benchmarks.bare [DSN]`."""
+"""The bare speeds alone: `python -m benchmarks.bare [DSN]`."""
 
 from __future__ import annotations
 

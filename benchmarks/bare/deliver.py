@@ -1,4 +1,4 @@
-"""The bare limit of deliveries: an aiohttp client in a loop, so many requests at once.
+"""The bare speed of deliveries: an aiohttp client in a loop, so many requests at once.
 
 The same body to the same receiver, the answer read to its end and its status looked at; nothing
 is written down. One process, one session, as a node has.

@@ -1,4 +1,4 @@
-"""The bare limit of a drain: claim 500, complete 500, until nothing is left.
+"""The bare speed of a drain: claim 500, complete 500, until nothing is left.
 
 Two UPDATEs and no history, on one connection. No engine that keeps its promises reaches it; it
 says what this PostgreSQL and this driver can do at all. The shape is the fastest we found that

@@ -1,4 +1,4 @@
-"""The bare limit of a request: a route that decodes its JSON body and sends it back.
+"""The bare speed of a request: a route that decodes its JSON body and sends it back.
 
 On what the API of a node stands on (msgspec, uvicorn, uvloop and httptools), with Starlette's own
 routing, on a free loopback port, in a process of its own.

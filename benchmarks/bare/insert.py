@@ -1,4 +1,4 @@
-"""The bare limit of a batch submit: `INSERT … SELECT unnest`, 10,000 rows a statement.
+"""The bare speed of a batch submit: `INSERT … SELECT unnest`, 10,000 rows a statement.
 
 Every column of every row travels, as it must when the rows are somebody's jobs; a primary key
 of time-ordered UUIDs and the one index a claim could not do without are kept up to date.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks import backlog, child, inside
 from benchmarks.claims import Claimer, p99_ms
-from benchmarks.limits import CLAIM_PLACES, SMALL_BACKLOG
+from benchmarks.limits import CLAIM_JOBS, SMALL_BACKLOG
 from benchmarks.measure import Figure, Run, Sample, compare
 from benchmarks.stage import Stage
 
@@ -47,16 +47,16 @@ async def measure(dsn: str, claims: int) -> Sample:
 
 async def measure_here(request: Request) -> Sample:
     async with inside.opened(request.dsn) as database:
-        claimer = Claimer(database=database, places=CLAIM_PLACES)
+        claimer = Claimer(database=database, most=CLAIM_JOBS)
         enqueuer = inside.door(database)
         await claimer.start()
         taken: list[float] = []
         for _ in range(WARM_UP_CLAIMS + request.claims):
             attempts, seconds = await claimer.claim()
-            assert len(attempts) == CLAIM_PLACES, f"claimed {len(attempts)} of a backlog"
+            assert len(attempts) == CLAIM_JOBS, f"claimed {len(attempts)} of a backlog"
             taken.append(seconds)
             await claimer.finish(attempts)
-            await enqueuer.submit_batch(inside.drafts(CLAIM_PLACES))
+            await enqueuer.submit_batch(inside.drafts(CLAIM_JOBS))
         return Sample(value=p99_ms(taken[WARM_UP_CLAIMS:]), unit="ms")
 
 

@@ -1,6 +1,6 @@
 """Failover: how long nobody leads after the leader was killed, and after it was frozen.
 
-Three candidates; whoever leads is killed and another started in its place. A frozen one is thawed
+Three candidates; whoever leads is killed and another started instead. A frozen one is thawed
 once it has been followed, and stands again. Twenty times each, read as the 99th percentile, which
 of twenty is the slowest. The clock is ours, from the signal until PostgreSQL says that somebody
 else leads.

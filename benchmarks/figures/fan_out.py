@@ -1,4 +1,4 @@
-"""One step, so many places, one step: how long a fan-out takes, on two nodes.
+"""One step, so many items, one step: how long a fan-out takes, on two nodes.
 
 A small one as seconds; a large one as a rate beside the drain of as many single jobs.
 """
@@ -19,8 +19,8 @@ SMALL_SECONDS_MAX = 0.4
 RATIO_MIN = 0.5
 
 
-def fan(places: int) -> dict[str, Any]:
-    items = {"type": "array", "default": list(range(places))}
+def fan(count: int) -> dict[str, Any]:
+    items = {"type": "array", "default": list(range(count))}
     return {
         "name": "fan",
         "inputs": {"type": "object", "properties": {"items": items}},
@@ -40,10 +40,10 @@ def fan(places: int) -> dict[str, Any]:
 
 async def figures(stage: Stage) -> list[Figure]:
     small = f"1 -> {SMALL:,} -> 1, two nodes"
-    large = f"places of 1 -> {stage.scale.fan_places:,} -> 1, two nodes"
-    single = f"drain of {stage.scale.fan_places:,} single jobs, two nodes"
+    large = f"items of 1 -> {stage.scale.fan_items:,} -> 1, two nodes"
+    single = f"drain of {stage.scale.fan_items:,} single jobs, two nodes"
     [noop] = drafts(1)
-    drained = two_nodes.Work(name=single, draft=noop, jobs=stage.scale.fan_places, at_least=None)
+    drained = two_nodes.Work(name=single, draft=noop, jobs=stage.scale.fan_items, at_least=None)
     series = await stage.interleave(
         [
             Run(name=small, once=partial(_seconds, stage)),
@@ -64,7 +64,7 @@ async def _seconds(stage: Stage) -> Sample:
 
 
 async def _rate(stage: Stage) -> Sample:
-    places = stage.scale.fan_places
+    count = stage.scale.fan_items
     async with flows.two_nodes(stage) as (dsn, eye):
-        seconds = await flows.run_all(dsn, stage.redis_url, eye, fan(places), 1)
-    return Sample.rate(places, seconds, "places/s")
+        seconds = await flows.run_all(dsn, stage.redis_url, eye, fan(count), 1)
+    return Sample.rate(count, seconds, "items/s")

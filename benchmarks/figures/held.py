@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks import backlog, child, inside
 from benchmarks.claims import Claimer, p99_ms
-from benchmarks.limits import CLAIM_PLACES, FILL_SECONDS_MAX, HELD_SHARE
+from benchmarks.limits import CLAIM_JOBS, FILL_SECONDS_MAX, HELD_SHARE
 from benchmarks.measure import Figure, Run, Sample, Series, absolute, compare
 from benchmarks.stage import Stage
 
@@ -72,9 +72,9 @@ async def measure(stage: Stage, *, is_held: bool) -> Answer:
 
 
 async def measure_here(request: Request) -> Answer:
-    quarter = request.jobs // CLAIM_PLACES // HELD_SHARE
+    quarter = request.jobs // CLAIM_JOBS // HELD_SHARE
     async with inside.opened(request.dsn) as database, AsyncExitStack() as held_open:
-        claimer = Claimer(database=database, places=CLAIM_PLACES)
+        claimer = Claimer(database=database, most=CLAIM_JOBS)
         await claimer.start()
         if request.is_held:
             await held_open.enter_async_context(_snapshot(request.dsn))
@@ -90,7 +90,7 @@ async def _drain(claimer: Claimer, claims: int) -> list[float]:
     taken = []
     for _ in range(claims):
         attempts, seconds = await claimer.claim()
-        assert len(attempts) == CLAIM_PLACES, f"claimed {len(attempts)} of a backlog"
+        assert len(attempts) == CLAIM_JOBS, f"claimed {len(attempts)} of a backlog"
         taken.append(seconds)
         await claimer.finish(attempts)
     return taken

@@ -97,7 +97,7 @@ async def measure(stage: Stage, count: int, nodes: int = 1) -> Once:
 
 
 def rules_at(at: datetime) -> list[str]:
-    """Every hour and every day, by the clocks of several places: all of them next at `at`."""
+    """Every hour and every day, by the clocks of several zones: all of them next at `at`."""
     found = []
     for zone in ZONES:
         local = at.astimezone(ZoneInfo(zone))

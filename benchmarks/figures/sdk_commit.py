@@ -65,9 +65,9 @@ async def figures(stage: Stage) -> list[Figure]:
         stage.tell(
             f"{way}, {len(ms)}: p50 {cuts[49]:.0f}, p99 {cuts[98]:.0f}, worst {max(ms):.0f} ms"
         )
-        for part, place in (("p50", 49), ("p99", 98)):
+        for part, index in (("p50", 49), ("p99", 98)):
             name = f"commit to start, {way}, {part}"
-            series = Series(name=name, unit="ms", values=(cuts[place],))
+            series = Series(name=name, unit="ms", values=(cuts[index],))
             is_judged = way == TOLD and part == "p50"
             found.append(absolute(series, at_most=P50_MS_MAX if is_judged else None))
     return found

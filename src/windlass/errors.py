@@ -27,7 +27,7 @@ class WindlassError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """One thing wrong with one place of the input, by JSON pointer."""
+    """One thing wrong with one part of the input, by JSON pointer."""
 
     pointer: str
     detail: str
@@ -187,7 +187,7 @@ class NotAWebhook(Conflict):
 
 
 class LockHeld(Conflict):
-    """All places of a lock are taken, or kept for those who came before."""
+    """All of a lock is taken, or kept for those who came before."""
 
     code = "lock_held"
 
@@ -416,8 +416,8 @@ class InvalidArguments(WindlassError):
 
     def __init__(self, *, task: str, parameter: str | None, detail: str) -> None:
         self.task, self.parameter, self.detail = task, parameter, detail
-        place = f", parameter {parameter!r}" if parameter else ""  # None: no single one
-        super().__init__(f"task {task!r}{place}: {detail}")
+        where = f", parameter {parameter!r}" if parameter else ""  # None: no single one
+        super().__init__(f"task {task!r}{where}: {detail}")
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ PREFIXES = {
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
 _RAND_B = (1 << 62) - 1
-_PLACES = 1 << 12
+_COUNTER_SIZE = 1 << 12
 
 
 def uuid7() -> UUID:
@@ -44,11 +44,11 @@ def uuid7_many(count: int) -> list[UUID]:
     """
     first = (time.time_ns() // 1_000_000) << 80 | _VERSION_7 | _VARIANT
     noise = struct.unpack(f">{count}Q", os.urandom(8 * count))
-    if count <= _PLACES:
+    if count <= _COUNTER_SIZE:
         return [UUID(int=first | n << 64 | low & _RAND_B) for n, low in enumerate(noise)]
     # More than fit into one millisecond borrow the next ones.
     return [
-        UUID(int=first + (n // _PLACES << 80) | n % _PLACES << 64 | low & _RAND_B)
+        UUID(int=first + (n // _COUNTER_SIZE << 80) | n % _COUNTER_SIZE << 64 | low & _RAND_B)
         for n, low in enumerate(noise)
     ]
 

@@ -1,4 +1,4 @@
-"""Every bound in one place, with the relations between them asserted.
+"""Every bound in one file, with the relations between them asserted.
 
 A limit is part of the contract: the error that refuses something names the number found here.
 """
@@ -96,8 +96,8 @@ assert BATCH_READER_BYTES_MAX > BATCH_BODY_BYTES_MAX + 100 * BODY_BYTES_MAX
 LARGE_BODIES_BYTES_MAX, LARGE_BODIES_WAIT_SECONDS = 16 * 1024 * 1024, 5.0
 assert BODY_BYTES_MAX < LARGE_BODIES_BYTES_MAX < BATCH_BODY_BYTES_MAX
 
-# Executions: places of one fan-out, and what a node keeps of those that run.
-FAN_PLACES_MAX = 1_000_000
+# Executions: items of one fan-out, and what a node keeps of those that run.
+FAN_OUT_ITEMS_MAX = 1_000_000
 # Executions may have children, and these theirs, so deep.
 CHILD_DEPTH_MAX = 16
 # And so many in all below the one that somebody started, unless the setting says otherwise.
@@ -113,11 +113,11 @@ TURNS_MAX = 1_000
 # A job may not have heard what was asked of its execution for so long: by then every transaction
 # has ended that may have begun before it was asked.
 UNHEARD_SECONDS = 90.0
-# A rerun forgets so many steps and places by one statement; an error names so many steps.
+# A rerun forgets so many steps and items by one statement; an error names so many steps.
 FORGET_STEPS_MAX, NAMED_STEPS_MAX = 20_000, 50
 # Signals that an execution keeps until a step asks for them; a comment on a decision.
 SIGNALS_KEPT_MAX, COMMENT_CHARS_MAX = 1_000, 4_000
-# Places put in by one transaction, elements kept in memory, results gathered at the end.
+# Items put in by one transaction, elements kept in memory, results gathered at the end.
 FAN_CHUNK, FAN_ITEMS_KEPT_MAX, FAN_RESULT_BYTES_MAX = 5_000, 2_000_000, 64 * 1024 * 1024
 FACTS_KEPT_MAX, FACTS_BYTES_MAX, PLANS_KEPT_MAX = 20_000, 64 * 1024 * 1024, 1_000
 
@@ -204,7 +204,7 @@ PEEK_REST_FACTOR = 20
 # it, waits so long for one that somebody holds, and is told to come again.
 ASKED_LOCK_SECONDS = 2.0
 # Each of their tries waits for the row only so long, and the next one comes after a rest; both
-# grow. All of them share few connections; but who never stands in line for long never has its turn
+# grow. All of them share few connections; but who never waits for a row for long never has its turn
 # where many want the same row for a moment each.
 ASKED_ROW_SECONDS, ASKED_ROW_SECONDS_MAX = 0.02, 0.08
 ASKED_REST_SECONDS, ASKED_REST_SECONDS_MAX = 0.05, 0.4
@@ -454,26 +454,26 @@ YAML_NODES_MAX = DEFINITION_BYTES_MAX // 2
 # Whether branches of switches exclude one another is followed down so many switches.
 EXCLUSIONS_MAX = 64
 
-# Locks. 0006_workflow.sql has the same bound of places.
+# Locks. 0006_workflow.sql has the same bound of capacity.
 LOCK_CAPACITY_MAX = 10_000
 # How long a caller of the API holds one, unless it says so or renews it.
 LOCK_TTL_SECONDS, LOCK_TTL_SECONDS_MIN, LOCK_TTL_SECONDS_MAX = 30.0, 0.5, 24 * 3600.0
 assert LOCK_TTL_SECONDS_MIN < LOCK_TTL_SECONDS < LOCK_TTL_SECONDS_MAX
-# In line: what a level of priority is worth, and who has waited so long keeps places
+# Waiters: what a level of priority is worth, and who has waited so long keeps capacity
 # (model.job.lock).
 LOCK_LEAD_SECONDS, LOCK_PATIENCE_SECONDS = 300.0, 10.0
-# Whoever frees a lock looks at so many in its line at a time. What somebody else has in hand just
-# then is looked at again this much later.
-LOCK_LINE_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
+# Whoever frees a lock looks at so many of its waiters at a time. What somebody else has in hand
+# just then is looked at again this much later.
+LOCK_WAITERS_READ_MAX, LOCK_AGAIN_SECONDS = 64, 0.25
 # Of what time has brought about (holds that ran out, jobs that are due) so much at once.
 LOCKS_LATE_MAX = 200
 # A look has the rows of other locks while it waits for one that somebody holds: so long at most.
 LOCK_LOOK_SECONDS = 0.02
 assert LOCK_LOOK_SECONDS < ROW_WAIT_SECONDS
-# A lock that nobody used for so long is forgotten, unless it has places of its own; and jobs that
-# are in no line, or holds whose job has ended, are looked for this often.
+# A lock that nobody used for so long is forgotten, unless it has a capacity of its own; and
+# jobs that are in no wait list, or holds whose job has ended, are looked for this often.
 LOCK_KEPT_SECONDS, LOCK_STRAYS_SECONDS = 3600.0, 60.0
-# Who holds a lock and who waits for it: so many are named, and so many of a line counted.
+# Who holds a lock and who waits for it: so many are named, and so many of a wait list counted.
 LOCK_SHOWN_MAX, LOCK_COUNTED_MAX = 50, 1_000
 assert LOCK_SHOWN_MAX <= LOCK_COUNTED_MAX
 

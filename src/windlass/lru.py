@@ -48,7 +48,7 @@ class Lru(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int = 0) -> None:
-        """In place of what it had before. One that is too heavy is not kept."""
+        """Instead of what it had before. One that is too heavy is not kept."""
         self.drop((key,))
         if weight > self._entry_weight_max:
             return

@@ -25,10 +25,10 @@ class ActingNode:
         await self.database.run("node_register", self.node_id, *given)
         return self
 
-    async def claim(self, places: int = 100) -> list[Attempt]:
+    async def claim(self, most: int = 100) -> list[Attempt]:
         frontier = Frontier()
         await peek(self.database, frontier)
-        taken = await claim(self.database, self.node_id, frontier, places)
+        taken = await claim(self.database, self.node_id, frontier, most)
         return taken or await claim_solo(self.database, self.node_id)
 
     async def settle(self, attempt: Attempt, outcome: Outcome) -> Settled:

@@ -34,7 +34,7 @@ from windlass.model.job.event import SortKey
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 
-# In place of the stream's own seconds: far more than a pause of the machine between an instant that
+# Instead of the stream's own seconds: far more than a pause of the machine between an instant that
 # was read and its row, or an innocent's event would be missed as well.
 MARGIN = timedelta(seconds=1)
 # Looks have left behind what came before it.
@@ -127,7 +127,7 @@ async def test_a_follower_that_was_cut_off_goes_on_where_it_was(
     assert seen["id"] not in {event["id"] for event in missed}
 
 
-async def test_an_id_from_before_this_process_is_a_good_place_to_go_on(
+async def test_an_id_from_before_this_process_is_a_good_position_to_go_on(
     api: Served, node: ActingNode
 ) -> None:
     made = await api.submit()

@@ -25,13 +25,13 @@ async def give_back(api: Served, held: dict[str, Any]) -> None:
     await api.call("DELETE", f"/v1/locks/{held['name']}?token={held['token']}", 204)
 
 
-async def line_of(api: Served, count: int) -> None:
-    """Wait until so many stand in line for `a`."""
+async def concurrency_key_of(api: Served, count: int) -> None:
+    """Wait until so many wait for `a`."""
 
     async def are_there() -> bool:
         return bool((await api.get(A))["waiting"] == count)
 
-    await until(are_there, what=f"{count} stand in line", within_seconds=10)
+    await until(are_there, what=f"{count} wait", within_seconds=10)
 
 
 async def test_a_lock_is_taken_renewed_and_given_back(api: Served) -> None:
@@ -88,7 +88,7 @@ async def test_tokens_grow_with_every_hold(api: Served) -> None:
 async def test_a_waiting_caller_gets_the_lock_when_it_is_given_back(api: Served) -> None:
     held = await take(api)
     waiting = asyncio.create_task(take(api, wait="30s"))
-    await line_of(api, 1)
+    await concurrency_key_of(api, 1)
     await give_back(api, held)
     assert (await waiting)["token"] > held["token"]
 
@@ -98,7 +98,7 @@ async def test_callers_get_it_in_the_order_in_which_they_came(api: Served) -> No
     waiting = []
     for count in range(1, 6):
         waiting.append(asyncio.create_task(take(api, wait="30s")))
-        await line_of(api, count)
+        await concurrency_key_of(api, count)
     for task in waiting:
         await give_back(api, held)
         held = await asyncio.wait_for(task, 10)
@@ -121,19 +121,19 @@ async def test_a_hold_that_runs_out_wakes_whoever_waits_and_cannot_be_renewed(
 async def test_a_hold_that_is_renewed_in_time_does_not_run_out(api: Served) -> None:
     held = await take(api, ttl="8s")
     waiting = asyncio.create_task(take(api, wait="10s", status=409))
-    await line_of(api, 1)
+    await concurrency_key_of(api, 1)
     while not waiting.done():
         await api.call("PUT", A, 200, json={"token": held["token"], "ttl": "8s"})
         await asyncio.sleep(0.1)
     assert (await waiting)["code"] == "lock_held"
 
 
-async def test_a_semaphore_has_many_places_and_can_get_more(api: Served) -> None:
+async def test_a_semaphore_has_a_capacity_and_can_get_more(api: Served) -> None:
     holds = [await take(api, capacity=3) for _ in range(3)]
     assert {held["capacity"] for held in holds} == {3}
     await take(api, status=409, capacity=100)
     waiting = asyncio.create_task(take(api, wait="30s"))
-    await line_of(api, 1)
+    await concurrency_key_of(api, 1)
     lock = await api.call("PATCH", A, 200, json={"capacity": 4})
     assert lock["capacity"] == 4
     await waiting
@@ -161,7 +161,7 @@ async def test_a_caller_and_a_job_wait_for_each_other(api: Served, node: ActingN
     why = await api.get(f"/v1/jobs/{job['id']}/why")
     [gate] = [gate for gate in why["gates"] if gate["gate"] == "lock"]
     assert gate["reason"].startswith("it waits for lock 'a', which key_")
-    assert gate["reason"].endswith("holds; it is 1st in line")
+    assert gate["reason"].endswith("holds; it is 1st to wait")
     assert gate["until"] == held["expires_at"]
     assert why["estimated_start"] is None
     await give_back(api, held)
@@ -173,7 +173,7 @@ async def test_a_caller_and_a_job_wait_for_each_other(api: Served, node: ActingN
     lost = await api.call("PUT", A, 409, json={"token": lock["token"]})
     assert lost["code"] == "lock_lost", "a job's hold is not renewed"
     waiting = asyncio.create_task(take(api, wait="30s"))
-    await line_of(api, 1)
+    await concurrency_key_of(api, 1)
     await node.settle(attempt, Succeeded())
     assert (await waiting)["token"] > lock["token"]
     assert (await api.get(f"/v1/jobs/{job['id']}"))["locks"] == ["a", "b"]

@@ -87,7 +87,7 @@ async def test_the_same_schedule_under_one_key_at_once_is_made_once(api: Served)
     assert len({told["id"] for _, told in said}) == 1
 
 
-async def test_every_problem_is_told_with_its_place_and_the_fix(api: Served) -> None:
+async def test_every_problem_is_told_with_its_pointer_and_the_fix(api: Served) -> None:
     found = await problems(
         api,
         {

@@ -56,7 +56,7 @@ async def test_yaml_is_taken_where_json_is(api: Served) -> None:
     await api.post("/v1/workflows", None, 400, data="", headers=YAML)
 
 
-async def test_every_problem_is_told_with_its_place_and_nothing_is_published(api: Served) -> None:
+async def test_every_problem_is_told_with_its_pointer_and_nothing_is_published(api: Served) -> None:
     wrong = greeting(step("a", "htp"), step("b", needs=["c"]), tiemout=3)
     told = await api.post("/v1/workflows", wrong, 422)
     pointers = {error["pointer"] for error in told["errors"]}

@@ -143,9 +143,7 @@ def test_a_ledger_is_judged_by_what_was_due(
 ) -> None:
     schedule, start = UUID(int=100), datetime(2030, 1, 1, tzinfo=UTC)
     instants = [start + timedelta(seconds=second) for second in range(3)]
-    firings = [
-        (schedule, instants[place], None if job is None else UUID(int=job)) for place, job in ledger
-    ]
+    firings = [(schedule, instants[n], None if job is None else UUID(int=job)) for n, job in ledger]
     due = {(schedule, instant) for instant in instants[:2]}
     found = judge(due, firings, [UUID(int=job) for job in jobs])
     assert found == Faults(missed=missed, doubled=doubled)

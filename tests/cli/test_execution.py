@@ -119,7 +119,7 @@ def test_one_that_takes_too_long_is_left_alone(windlass: Windlass, peer: Peer) -
 def test_at_a_terminal_its_steps_are_drawn_until_it_has_ended(
     windlass: Windlass, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tree in place of lines; the output still stands alone on standard output."""
+    """A tree instead of lines; the output still stands alone on standard output."""
     monkeypatch.setattr(commands, "is_watched", lambda: True)
     reads = 0
 

@@ -97,11 +97,11 @@ def test_the_table_has_a_row_for_each_and_nothing_is_cut(windlass: Windlass, pee
     assert short.index("0/5") == long.index("0/5")
 
 
-def test_columns_stand_in_line_under_wide_characters(windlass: Windlass, peer: Peer) -> None:
+def test_columns_are_aligned_under_wide_characters(windlass: Windlass, peer: Peer) -> None:
     jobs = [job(id="job_1", kind=kind) for kind in ("邮件", "mail")]
     peer.answer(Says(json=page(jobs)))
     _, wide, narrow = windlass("job", "ls").out.splitlines()
-    # Each of the two characters takes two places.
+    # Each of the two characters takes two columns.
     assert wide.index("queued") + 2 == narrow.index("queued")
 
 

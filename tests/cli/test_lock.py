@@ -98,7 +98,7 @@ def test_renew_and_release_name_the_token(windlass: Windlass, peer: Peer) -> Non
     assert "token 7 does not hold lock 'a'" in again.err
 
 
-def test_places_are_set(windlass: Windlass, peer: Peer) -> None:
+def test_the_capacity_is_set(windlass: Windlass, peer: Peer) -> None:
     peer.answer(Says(json=LOCK))
     assert fields(windlass("lock", "resize", "a", "2").out)["held"] == "2"
     assert (peer.calls[-1].method, peer.calls[-1].json) == ("PATCH", {"capacity": 2})

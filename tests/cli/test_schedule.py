@@ -104,7 +104,7 @@ def test_a_workflow_comes_with_its_input_and_periods_and_instants_as_they_are(
     assert len(peer.calls) == count
 
 
-def test_what_the_server_refuses_is_told_with_its_places(windlass: Windlass, peer: Peer) -> None:
+def test_what_the_server_refuses_is_told_with_its_pointers(windlass: Windlass, peer: Peer) -> None:
     errors = [{"pointer": "/cron", "detail": "never: there is no 30 February"}]
     peer.answer(problem(422, detail="the input cannot be taken; see errors", errors=errors))
     ended = windlass("schedule", "create", "a", "--cron", "0 0 30 2 *", "--job", "{}")

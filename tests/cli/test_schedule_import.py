@@ -35,7 +35,7 @@ CRON_TZ = Europe/Berlin
 
 @pytest.fixture
 def report(windlass: Windlass, tmp_path: Path) -> Any:
-    """Imports a text, without sending anything, and gives the lines by their place."""
+    """Imports a text, without sending anything, and gives the lines by where they stood."""
 
     def run(text: str, *words: str, name: str = "tab", verb: str = "crontab") -> dict[str, Any]:
         path = tmp_path / name

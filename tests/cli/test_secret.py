@@ -48,8 +48,8 @@ class Piped(io.TextIOWrapper):
 def test_secrets_are_listed_and_shown(windlass: Windlass, peer: Peer) -> None:
     peer.answer(Says(json=page([SECRET, {**SECRET, "name": "lost", "is_readable": False}])))
     head, first, second = windlass("secret", "ls").out.splitlines()
-    place = head.split().index("READABLE")
-    assert [row.split()[place] for row in (first, second)] == ["yes", "no"]
+    column = head.split().index("READABLE")
+    assert [row.split()[column] for row in (first, second)] == ["yes", "no"]
     assert windlass("secret", "ls", "-o", "id").out == "token\nlost\n"
     peer.answer(Says(json={**SECRET, "kind": "ed25519", "public_key": "whpk_AAAA"}))
     assert "whpk_AAAA" in windlass("secret", "get", "token").out

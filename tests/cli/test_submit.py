@@ -23,7 +23,7 @@ def test_a_kind_alone_is_a_job(windlass: Windlass, peer: Peer) -> None:
     assert (call.method, call.path, call.json) == ("POST", "/v1/jobs", {"kind": "noop"})
 
 
-def test_every_option_has_its_place_in_the_object(windlass: Windlass, peer: Peer) -> None:
+def test_every_option_is_a_field_of_the_object(windlass: Windlass, peer: Peer) -> None:
     peer.answer(Says(status=201, json=job()))
     ended = windlass(
         *["job", "submit", "http", "-o", "id"],

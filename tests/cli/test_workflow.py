@@ -64,7 +64,7 @@ def test_a_file_is_checked_by_the_server_and_sent_as_what_it_is(
     assert peer.calls[0].body == GREET.encode()
 
 
-def test_each_problem_is_told_on_a_line_with_its_file_and_place(
+def test_each_problem_is_told_on_a_line_with_its_file_and_pointer(
     windlass: Windlass, peer: Peer, file: str
 ) -> None:
     peer.answer(INVALID)

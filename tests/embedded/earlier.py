@@ -14,7 +14,7 @@ from tests.embedded.owners import PATIENCE_SECONDS
 from windlass.embedded.account import make_folder, shared_account
 from windlass.embedded.binaries import postgres_bin_dir
 from windlass.embedded.child import Child
-from windlass.embedded.cluster import PostgresPlace, run_to_end
+from windlass.embedded.cluster import PostgresInstallation, run_to_end
 from windlass.embedded.staging import reachable_postgres
 from windlass.store.migrate import migrate
 
@@ -36,20 +36,22 @@ async def make_earlier_folder(data: Path) -> None:
     """With the whole schema of Windlass in it; nothing runs on it."""
     await asyncio.to_thread(data.mkdir, 0o711)
     account = shared_account() if os.geteuid() == 0 else None
-    place = PostgresPlace(
+    installation = PostgresInstallation(
         home=data / "postgresql",
         bin_dir=reachable_postgres(postgres_bin_dir(), account, data),
         log_path=data / "log" / "postgresql.log",
         account=account,
     )
-    for folder in (data / "valkey", place.home, place.cluster):
+    for folder in (data / "valkey", installation.home, installation.cluster):
         make_folder(folder, account)
     options = ("--username=windlass", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
-    await run_to_end(place.order("initdb", place.cluster, *options), "be made", PATIENCE_SECONDS)
+    await run_to_end(
+        installation.order("initdb", installation.cluster, *options), "be made", PATIENCE_SECONDS
+    )
     settings = ("-c", "listen_addresses=", "-c", "unix_socket_directories=..", "-c", "fsync=off")
-    server = Child.start(place.order("postgres", place.cluster, *settings))
+    server = Child.start(installation.order("postgres", installation.cluster, *settings))
     try:
-        await _fill(f"postgresql://windlass@/%s?host={place.home}&port=5432")
+        await _fill(f"postgresql://windlass@/%s?host={installation.home}&port=5432")
     finally:
         await server.stop((signal.SIGINT, PATIENCE_SECONDS))
 

@@ -242,14 +242,14 @@ async def test_a_folder_of_the_first_release_is_closed_at_its_next_start(
     earlier: Path, data: Path
 ) -> None:
     copied(earlier, data)
-    rules = data / "postgresql" / "cluster" / "pg_hba.conf"
+    hba = data / "postgresql" / "cluster" / "pg_hba.conf"
     added = "host trust all 10.0.0.0/8 reject  # trust\n"
-    with rules.open("a") as file:
+    with hba.open("a") as file:
         file.write(added)
     async with EmbeddedServers(data, postgres_settings=HASTY) as servers:
         await is_as_new(servers)
         url = servers.database_url
-    assert added in rules.read_text(), "what somebody added stays"
+    assert added in hba.read_text(), "what somebody added stays"
     async with EmbeddedServers(data, postgres_settings=HASTY) as servers:
         assert servers.database_url == url
         await is_as_new(servers)
@@ -288,8 +288,8 @@ async def test_trust_that_somebody_opens_is_closed_again(made: Path) -> None:
     server = EmbeddedPostgres(made, settings=HASTY)
     await server.start()
     await server.stop()
-    rules = server.home / "cluster" / "pg_hba.conf"
-    rules.write_text(rules.read_text().replace("scram-sha-256", "trust"))
+    hba = server.home / "cluster" / "pg_hba.conf"
+    hba.write_text(hba.read_text().replace("scram-sha-256", "trust"))
     assert trusts(server.home / "cluster")
     try:
         await server.start()

@@ -55,9 +55,9 @@ async def put_many(
                 "workflow": "test",
                 **fields,
             }
-            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            parameters = ", ".join(f"${n}" for n in range(1, len(row) + 1))
             await connection.execute(
-                f"INSERT INTO windlass.execution ({', '.join(row)}) VALUES ({places})",
+                f"INSERT INTO windlass.execution ({', '.join(row)}) VALUES ({parameters})",
                 *row.values(),
             )
         every = [

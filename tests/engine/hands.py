@@ -67,11 +67,11 @@ async def lapse(database: Database, *node_ids: UUID) -> None:
     )
 
 
-async def take(database: Database, node_id: UUID, places: int = 500) -> list[Attempt]:
+async def take(database: Database, node_id: UUID, most: int = 500) -> list[Attempt]:
     """Claim what is due, from queues with and without limits, as a node would on its first look."""
     frontier = Frontier()
     await peek(database, frontier)
-    return await claim(database, node_id, frontier, places)
+    return await claim(database, node_id, frontier, most)
 
 
 async def take_one(database: Database, node_id: UUID) -> Attempt:
@@ -134,9 +134,9 @@ async def row(database: Database, job_id: UUID) -> Record:
 
 
 async def states(database: Database, job_ids: Sequence[UUID]) -> list[str]:
-    """Where the jobs are, in the order asked for. Fails when one is nowhere or in two places."""
+    """Where the jobs are, in the order asked for. Fails when one is nowhere or in two tables."""
     rows = await database.read("job_get_many", list(job_ids))
-    assert len(rows) == len(set(job_ids)), "every job is in exactly one place"
+    assert len(rows) == len(set(job_ids)), "every job is in exactly one table"
     found = {one["id"]: one["state"] for one in rows}
     return [found[job_id] for job_id in job_ids]
 

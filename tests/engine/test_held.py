@@ -124,8 +124,8 @@ async def test_limits_are_exact_for_transactions_of_many_queues(database: Databa
         connection = await asyncpg.connect(database.url)
         try:
             async with connection.transaction():
-                for place in range(4):
-                    queue = queues[(turn * (1 + 2 * (turn % 2)) + place) % 4]
+                for n in range(4):
+                    queue = queues[(turn * (1 + 2 * (turn % 2)) + n) % 4]
                     await connection.fetchval(CALL, f'{{"kind": "noop", "queue": "{queue}"}}')
         except asyncpg.ConfigurationLimitExceededError:
             return False

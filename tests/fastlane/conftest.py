@@ -50,8 +50,8 @@ async def started(folder: Path, settings: dict[str, str] | None = None) -> Embed
     await asyncio.to_thread(folder.chmod, 0o755)
     server = EmbeddedValkey(folder, settings=settings, listen=f"127.0.0.1:{free_port()}")
     await server.start()
-    rules = ("on", f">{PASSWORD}", "~*", "&*", "+@all", "-@scripting")
-    await say(server, "ACL", "SETUSER", SCRIPTLESS, "reset", *rules)
+    acl = ("on", f">{PASSWORD}", "~*", "&*", "+@all", "-@scripting")
+    await say(server, "ACL", "SETUSER", SCRIPTLESS, "reset", *acl)
     return server
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from windlass.clock import wall
 from windlass.model.job.draft import Draft
-from windlass.model.job.submission import Rules, read_batch
+from windlass.model.job.submission import SubmissionContext, read_batch
 from windlass.strategies.builtin import INPUT_CHECKS
 
 Job = dict[str, Any]
@@ -64,4 +64,4 @@ def mixed(count: int, chance: random.Random) -> list[Job]:
 
 
 def drafts(jobs: list[Job]) -> list[Draft]:
-    return read_batch({"jobs": jobs}, Rules(kinds=INPUT_CHECKS), wall())
+    return read_batch({"jobs": jobs}, SubmissionContext(kinds=INPUT_CHECKS), wall())

@@ -18,7 +18,7 @@ Moment = Literal["start", "end", "stop"]  # stop: it was ended from outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class WitnessLine:
     moment: Moment
     marker: str  # names the job
     pid: int
@@ -40,7 +40,7 @@ class Witness:
         self.path = path
         path.touch()
 
-    def lines(self, moment: Moment | None = None, marker: str | None = None) -> list[Line]:
+    def lines(self, moment: Moment | None = None, marker: str | None = None) -> list[WitnessLine]:
         """What was seen, in the order in which it was written."""
         found = [_read(text) for text in self.path.read_text().splitlines()]
         return [
@@ -49,14 +49,14 @@ class Witness:
             if moment in (None, line.moment) and marker in (None, line.marker)
         ]
 
-    def by_marker(self, moment: Moment) -> dict[str, list[Line]]:
-        found: dict[str, list[Line]] = {}
+    def by_marker(self, moment: Moment) -> dict[str, list[WitnessLine]]:
+        found: dict[str, list[WitnessLine]] = {}
         for line in self.lines(moment):
             found.setdefault(line.marker, []).append(line)
         return found
 
 
-def _read(text: str) -> Line:
+def _read(text: str) -> WitnessLine:
     moment, marker, pid, at = text.split()
     [known] = [known for known in get_args(Moment) if known == moment]
-    return Line(moment=known, marker=marker, pid=int(pid), at=float(at))
+    return WitnessLine(moment=known, marker=marker, pid=int(pid), at=float(at))

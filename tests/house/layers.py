@@ -90,7 +90,7 @@ def _broken(
 ) -> Iterator[tuple[int, str]]:
     room = _room_of(path, package)
     if room not in LEVELS and room not in BESIDE:
-        yield 1, f"{room} is on no level; give it a place in tests/house/layers.py"
+        yield 1, f"{room} is on no level; give it a level in tests/house/layers.py"
         return
     tree = ast.parse(path.read_text(), filename=str(path))
     for found in _imports(tree, _package_of(path, package)):

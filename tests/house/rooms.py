@@ -1,4 +1,4 @@
-"""The rules of rooms, and what breaks them: crowded folders, fragments, doubled names, silence.
+"""Conventions of rooms, and what breaks them: crowded folders, fragments, doubled names, silence.
 
 A folder is a room: so many files fill it. A module of a few lines that only one neighbour uses is a
 part of that neighbour. A public class has its name to itself in a layer, so that whoever searches
@@ -57,9 +57,9 @@ def twice(package: Path) -> Iterator[str]:
         for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[inside.parts[0], node.name].append(str(inside))
-    for (layer, name), places in found.items():
-        if len(places) > 1:
-            yield f"{layer}: {name} stands in {', '.join(places)}; say in the name what each is"
+    for (layer, name), paths in found.items():
+        if len(paths) > 1:
+            yield f"{layer}: {name} stands in {', '.join(paths)}; say in the name what each is"
 
 
 def unnamed(package: Path) -> Iterator[str]:

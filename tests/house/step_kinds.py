@@ -1,6 +1,6 @@
-"""The rule of step kinds: what depends on a kind is looked up in a table, never compared by name.
+"""Step kinds: what depends on a kind is looked up in a table, never compared by name.
 
-The table is model/workflow/step_kinds.py. `kind == "map"` somewhere else is a place that nobody
+The table is model/workflow/step_kinds.py. `kind == "map"` somewhere else is something that nobody
 finds who adds a kind; so is a set of their names, or a table of verbs that is not complete. Outside
 the rooms of workflows `http`, `python`, `wait` and `noop` are kinds of jobs, and no matter of this.
 Statements cannot look anything up: those that name a kind are listed here.

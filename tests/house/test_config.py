@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.house.repository import ROOT
 from windlass.config import Loaded, Problem, Settings, SettingsProblems, load_settings, shown
-from windlass.config.table import RULES
+from windlass.config.table import PARSERS
 
 NAMES = [field.name for field in fields(Settings)]
 
@@ -281,7 +281,7 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: object
     [problem] = problems_of({name: value})
     assert problem.setting == name
     assert problem.source == "--" + name.replace("_", "-")
-    assert problem.allowed == RULES[name].allowed
+    assert problem.allowed == PARSERS[name].allowed
     assert len(problem.value) < 200
 
 
@@ -344,7 +344,7 @@ def test_an_unreadable_file_is_a_problem_beside_the_others(tmp_path: Path, conte
     assert [problem.setting for problem in found] == ["config", "port"]
 
 
-def test_a_folder_in_place_of_the_file_is_a_problem(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "windlass.toml").mkdir()
     [problem] = problems_of(cwd=tmp_path)
     assert "directory" in problem.allowed.lower()
@@ -409,7 +409,7 @@ def test_whatever_is_given_the_answer_is_settings_or_problems_that_name_what_was
 
 @given(name=st.text(alphabet="ABCDEFGHIJKLMNOPQRSTUVWXYZ_", min_size=1, max_size=20))
 def test_an_unknown_variable_is_never_ignored(name: str) -> None:
-    if name in {"BIND", "URL", "TOKEN", "CONFIG"} or name.replace("__", "_").lower() in RULES:
+    if name in {"BIND", "URL", "TOKEN", "CONFIG"} or name.replace("__", "_").lower() in PARSERS:
         return
     [problem] = load(environ={f"WINDLASS_{name}": "1"}).unknown
     assert problem.source == f"WINDLASS_{name}"

@@ -12,10 +12,10 @@ from tests.house.repository import ROOT
 from windlass.telemetry.metrics import Metrics
 
 DEPLOY = ROOT / "deploy"
-RULES: list[dict[str, Any]] = [
-    rule
+ALERTS: list[dict[str, Any]] = [
+    alert
     for group in yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"]
-    for rule in group["rules"]
+    for alert in group["rules"]
 ]
 # Made where it is shown: see api/cluster/metrics.py.
 SHOWN_BY_THE_API = {"windlass_queue_depth", "windlass_schedule_silent"}
@@ -27,23 +27,23 @@ def test_every_alert_asks_for_metrics_that_there_are() -> None:
         is_histogram = family.type == "histogram"
         endings = ("_bucket", "_count", "_sum") if is_histogram else ("", "_total")
         known |= {family.name + ending for ending in endings}
-    asked = {name for rule in RULES for name in re.findall(r"windlass_\w+", rule["expr"])}
+    asked = {name for alert in ALERTS for name in re.findall(r"windlass_\w+", alert["expr"])}
     assert asked
     assert asked - known == set()
 
 
 def test_every_alert_says_what_it_means_and_names_its_runbook() -> None:
-    names = [rule["alert"] for rule in RULES]
+    names = [alert["alert"] for alert in ALERTS]
     assert len(set(names)) == len(names)
-    for rule in RULES:
-        assert {"summary", "description", "runbook_url"} == rule["annotations"].keys()
-        assert rule["labels"]["severity"] in ("warning", "critical")
+    for alert in ALERTS:
+        assert {"summary", "description", "runbook_url"} == alert["annotations"].keys()
+        assert alert["labels"]["severity"] in ("warning", "critical")
 
 
 def test_every_alert_leads_to_the_heading_of_a_runbook_that_bears_its_name() -> None:
-    for rule in RULES:
-        link = rule["annotations"]["runbook_url"]
-        assert re.fullmatch(rf"docs/operating/[a-z]+\.md#{rule['alert'].lower()}", link)
+    for alert in ALERTS:
+        link = alert["annotations"]["runbook_url"]
+        assert re.fullmatch(rf"docs/operating/[a-z]+\.md#{alert['alert'].lower()}", link)
         assert broken(ROOT / "README.md", link) is None, link
 
 

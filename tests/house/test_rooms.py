@@ -102,7 +102,7 @@ def test_what_is_long_is_no_fragment(tmp_path: Path) -> None:
     assert list(rooms.fragments(package)) == []
 
 
-def test_a_name_that_stands_twice_in_a_layer_is_named_with_its_places(tmp_path: Path) -> None:
+def test_a_name_that_stands_twice_in_a_layer_is_named_with_its_paths(tmp_path: Path) -> None:
     package = put(
         tmp_path / "windlass",
         {

@@ -71,7 +71,7 @@ def test_in_the_rooms_of_workflows_kinds_of_jobs_and_other_names_for_a_kind_coun
     [
         ("model/job/retry.py", 'kind == "http"'),
         ("engine/executions/board.py", 'said == "wait"'),
-        ("engine/executions/concurrency.py", 'rule.policy == "fail"'),
+        ("engine/executions/concurrency.py", 'concurrency.policy == "fail"'),
         ("model/expression/parse.py", 'kind == "map"'),
         ("model/workflow/step_kinds.py", 'kind == "map"'),
         ("engine/executions/graph.py", 'KINDS[kind].awaits == "places"'),

@@ -47,7 +47,7 @@ async def test_what_is_no_answer_is_called_by_what_is_wrong_with_it(
         assert not wire.is_reusable
 
 
-class Line(asyncio.Transport):
+class Wire(asyncio.Transport):
     """The far end of a wire, played by hand: every read has the size that is wanted."""
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class Line(asyncio.Transport):
 
 
 def bytewise(text: bytes) -> list[bytes]:
-    return [text[place : place + 1] for place in range(len(text))]
+    return [text[at : at + 1] for at in range(len(text))]
 
 
 @pytest.mark.parametrize("told", ANSWERS.values(), ids=ANSWERS)
 async def test_an_answer_that_comes_byte_by_byte_is_heard_alike(told: Told) -> None:
-    line = Line()
-    heard = await line.exchange(bytewise(told.answer), hangs_up=told.hangs_up, is_head=told.is_head)
+    wire = Wire()
+    heard = await wire.exchange(bytewise(told.answer), hangs_up=told.hangs_up, is_head=told.is_head)
     assert heard == told.heard
 
 
@@ -96,7 +96,7 @@ async def test_an_answer_that_comes_byte_by_byte_is_heard_alike(told: Told) -> N
 async def test_what_is_no_answer_is_none_byte_by_byte(broken: tuple[bytes, str]) -> None:
     answer, cause = broken
     with pytest.raises(ConnectionBroken) as caught:
-        await Line().exchange(bytewise(answer), hangs_up=True, is_head=False)
+        await Wire().exchange(bytewise(answer), hangs_up=True, is_head=False)
     assert caught.value.cause == cause
 
 
@@ -160,18 +160,18 @@ def test_an_answer_is_the_same_however_it_is_cut_into_pieces(
     made: tuple[Told, Fields], cuts: list[int]
 ) -> None:
     told, fields = made
-    places = sorted({0, *(cut % (len(told.answer) + 1) for cut in cuts), len(told.answer)})
-    pieces = [told.answer[start:end] for start, end in pairwise(places)]
-    line = Line()
+    cuts_at = sorted({0, *(cut % (len(told.answer) + 1) for cut in cuts), len(told.answer)})
+    pieces = [told.answer[start:end] for start, end in pairwise(cuts_at)]
+    wire = Wire()
 
     async def heard() -> Heard:
-        return await line.exchange(pieces, hangs_up=told.hangs_up, is_head=False)
+        return await wire.exchange(pieces, hangs_up=told.hangs_up, is_head=False)
 
     with asyncio.Runner() as runner:
         assert runner.run(heard()) == told.heard
-    assert line.wire.fields == fields
-    assert line.wire.reason == "So be it"
-    assert line.wire.is_whole
+    assert wire.wire.fields == fields
+    assert wire.wire.reason == "So be it"
+    assert wire.wire.is_whole
 
 
 # -- bounds --------------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ async def test_a_body_is_read_up_to_the_cap_and_then_cut_off(over: int, is_whole
 
 
 async def test_a_reason_is_kept_in_part() -> None:
-    line = Line()
+    wire = Wire()
     answer = b"HTTP/1.1 200 " + b"O" * 50_000 + b"\r\ncontent-length: 0\r\n\r\n"
     for pieces in [answer], bytewise(answer):
-        await line.exchange(pieces, hangs_up=False, is_head=False)
-        assert line.wire.reason == "O" * 256
+        await wire.exchange(pieces, hangs_up=False, is_head=False)
+        assert wire.wire.reason == "O" * 256

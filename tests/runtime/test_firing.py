@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.engine.hands import sql
 from tests.engine.schedules.scheduling import put
-from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.limits import (
     FIRE_BATCH,
     FIRE_EMPTY_SECONDS,
@@ -30,7 +30,7 @@ def rounds(
 ) -> FiringRounds:
     return FiringRounds(
         database=database,
-        rules=FireRules(),
+        options=FireOptions(),
         on_fired=told.append,
         is_heard=lambda: is_heard,
         on_behind=on_behind,

@@ -85,10 +85,10 @@ def with_pyright(project: Path, _kept: Path) -> Found:
 def shown_programs() -> list[tuple[str, str]]:
     """The first program of each document that shows one."""
     found = []
-    for place in ("README.md", "docs/tasks.md", "docs/durable.md"):
-        blocks = re.findall(r"```python\n(.*?)```", (ROOT / place).read_text(), re.DOTALL)
+    for page in ("README.md", "docs/tasks.md", "docs/durable.md"):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
         program = next(block for block in blocks if "windlass.App(" in block)
-        found.append((f"shown_{Path(place).stem.lower()}.py", program))
+        found.append((f"shown_{Path(page).stem.lower()}.py", program))
     return found
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL with a streaming replica that can take its place."""
+"""A PostgreSQL with a streaming replica that can be promoted."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ class Replica(EmbeddedPostgres):
     async def prepare(self) -> Order:
         self.password = self._primary.password
         self.admin_password = self._primary.admin_password
-        place = await asyncio.to_thread(self._place)
-        if not place.cluster.exists():
-            make_folder(place.cluster, place.account)
+        installation = await asyncio.to_thread(self._installation)
+        if not installation.cluster.exists():
+            make_folder(installation.cluster, installation.account)
             source = ("--dbname", self._primary.admin_url())
             options = ("--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-            copying = Child.start(place.order("pg_basebackup", place.cluster, *source, *options))
+            copying = Child.start(
+                installation.order("pg_basebackup", installation.cluster, *source, *options)
+            )
             try:
                 await copying.ends_within(COPY_SECONDS_MAX)
             finally:
                 await copying.kill()
-            assert copying.exit_code == 0, place.log_path.read_text()
+            assert copying.exit_code == 0, installation.log_path.read_text()
         return await super().prepare()
 
 
@@ -72,10 +74,10 @@ class Pair:
 
     async def until_caught_up(self) -> None:
         """The replica has all that the primary has now."""
-        place = await _value(self.primary, "SELECT pg_current_wal_lsn()::text")
+        lsn = await _value(self.primary, "SELECT pg_current_wal_lsn()::text")
 
         async def is_so() -> bool:
-            behind = f"SELECT pg_last_wal_replay_lsn() >= '{place}'"
+            behind = f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'"
             return bool(await _value(self.replica, behind))
 
         await until(is_so, what="the replica has caught up")

@@ -14,9 +14,9 @@ def scratch_folder(*homes: str) -> Iterator[Path]:
     """Below the system's own, because a socket's path must be short; gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="windlass-engines-"))
     try:
-        for place in (folder, *(folder / home for home in homes)):
-            place.mkdir(exist_ok=True)
-            place.chmod(0o755)
+        for one in (folder, *(folder / home for home in homes)):
+            one.mkdir(exist_ok=True)
+            one.chmod(0o755)
         yield folder
     finally:
         shutil.rmtree(folder)

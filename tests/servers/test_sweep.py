@@ -110,7 +110,7 @@ async def swept(client: Any) -> Swept:
 async def url_for(mode: str, valkeys: ClusterOfThree) -> str:
     if mode == "scripted":
         return valkeys.url
-    rules = ("on", f">{PASSWORD}", "~*", "&*", "+@all", "-@scripting")
+    acl = ("on", f">{PASSWORD}", "~*", "&*", "+@all", "-@scripting")
     for server in [*valkeys.primaries, valkeys.replica]:
-        await server.tell("ACL", "SETUSER", SCRIPTLESS, "reset", *rules)
+        await server.tell("ACL", "SETUSER", SCRIPTLESS, "reset", *acl)
     return f"redis+cluster://{SCRIPTLESS}:{PASSWORD}@{valkeys.url.rpartition('@')[2]}"

@@ -15,14 +15,14 @@ from tests.store.sql_call import enqueue
 from windlass.engine.jobs.replay import replay
 from windlass.model.job.draft import COLUMNS, GIVEN, ColumnUse, names
 from windlass.model.job.outcome import Failed
-from windlass.model.job.submission import FIELDS, Rules, read_job
+from windlass.model.job.submission import FIELDS, SubmissionContext, read_job
 from windlass.store.database import Database, Record
 from windlass.store.statements import bind, parameters, statement
 
 SQL = Path(__file__).parents[2] / "src" / "windlass" / "store" / "sql"
 STATEMENTS = sorted(path.stem for path in SQL.rglob("*.sql"))
 LATER = (datetime.now(UTC) + timedelta(days=30)).isoformat()
-RULES = Rules(kinds={"noop": lambda _: []})
+CONTEXT = SubmissionContext(kinds={"noop": lambda _: []})
 # What no two jobs have in common.
 OWN = {"id", "created_at", "run_at", "key", "input_bytes"}
 # Each field with a value, but for those that name another job, and `kind`.
@@ -116,7 +116,7 @@ def test_parameters_are_bound_by_their_names_and_none_may_lack_or_be_odd() -> No
 
 async def test_sql_and_http_give_a_job_the_same_columns(database: Database) -> None:
     for fields in ({}, GIVEN_FIELDS):
-        ours = read_job({"kind": "noop", **fields}, RULES, datetime.now(UTC))
+        ours = read_job({"kind": "noop", **fields}, CONTEXT, datetime.now(UTC))
         # One by itself, for a key can be had once.
         by_sql = await whole(database, (await enqueue(database, **fields))["id"])
         ours.key = None if ours.key is None else f"{ours.key} of ours"
@@ -126,7 +126,7 @@ async def test_sql_and_http_give_a_job_the_same_columns(database: Database) -> N
 
 async def test_what_is_copied_has_the_columns_of_what_is_inserted(database: Database) -> None:
     fields = {name: value for name, value in GIVEN_FIELDS.items() if name != "key"}
-    draft = read_job({"kind": "noop", **fields}, RULES, datetime.now(UTC))
+    draft = read_job({"kind": "noop", **fields}, CONTEXT, datetime.now(UTC))
     draft.owner, draft.trace_id, draft.target = "key_1", "0af7", "example.org"
     await sql(database, "INSERT INTO windlass.queue (name) VALUES ('mail')")
     copied = [await whole(database, job_id) for job_id in await submit(database, draft, draft)]
@@ -139,7 +139,7 @@ async def test_what_lasts_is_the_same_in_the_history_and_after_a_replay(
     database: Database,
 ) -> None:
     fields = {name: value for name, value in GIVEN_FIELDS.items() if name not in ("delay", "retry")}
-    draft = read_job({"kind": "noop", **fields}, RULES, datetime.now(UTC))
+    draft = read_job({"kind": "noop", **fields}, CONTEXT, datetime.now(UTC))
     draft.max_attempts, draft.owner, draft.trace_id = 1, "key_1", "0af7"
     [job_id] = await submit(database, draft)
     node = await register(database)

@@ -107,7 +107,9 @@ async def test_the_coming_days_have_their_partitions_already(database: Database)
     assert (done.made, done.days_ahead, done.is_whole) == (0, PARTITIONS_AHEAD_DAYS, True)
 
 
-async def test_a_day_that_is_made_apart_is_as_one_that_is_made_in_place(database: Database) -> None:
+async def test_a_day_that_is_made_apart_is_as_one_that_is_made_as_a_partition(
+    database: Database,
+) -> None:
     """The indexes, checks and triggers of the table are those of the day."""
     new, old = f"{day(-2):%Y%m%d}", await make_day(database, 20)
     for table in TABLES:

@@ -203,7 +203,7 @@ async def test_the_owners_settings_hold_for_sql_too(database: Database) -> None:
     assert (await enqueue(database, queue="c"))["max_attempts"] == 5
 
 
-async def test_a_lock_with_places_of_its_own_is_made_at_the_commit(database: Database) -> None:
+async def test_a_lock_with_a_capacity_of_its_own_is_made_at_the_commit(database: Database) -> None:
     job = '{"kind": "noop", "locks": [{"name": "press", "capacity": 2}]}'
     async with database.side() as connection, connection.transaction():
         await connection.fetchval(CALL, job)

@@ -11,7 +11,10 @@ from windlass.strategies.python.user_loop import UserLoop
 
 
 async def called(
-    place: Threads | UserLoop, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    runner: Threads | UserLoop,
+    function: Callable[..., Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
 ) -> Any:
     """What it gives; whoever cancels this stops the call."""
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -24,7 +27,7 @@ async def called(
         else:
             future.set_exception(raised)
 
-    made = place.start(function, args, kwargs, end)
+    made = runner.start(function, args, kwargs, end)
     try:
         return await future
     except asyncio.CancelledError:

@@ -78,7 +78,7 @@ def test_an_isolated_task_runs_where_the_test_sees_it(windlass_local: LocalMaker
     assert local.calls(draw) == [(("ink",), {})]
 
 
-def test_a_fake_answers_in_place_of_the_task(windlass_local: LocalMaker) -> None:
+def test_a_fake_answers_instead_of_the_task(windlass_local: LocalMaker) -> None:
     local = windlass_local(app)
     with local.fake(receipt, returns="faked") as fake:
         place.enqueue(3)

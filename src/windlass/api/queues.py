@@ -51,7 +51,7 @@ class Queues:
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         name, wanted = _name_of(request), precondition_of(request)
-        limits = read_limits(await read_json(request))
+        limits = read_queue_limits(await read_json(request))
         queue = await put_queue(self._database, name, limits, wanted)
         self._parts.announcer.happened()
         return _shown(queue)
@@ -79,7 +79,7 @@ def _name_of(request: Call) -> str:
         raise InvalidInput.at("{name}", str(trouble)) from None
 
 
-def read_limits(value: object) -> QueueLimits:
+def read_queue_limits(value: object) -> QueueLimits:
     """The limits in a PUT. What is absent or null is no limit. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object of limits")
@@ -132,7 +132,7 @@ def queue_view(queue: Queue) -> dict[str, Any]:
     }
 
 
-def _limits_schema() -> Schema:
+def _queue_limits_schema() -> Schema:
     whole = {
         name: nullable({"type": "integer", "minimum": 0, "maximum": most})
         for name, most in _WHOLE_MAX.items()
@@ -149,7 +149,7 @@ def _limits_schema() -> Schema:
 def routes(parts: ApiParts) -> list[Route]:
     queues = Queues(parts)
     noun = Noun(word="queue", key="name", key_schema=NAME_SCHEMA)
-    limits = _limits_schema()
+    limits = _queue_limits_schema()
 
     async def stats(_request: Call, _query: dict[str, Any]) -> ASGIApp:
         counted = await read_counters(parts.database)

@@ -56,7 +56,7 @@ from windlass.model.job.submission import read_name
 from windlass.model.json.value_schema import NAME_SCHEMA
 
 _FIELDS: Final = ("value", "generate", "overlap", "hosts")
-_OVERLAP_RULE: Final = (
+_OVERLAP: Final = (
     f'must be seconds or text such as "12h" or "7d", at most {SECRET_OVERLAP_SECONDS_MAX:.0f} s'
 )
 
@@ -142,7 +142,7 @@ def read_put(body: object) -> Put:
             overlap_seconds = parse_seconds(body["overlap"], SECRET_OVERLAP_SECONDS_MAX)
         except ValueError:
             # Said without what was given: somebody may have mixed up the fields.
-            problems.append(FieldProblem(pointer="/overlap", detail=_OVERLAP_RULE))
+            problems.append(FieldProblem(pointer="/overlap", detail=_OVERLAP))
         if not said and "hosts" in body:
             detail = "is for a new value, and there is none"
             problems.append(FieldProblem(pointer="/overlap", detail=detail))
@@ -204,7 +204,7 @@ def secret_view(secret: Secret) -> dict[str, Any]:
 
 def _put_schema() -> Schema:
     overlap = {
-        "description": f"How long the version before stays good; {_OVERLAP_RULE}; 24h unless said",
+        "description": f"How long the version before stays good; {_OVERLAP}; 24h unless said",
         "anyOf": [
             {"type": "number", "minimum": 0, "maximum": SECRET_OVERLAP_SECONDS_MAX},
             {

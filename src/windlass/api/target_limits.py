@@ -43,7 +43,7 @@ async def read_reason(request: Call) -> str | None:
     return reason
 
 
-def read_limits(value: object) -> TargetLimits:
+def read_target_limits(value: object) -> TargetLimits:
     """The limits in a PUT. What is absent or null is the default. Raises InvalidInput."""
     if not isinstance(value, dict):
         raise InvalidInput.at("", "must be an object of limits")
@@ -126,7 +126,7 @@ _LIMITS: Final[Mapping[str, Reader]] = {
 _BREAKER: Final[Mapping[str, Reader]] = {"failures": _failures, "rest": _rest, "rest_max": _rest}
 
 
-def limits_schema() -> Schema:
+def target_limits_schema() -> Schema:
     breaker: Schema = {
         "type": "object",
         "additionalProperties": False,

@@ -26,7 +26,12 @@ from windlass.api.http.shapes import (
     ref,
 )
 from windlass.api.parts import ApiParts
-from windlass.api.target_limits import REASON_CHARS_MAX, limits_schema, read_limits, read_reason
+from windlass.api.target_limits import (
+    REASON_CHARS_MAX,
+    read_reason,
+    read_target_limits,
+    target_limits_schema,
+)
 from windlass.engine.secrets.secrets import target_secrets
 from windlass.engine.targets.targets import (
     Target,
@@ -63,7 +68,7 @@ class Targets:
 
     async def put(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         host, wanted = _host_of(request), precondition_of(request)
-        limits = read_limits(await read_json(request))
+        limits = read_target_limits(await read_json(request))
         return self._changed(await put_target(self._database, host, limits, wanted))
 
     async def enable(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -157,7 +162,7 @@ def routes(parts: ApiParts) -> list[Route]:
         noun.index(targets.index, "List targets by host", TARGETS),
         noun.get(targets.get, "Read a target"),
         secret,
-        noun.put(targets.put, made, limits_schema()),
+        noun.put(targets.put, made, target_limits_schema()),
         noun.verb("reset", targets.reset, "Close the breaker of a target"),
         noun.verb("enable", targets.enable, "Deliver to a target again"),
         noun.verb("disable", targets.disable, stopped, reason),

@@ -17,8 +17,8 @@ def build() -> App:
         # Nothing, no and none are what everybody expects; a default worth reading says so itself.
         default_parameter=Parameter(negative=(), show_default=False),
     )
-    for place, (title, commands) in enumerate(GROUPS.items()):
-        group = Group(title, sort_key=place)
+    for number, (title, commands) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=number)
         for command in commands:
             app.command(command.path, name=command.name, help=command.does, group=group)
     return app

@@ -52,7 +52,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         _command("stats", "Counters of jobs by queue and state."),
         _command("sweep", "Remove from Redis what dead nodes left there."),
         _command("doctor", "Check the whole database against its guarantees."),
-        _command("bench", "Measure this installation beside the bare limits of its servers."),
+        _command("bench", "Measure this installation beside the bare speed of its servers."),
     ),
 }
 COMMANDS: Final[dict[str, Command]] = {

@@ -106,10 +106,12 @@ def api_parts(
     tally: Tally,
 ) -> ApiParts:
     settings, database, follow = engine.settings, engine.database, engine.follower.follow
-    limits = QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes)
+    queue_defaults = QueueDefaults(
+        max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+    )
     return ApiParts(
         database=database,
-        enqueuer=Enqueuer(database, limits=limits, follow=follow, starter=starter),
+        enqueuer=Enqueuer(database, limits=queue_defaults, follow=follow, starter=starter),
         starts=ExecutionStarter(database, follow),
         announcer=engine.announcer,
         follower=engine.follower,

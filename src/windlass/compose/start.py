@@ -183,7 +183,7 @@ async def start(
     API from then on; None: it is served to nobody outside.
 
     `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
-    `tasks` stands in place of those that it holds, and may change within (windlass.testing).
+    `tasks` stands instead of those that it holds, and may change within (windlass.testing).
     """
     if app is None and settings.app:
         app, tasks = load_object(settings.app), load_tasks(settings.app)

@@ -5,13 +5,13 @@ Promises: all problems are reported at once, each with its value, its source and
 no secret is shown by an error or a repr.
 Never: reads the process environment or the current folder by itself; the caller hands them in.
 
-    sources (who said what) -> table (a rule for each name) -> load -> Settings, or all problems
+    sources (who said what) -> table (a parser for each name) -> load -> Settings, or all problems
 
 Doors:
   load_settings   from flags, environment and folder to `Loaded`, or SettingsProblems
   settings        `Settings`: what can be set, with its default
-  table           the rule of every setting, and the relations between them
-  rules           parsers for table: numbers, durations, lists; addresses, for database URLs
+  table           the parser of every setting, and the relations between them
+  parsers         for the table: numbers, durations, lists; addresses, for database URLs
   sources         TOML, environment and flags, before anything is judged
   secret_key      how the keys that encrypt secrets are written
   hosts           the hosts that a URL of several names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from windlass.config import rules
+from windlass.config import parsers
 from windlass.config.hosts import hosts_of
 
 _ATTRIBUTES: Final = ("any", "primary", "standby", "read-write", "read-only", "prefer-standby")
@@ -14,9 +14,9 @@ _SENTINEL: Final = ("redis+sentinel", "rediss+sentinel")
 _CLUSTER: Final = ("redis+cluster", "rediss+cluster")
 
 
-def postgresql() -> rules.Rule:
+def postgresql() -> parsers.Parser:
     like = "postgresql://user:password@host:5432/database"
-    address = rules.url("postgresql", "postgres", like=like)
+    address = parsers.url("postgresql", "postgres", like=like)
 
     def parse(value: object) -> object:
         text = str(address.parse(value))
@@ -25,13 +25,13 @@ def postgresql() -> rules.Rule:
         _one_of(text, "pgbouncer", "true", "false")
         return text
 
-    return rules.Rule(
+    return parsers.Parser(
         parse=parse, allowed=f"{address.allowed}, with more hosts after commas if there are any"
     )
 
 
-def redis() -> rules.Rule:
-    address = rules.url(
+def redis() -> parsers.Parser:
+    address = parsers.url(
         *_REDIS, "unix", *_SENTINEL, *_CLUSTER, like="redis://user:password@host:6379/0"
     )
 
@@ -48,7 +48,7 @@ def redis() -> rules.Rule:
             raise ValueError  # a Cluster has one database
         return text
 
-    return rules.Rule(
+    return parsers.Parser(
         parse=parse,
         allowed=f"{address.allowed}, redis+sentinel://one:26379,two:26379/service/0 "
         "or redis+cluster://one:6379,two:6379",

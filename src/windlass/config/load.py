@@ -11,14 +11,14 @@ from windlass.config.problems import Problem, SettingsProblems
 from windlass.config.redaction import shown
 from windlass.config.settings import Settings
 from windlass.config.sources import Given, from_environment, from_file, from_flags, unknown
-from windlass.config.table import RELATIONS, RULES
+from windlass.config.table import PARSERS, RELATIONS
 
 DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Settings, and for each the place it came from."""
+    """Settings, and for each where it came from."""
 
     settings: Settings
     sources: dict[str, str]
@@ -40,7 +40,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
         for given in chosen.values():
             # Judged even when a later layer wins: a bad line in a file is never silently kept.
             try:
-                values[given.setting] = RULES[given.setting].parse(given.value)
+                values[given.setting] = PARSERS[given.setting].parse(given.value)
             except ValueError:
                 wrong.add(given.setting)
                 problems.append(_refused(given))
@@ -55,8 +55,8 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
 
 def _known(variables: list[Given]) -> tuple[list[Given], list[Problem]]:
     """The variables that are settings, and what is odd about the others."""
-    known = [given for given in variables if given.setting in RULES]
-    return known, [unknown(given, RULES) for given in variables if given.setting not in RULES]
+    known = [given for given in variables if given.setting in PARSERS]
+    return known, [unknown(given, PARSERS) for given in variables if given.setting not in PARSERS]
 
 
 def _prefer_flags(values: dict[str, Any], sources: dict[str, str]) -> None:
@@ -74,8 +74,8 @@ def _choose(layer: list[Given]) -> tuple[dict[str, Given], list[Problem]]:
     chosen: dict[str, Given] = {}
     problems: list[Problem] = []
     for given in layer:
-        if given.setting not in RULES:
-            problems.append(unknown(given, RULES))
+        if given.setting not in PARSERS:
+            problems.append(unknown(given, PARSERS))
         elif given.setting in chosen:
             problems.append(_said_twice(given, chosen[given.setting]))
         else:
@@ -88,7 +88,7 @@ def _refused(given: Given) -> Problem:
         setting=given.setting,
         value=shown(given.setting, given.value),
         source=given.source,
-        allowed=RULES[given.setting].allowed,
+        allowed=PARSERS[given.setting].allowed,
     )
 
 

@@ -1,4 +1,4 @@
-"""Every setting and its rule, and the relations between settings. Checked at import."""
+"""Every setting and its parser, and the relations between settings. Checked at import."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from windlass import limits
-from windlass.config import addresses, rules
+from windlass.config import addresses, parsers
 from windlass.config.settings import ROLES, Settings
 
 _DAY_SECONDS = 24 * 3600
 
-RULES: dict[str, rules.Rule] = {
+PARSERS: dict[str, parsers.Parser] = {
     "database_url": addresses.postgresql(),
     "read_database_url": addresses.postgresql(),
     "redis_url": addresses.redis(),
-    "host": rules.matching(rules.is_host, "an IP address or a host name, without a port"),
-    "port": rules.whole_number(1, 65_535),
-    "workers": rules.whole_number(0, limits.WORKERS_MAX),
-    "roles": rules.subset(*ROLES),
-    "node_name": rules.matching(
-        rules.is_name, f"at most {limits.NAME_CHARS_MAX} characters without spaces"
+    "host": parsers.matching(parsers.is_host, "an IP address or a host name, without a port"),
+    "port": parsers.whole_number(1, 65_535),
+    "workers": parsers.whole_number(0, limits.WORKERS_MAX),
+    "roles": parsers.subset(*ROLES),
+    "node_name": parsers.matching(
+        parsers.is_name, f"at most {limits.NAME_CHARS_MAX} characters without spaces"
     ),
     # Below this a node would give its work up before its first beat.
-    "lease_seconds": rules.seconds(limits.LEASE_MARGIN_SECONDS + 1, 3600),
-    "heartbeat_seconds": rules.seconds(0.1, 1200),
-    "leader_lease_seconds": rules.seconds(0.5, 3600),
-    "queue_max_jobs": rules.bound(10**12),
-    "queue_max_bytes": rules.bound(10**15),
-    "execution_tree_max": rules.whole_number(1, 10**9),
-    "job_timeout_seconds": rules.seconds(0.1, limits.TIMEOUT_SECONDS_MAX),
-    "http_timeout_seconds": rules.seconds(0.1, 3600),
-    "retry_max_attempts": rules.whole_number(1, limits.ATTEMPTS_MAX),
-    "drain_timeout_seconds": rules.seconds(0, _DAY_SECONDS),
-    "refresh_interval_seconds": rules.seconds(0.1, 3600),
-    "stale_coordinator_seconds": rules.seconds(1, limits.DURATION_SECONDS_MAX),
-    "retention_days": rules.whole_number(1, 3650),
-    "egress_allow": rules.network_list(),
-    "auth": rules.switch(),
-    "secret_key": rules.key_list(),
-    "sign_webhooks": rules.switch(),
-    "otel_exporter_otlp_endpoint": rules.url("http", "https", like="https://collector:4318"),
-    "log_format": rules.one_of("console", "json"),
-    "data": rules.folder(),
-    "app": rules.matching(rules.is_app_path, "module:attr, like shop.tasks:app"),
+    "lease_seconds": parsers.seconds(limits.LEASE_MARGIN_SECONDS + 1, 3600),
+    "heartbeat_seconds": parsers.seconds(0.1, 1200),
+    "leader_lease_seconds": parsers.seconds(0.5, 3600),
+    "queue_max_jobs": parsers.bound(10**12),
+    "queue_max_bytes": parsers.bound(10**15),
+    "execution_tree_max": parsers.whole_number(1, 10**9),
+    "job_timeout_seconds": parsers.seconds(0.1, limits.TIMEOUT_SECONDS_MAX),
+    "http_timeout_seconds": parsers.seconds(0.1, 3600),
+    "retry_max_attempts": parsers.whole_number(1, limits.ATTEMPTS_MAX),
+    "drain_timeout_seconds": parsers.seconds(0, _DAY_SECONDS),
+    "refresh_interval_seconds": parsers.seconds(0.1, 3600),
+    "stale_coordinator_seconds": parsers.seconds(1, limits.DURATION_SECONDS_MAX),
+    "retention_days": parsers.whole_number(1, 3650),
+    "egress_allow": parsers.network_list(),
+    "auth": parsers.switch(),
+    "secret_key": parsers.key_list(),
+    "sign_webhooks": parsers.switch(),
+    "otel_exporter_otlp_endpoint": parsers.url("http", "https", like="https://collector:4318"),
+    "log_format": parsers.one_of("console", "json"),
+    "data": parsers.folder(),
+    "app": parsers.matching(parsers.is_app_path, "module:attr, like shop.tasks:app"),
 }
-assert list(RULES) == sorted(RULES, key=[f.name for f in fields(Settings)].index), "same order"
-assert RULES.keys() == {f.name for f in fields(Settings)}, "one rule for each setting"
+assert list(PARSERS) == sorted(PARSERS, key=[f.name for f in fields(Settings)].index), "same order"
+assert PARSERS.keys() == {f.name for f in fields(Settings)}, "one parser for each setting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ RELATIONS = (
     Relation(
         setting="auth",
         other="host",
-        holds=lambda auth, host: auth == "on" or rules.is_loopback(host),
+        holds=lambda auth, host: auth == "on" or parsers.is_loopback(host),
         allowed="on, unless {other} is a loopback address such as 127.0.0.1",
     ),
 )

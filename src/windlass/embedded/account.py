@@ -124,19 +124,19 @@ def hand_over(folder: Path, old: Account, new: Account, *, durable: bool) -> Non
     So a folder that is `new`'s is so throughout, and whoever was interrupted does it again. By
     descriptor: whatever `old` may do meanwhile, nothing is given away that was not its own.
     """
-    for _, _, names, place in os.fwalk(folder, topdown=False, follow_symlinks=False):
+    for _, _, names, folder_fd in os.fwalk(folder, topdown=False, follow_symlinks=False):
         for name in names:
-            _give(name, place, old, new, durable=durable)
-        if os.fstat(place).st_uid == old.uid:
-            os.fchown(place, new.uid, new.gid)
+            _give(name, folder_fd, old, new, durable=durable)
+        if os.fstat(folder_fd).st_uid == old.uid:
+            os.fchown(folder_fd, new.uid, new.gid)
         if durable:
-            os.fsync(place)
+            os.fsync(folder_fd)
 
 
-def _give(name: str, place: int, old: Account, new: Account, *, durable: bool) -> None:
+def _give(name: str, folder_fd: int, old: Account, new: Account, *, durable: bool) -> None:
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(name, flags, dir_fd=place)
+        fd = os.open(name, flags, dir_fd=folder_fd)
     except OSError:  # a link or a socket: neither is PostgreSQL's data, a start makes sockets anew
         return
     try:
@@ -201,7 +201,7 @@ def make_folder(folder: Path, account: Account | None) -> None:
 def _settled_owner(folder: Path, account: Account | None) -> int:
     """The folder's owner, after root has given away what is root's.
 
-    By descriptor: root must not be led to give away a folder that somebody else put in the place of
+    By descriptor: root must not be led to give away a folder that somebody else exchanged for
     the one just looked at.
     """
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -219,7 +219,7 @@ def can_enter(account: Account | None, folder: Path) -> bool:
     """Whether the account may walk the whole absolute path down into `folder`."""
     if account is None:
         return True
-    return all(_may(account, place, 0o1) for place in (folder, *folder.parents))
+    return all(_may(account, one, 0o1) for one in (folder, *folder.parents))
 
 
 def can_execute(account: Account | None, program: Path) -> bool:

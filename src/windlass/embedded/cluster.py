@@ -24,7 +24,7 @@ _DRAFT_PREFIX = "cluster-draft-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresPlace:
+class PostgresInstallation:
     """Where one PostgreSQL lives and who runs it."""
 
     home: Path
@@ -63,37 +63,37 @@ class PostgresPlace:
 
 
 async def ensure_cluster(
-    place: PostgresPlace, *, superuser: str, verifier: str, durable: bool
+    installation: PostgresInstallation, *, superuser: str, verifier: str, durable: bool
 ) -> None:
     """Make the cluster unless it is there, with a superuser who has to show a password.
 
     Not durable: a power cut may spoil it (for tests).
     """
-    _discard_drafts(place.home)
-    _discard_drafts(place.home.parent)
-    if not place.cluster.exists():
-        maker = maker_of(place.account)
-        is_own = maker == place.account
+    _discard_drafts(installation.home)
+    _discard_drafts(installation.home.parent)
+    if not installation.cluster.exists():
+        maker = maker_of(installation.account)
+        is_own = maker == installation.account
         # Who is not to enter the home works beside it: initdb of PostgreSQL 15 has to find back.
-        beside = place.home if is_own else place.home.parent
+        beside = installation.home if is_own else installation.home.parent
         draft = beside / f"{_DRAFT_PREFIX}{os.urandom(16).hex()}"
         make_folder(draft, maker)
-        made_by = replace(place, account=maker)
+        made_by = replace(installation, account=maker)
         await _initdb(made_by, draft, superuser, verifier, sync=durable and is_own)
-        if maker is not None and place.account is not None and not is_own:
-            await asyncio.to_thread(hand_over, draft, maker, place.account, durable=durable)
-        draft.rename(place.cluster)
+        if maker is not None and installation.account is not None and not is_own:
+            await asyncio.to_thread(hand_over, draft, maker, installation.account, durable=durable)
+        draft.rename(installation.cluster)
         if durable:
-            sync_folder(place.home)
+            sync_folder(installation.home)
             sync_folder(beside)
 
 
 async def _initdb(
-    place: PostgresPlace, folder: Path, superuser: str, verifier: str, *, sync: bool
+    installation: PostgresInstallation, folder: Path, superuser: str, verifier: str, *, sync: bool
 ) -> None:
     options = ["--username", superuser, "--auth=scram-sha-256", "--pwfile=/proc/self/fd/0"]
     options += ["--encoding=UTF8", "--no-locale", *([] if sync else ["--no-sync"])]
-    order = place.order("initdb", folder, *options, stdin=f"{verifier}\n".encode())
+    order = installation.order("initdb", folder, *options, stdin=f"{verifier}\n".encode())
     await run_to_end(order, "make its cluster", INITDB_SECONDS_MAX)
 
 

@@ -86,13 +86,13 @@ def _is_postgres_on(process: Process, cluster: Path) -> bool:
 
 
 async def _must_end(
-    left_over: list[Process], place: Path, *steps: tuple[signal.Signals, float]
+    left_over: list[Process], folder: Path, *steps: tuple[signal.Signals, float]
 ) -> None:
     left = await processes.end(left_over, *steps)
     if left:
         numbers = ", ".join(str(process.pid) for process in left)
         raise DataNotUsable(
-            place,
+            folder,
             f"is still used by process {numbers} of an earlier start, which does not end",
             "end it by hand, then start again",
         )

@@ -27,7 +27,7 @@ import asyncpg
 from windlass.embedded.account import account_for, make_folder, maker_of, settle
 from windlass.embedded.binaries import postgres_bin_dir
 from windlass.embedded.child import Order
-from windlass.embedded.cluster import PostgresPlace, ensure_cluster
+from windlass.embedded.cluster import PostgresInstallation, ensure_cluster
 from windlass.embedded.errors import DataNotUsable
 from windlass.embedded.limits import (
     CONNECT_SECONDS_MAX,
@@ -98,17 +98,17 @@ class EmbeddedPostgres(Server):
         return self._url(ADMIN, self.admin_password, database)
 
     async def prepare(self) -> Order:
-        place = await asyncio.to_thread(self._place)
-        await end_postgres_on(place.cluster)
-        await self._end_trust(place)
+        installation = await asyncio.to_thread(self._installation)
+        await end_postgres_on(installation.cluster)
+        await self._end_trust(installation)
         await asyncio.to_thread(settle, self.home, durable=self._is_durable)
-        place = await asyncio.to_thread(self._place)
+        installation = await asyncio.to_thread(self._installation)
         self.password.ensure()
         kept = self._verifier(self.admin_password)
-        await ensure_cluster(place, superuser=ADMIN, verifier=kept, durable=self._is_durable)
-        self._socket_folder = self.sockets.make(place.account)
+        await ensure_cluster(installation, superuser=ADMIN, verifier=kept, durable=self._is_durable)
+        self._socket_folder = self.sockets.make(installation.account)
         self._forget_stale_sockets()
-        return place.order("postgres", place.cluster, *self._options(place))
+        return installation.order("postgres", installation.cluster, *self._options(installation))
 
     async def answers(self) -> bool:
         try:
@@ -125,15 +125,15 @@ class EmbeddedPostgres(Server):
             return False  # it is starting, or still replaying its log
         return True
 
-    async def _end_trust(self, place: PostgresPlace) -> None:
+    async def _end_trust(self, installation: PostgresInstallation) -> None:
         """Close what an earlier release left open, or what somebody has opened since."""
-        if not place.cluster.exists():
+        if not installation.cluster.exists():
             return
-        is_open, is_known = trusts(place.cluster), self.admin_password.known() is not None
-        if maker_of(place.account) == place.account:
+        is_open, is_known = trusts(installation.cluster), self.admin_password.known() is not None
+        if maker_of(installation.account) == installation.account:
             if is_open or not is_known:
                 kept = self._verifier(self.admin_password)
-                await name_superuser(place, superuser=ADMIN, verifier=kept)
+                await name_superuser(installation, superuser=ADMIN, verifier=kept)
         elif not is_known:  # without a name nobody can be PostgreSQL's single user
             raise DataNotUsable(
                 self.admin_password.path,
@@ -141,7 +141,7 @@ class EmbeddedPostgres(Server):
                 "put it back from a copy of the data folder",
             )
         if is_open:
-            await asyncio.to_thread(ask_for_passwords, place.cluster, place.account)
+            await asyncio.to_thread(ask_for_passwords, installation.cluster, installation.account)
 
     async def _make_application(self) -> None:
         """The application's role, its database and what is in there; the login comes last.
@@ -181,18 +181,18 @@ class EmbeddedPostgres(Server):
     def _is_durable(self) -> bool:
         return self.settings["fsync"] == "on"
 
-    def _place(self) -> PostgresPlace:
+    def _installation(self) -> PostgresInstallation:
         account = account_for(self.home)
         make_folder(self.home, account)
         bin_dir = self._bin_dir or postgres_bin_dir()
-        return PostgresPlace(
+        return PostgresInstallation(
             home=self.home,
             bin_dir=reachable_postgres(bin_dir, account, self.data),
             log_path=self.log_path,
             account=account,
         )
 
-    def _options(self, place: PostgresPlace) -> list[str]:
+    def _options(self, installation: PostgresInstallation) -> list[str]:
         host, port = self._address
         fixed = {
             "listen_addresses": host,
@@ -201,7 +201,7 @@ class EmbeddedPostgres(Server):
             # for that, and no folder above has to be entered.
             "unix_socket_directories": ".." if self.sockets.is_home else str(self._socket_folder),
             "unix_socket_permissions": "0700",
-            "cluster_name": cluster_name(place.cluster),
+            "cluster_name": cluster_name(installation.cluster),
         }
         words = [f"{name}={value}" for name, value in {**self.settings, **fixed}.items()]
         return [argument for word in words for argument in ("-c", word)]

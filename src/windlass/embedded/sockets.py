@@ -20,7 +20,7 @@ _PREFIX = "windlass-"
 
 
 class SocketFolder:
-    """Stays at one place for the life of this object, so a restarted server keeps its URL."""
+    """Keeps one path for the life of this object, so a restarted server keeps its URL."""
 
     def __init__(self, home: Path, socket_name: str) -> None:
         self._home = home
@@ -45,7 +45,7 @@ class SocketFolder:
         if self.is_home:
             return self._home
         self._remove_previous()
-        folder = self._short = self._short or self._short_place(account)
+        folder = self._short = self._short or self._short_folder(account)
         self._note.write_text(str(folder))
         make_folder(folder, account)
         return folder
@@ -61,11 +61,11 @@ class SocketFolder:
         # A comma separates hosts in a PostgreSQL URL; bytes that are not text have no URL form.
         return is_short and text.isprintable() and "," not in text
 
-    def _short_place(self, account: Account | None) -> Path:
+    def _short_folder(self, account: Account | None) -> Path:
         for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108
-            place = Path(parent).resolve() / f"{_PREFIX}{os.urandom(8).hex()}"
-            if place.parent.is_dir() and self._fits(place) and can_enter(account, place.parent):
-                return place
+            folder = Path(parent).resolve() / f"{_PREFIX}{os.urandom(8).hex()}"
+            if folder.parent.is_dir() and self._fits(folder) and can_enter(account, folder.parent):
+                return folder
         raise DataNotUsable(
             self._home,
             f"its path is too long for a socket (over {SOCKET_PATH_BYTES_MAX} bytes)",

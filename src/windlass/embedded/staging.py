@@ -63,7 +63,7 @@ def _shelf(account: Account, data: Path, cache: Path) -> Path:
     if not can_enter(account, shelf):
         raise DataNotUsable(
             shelf,
-            f"user {account.uid} cannot enter it and cannot run the programs in place either",
+            f"user {account.uid} cannot enter it and cannot run the programs where they are either",
             "install Windlass outside of root's home, or give --data a folder others may enter",
         )
     return shelf

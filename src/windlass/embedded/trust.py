@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Final
 
 from windlass.embedded.account import Account
-from windlass.embedded.cluster import PostgresPlace, run_to_end
+from windlass.embedded.cluster import PostgresInstallation, run_to_end
 from windlass.embedded.errors import DataNotUsable
 from windlass.embedded.limits import POSTGRES_START_SECONDS_MAX
 
 _SQL: Final = Path(__file__).with_name("sql")
 # The method is the last word of an entry: this one takes no options.
 _TRUST: Final = re.compile(r"^(\s*(?:local|host)[^#\n]*\s)trust(?=[ \t]*(?:#.*)?$)", re.MULTILINE)
-_RULES: Final = "pg_hba.conf"
+_HBA: Final = "pg_hba.conf"
 
 
 def statement(name: str, **words: str) -> str:
@@ -44,18 +44,20 @@ def statement(name: str, **words: str) -> str:
 def trusts(cluster: Path) -> bool:
     """Whether anybody is let in without a password."""
     try:
-        return _TRUST.search((cluster / _RULES).read_text(errors="replace")) is not None
+        return _TRUST.search((cluster / _HBA).read_text(errors="replace")) is not None
     except FileNotFoundError:
         return False
 
 
-async def name_superuser(place: PostgresPlace, *, superuser: str, verifier: str) -> None:
+async def name_superuser(
+    installation: PostgresInstallation, *, superuser: str, verifier: str
+) -> None:
     """No server runs on the cluster, and its account has a name."""
     script = statement("admin_name", admin=superuser, verifier=verifier)
     body = "\n".join(line for line in script.splitlines() if not line.startswith("--"))
-    order = place.order(
+    order = installation.order(
         "postgres",
-        place.cluster,
+        installation.cluster,
         *("-c", "exit_on_error=on", "-c", "log_checkpoints=off", "-j", "postgres"),
         mode="--single",
         stdin=f"{body}\n\n".encode(),  # -j: a statement ends with an empty line
@@ -69,27 +71,29 @@ def ask_for_passwords(cluster: Path, account: Account | None) -> None:
     By descriptor, and only what is the account's: root must not be led to read or write for it
     what it could not.
     """
-    place = os.open(cluster, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    cluster_fd = os.open(cluster, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        new = f"{_RULES}.new"
+        new = f"{_HBA}.new"
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(new, dir_fd=place)
-        text = _TRUST.sub(r"\1scram-sha-256", _read(_RULES, place, account))
+            os.unlink(new, dir_fd=cluster_fd)
+        text = _TRUST.sub(r"\1scram-sha-256", _read(_HBA, cluster_fd, account))
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(new, flags, 0o600, dir_fd=place), "w", encoding="latin-1") as file:
+        with os.fdopen(
+            os.open(new, flags, 0o600, dir_fd=cluster_fd), "w", encoding="latin-1"
+        ) as file:
             if account is not None:
                 os.fchown(file.fileno(), account.uid, account.gid)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, _RULES, src_dir_fd=place, dst_dir_fd=place)
-        os.fsync(place)
+        os.replace(new, _HBA, src_dir_fd=cluster_fd, dst_dir_fd=cluster_fd)
+        os.fsync(cluster_fd)
     finally:
-        os.close(place)
+        os.close(cluster_fd)
 
 
-def _read(name: str, place: int, account: Account | None) -> str:
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+def _read(name: str, cluster_fd: int, account: Account | None) -> str:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=cluster_fd)
     with os.fdopen(fd, encoding="latin-1") as file:  # any bytes, and back to the same
         if account is not None and os.fstat(fd).st_uid != account.uid:
             raise DataNotUsable(

@@ -65,7 +65,7 @@ class EmbeddedValkey(Server):
         return f"redis://{self.password.in_url()}@{self.listen}"
 
     async def prepare(self) -> Order:
-        account, program = await asyncio.to_thread(self._place)
+        account, program = await asyncio.to_thread(self._prepared)
         await end_listener(self.sockets.previous() / self.SOCKET_NAME)
         self._socket = self.sockets.make(account) / self.SOCKET_NAME
         return Order(
@@ -86,7 +86,7 @@ class EmbeddedValkey(Server):
         finally:
             await client.aclose()
 
-    def _place(self) -> tuple[Account | None, Path]:
+    def _prepared(self) -> tuple[Account | None, Path]:
         settle(self.home, durable=False)
         account = account_for(self.home)
         make_folder(self.home, account)

@@ -10,7 +10,7 @@ Rooms, one a noun:
     jobs        enqueue, claim, finish, cancel, rescue, replay, read
     executions  workflows under way: start, progress, fan-out, saga, signals, approvals
     schedules   cron and intervals: fire, misfires, backfill, the ledger
-    locks       named locks and semaphores, granted in line
+    locks       named locks and semaphores, granted in turn
     targets     hosts that webhooks go to: limits, circuit breaker, parked jobs, deliveries
     secrets     values kept encrypted, and their rotation
     cluster     nodes, their operations and signals; the sweep of Redis

@@ -28,7 +28,7 @@ class Conditions:
         self._values: list[Any] = []
 
     def add(self, fragment: str, value: Any) -> None:
-        """`{}` in the fragment is the value's place."""
+        """`{}` in the fragment is the value's parameter."""
         if value is not None:
             self._values.append(value)
             self.plain(fragment.format(f"${len(self._values) + 1}"))

@@ -58,8 +58,8 @@ class Effects:
     upkeep: Upkeep = field(default_factory=Upkeep)
     locks_granted: set[str] = field(default_factory=set)  # those that callers of the API have got
     look_seconds: float | None = None  # by then somebody looks at the locks; None: needs nobody to
-    # Jobs parked for `lock`. No effect yet: at its end the transaction takes them into line
-    # (engine.locks.grant), and what comes of that is one.
+    # Jobs parked for `lock`. No effect yet: at its end the transaction takes them into the
+    # wait lists (engine.locks.grant), and what comes of that is one.
     parked_for_lock: list[UUID] = field(default_factory=list)
 
     def add(self, other: Effects) -> None:

@@ -36,12 +36,12 @@ class Upcalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Places that a node keeps free for jobs which are about to be inserted."""
+    """Slots that a node keeps free for jobs which are about to be inserted."""
 
     node_id: UUID
     claim_id: UUID
     starts: Sequence[bool]  # for each draft: whether the node would begin it at once
-    slots: int  # how many places it keeps for them
+    slots: int  # how many it keeps for them
 
 
 class Starter(Protocol):
@@ -54,10 +54,10 @@ class Starter(Protocol):
         """What was marked is committed."""
 
     def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
-        """None: it has no place, or others were there first."""
+        """None: it has no free slot, or others were there first."""
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
-        """Begin what was inserted as running; places that were not used are free again."""
+        """Begin what was inserted as running; slots that were not used are free again."""
 
     def doubt(self, reservation: Reservation) -> None:
         """What became of the insert is not known; nothing of it is begun here."""
@@ -67,7 +67,7 @@ class StepStarter(Protocol):
     """The same for the steps that follow others."""
 
     def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
-        """Places for jobs about to be inserted; None: it has none."""
+        """Slots for jobs about to be inserted; None: it has none."""
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None: ...
 

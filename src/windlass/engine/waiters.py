@@ -50,8 +50,8 @@ class WaitList(Generic[V]):
             )
 
     @contextlib.contextmanager
-    def place(self, awaited_id: UUID) -> Iterator[asyncio.Future[V]]:
-        """A place among those who wait; its future is told."""
+    def enter(self, awaited_id: UUID) -> Iterator[asyncio.Future[V]]:
+        """Wait among the others; the future is told."""
         future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         self._futures.setdefault(awaited_id, set()).add(future)
         if self._poller is None or self._poller.done():
@@ -81,7 +81,7 @@ class Waiters:
         if not self._waiting:
             self._announcer.on_end(self._ended)
         try:
-            with self._waiting.place(awaited_id) as future:
+            with self._waiting.enter(awaited_id) as future:
                 # Asked once after the future stands, so an end in between is not missed.
                 if await self._database.read("job_end_state_many", [awaited_id]):
                     return True

@@ -69,7 +69,7 @@ class Sentinels(Sentinel):
     """The Sentinels of one service.
 
     redis-py puts the one that answered first in its list. Of several connections that look for the
-    primary at once, the later ones do so by places that are not right any more, and overwrite
+    primary at once, the later ones do so by positions that are not right any more, and overwrite
     another: it would never be asked again, and its connection never closed.
     """
 

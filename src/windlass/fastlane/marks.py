@@ -90,7 +90,7 @@ class Marks:
         self._lane.publish(keys.REFRESH, msgspec.json.encode(list(counts.items())))
 
     async def claim(
-        self, limits: Mapping[int, int], hold_seconds: float, *, is_back: bool
+        self, most_by_shard: Mapping[int, int], hold_seconds: float, *, is_back: bool
     ) -> list[Claim]:
         """Take at most so many of each shard; with `is_back` also what is overdue there."""
         script, hold_ms = lua("refresh_claim"), round(hold_seconds * 1000)
@@ -100,14 +100,15 @@ class Marks:
                 *("EVAL", script, 2, keys.REFRESH_MARKS % shard, keys.REFRESH_INFLIGHT % shard),
                 *(most, hold_ms, _KEPT_MS, back),
             )
-            for shard, most in limits.items()
+            for shard, most in most_by_shard.items()
         ]
         answers = await self._gather(commands)
         if refusal := next((one for one in answers if isinstance(one, Exception)), None):
             # Of a Cluster a part may be away. What the others gave comes back by itself.
             raise LaneDown(f"Redis gave no marks: {refusal}")
         return [
-            _read(shard, answer, hold_ms) for shard, answer in zip(limits, answers, strict=True)
+            _read(shard, answer, hold_ms)
+            for shard, answer in zip(most_by_shard, answers, strict=True)
         ]
 
     async def acknowledge(self, marks: Mapping[int, Sequence[bytes]]) -> None:

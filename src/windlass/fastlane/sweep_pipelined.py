@@ -136,7 +136,7 @@ class Pipelined:
         ]
 
     async def _read(self, commands: list[tuple[Any, ...]]) -> list[Any]:
-        """The answers in order; a refusal stands in the place of its answer."""
+        """The answers in order; a refusal stands instead of its answer."""
         if not commands:
             return []
         async with self._client.pipeline(transaction=False) as reads:

@@ -24,7 +24,7 @@ from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.admission import QueueDefaults
-from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.signals import Signals
 from windlass.model.cluster.operation import Operation
@@ -164,10 +164,10 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
         "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)
     )
     if "api" in parts.settings.roles:
-        # The door's rules hold for those who come by SQL as well.
+        # The door's limits hold for those who come by SQL as well.
         known = parts.settings
-        rules = known.queue_max_jobs, known.queue_max_bytes, known.retry_max_attempts
-        await parts.database.run("installation_tell", *rules)
+        told = known.queue_max_jobs, known.queue_max_bytes, known.retry_max_attempts
+        await parts.database.run("installation_tell", *told)
 
 
 async def _operations(parts: NodeParts, context: IncarnationContext, worker: Worker) -> Operations:
@@ -227,8 +227,8 @@ def _firing(parts: NodeParts, worker: Worker) -> FiringRounds:
 
     return FiringRounds(
         database=parts.database,
-        rules=FireRules(
-            limits=QueueDefaults(
+        options=FireOptions(
+            queue_defaults=QueueDefaults(
                 max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
             ),
             max_attempts=settings.retry_max_attempts,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.engine.schedules.fire import fire_due
 from windlass.limits import (
     FIRE_EMPTY_SECONDS,
@@ -34,7 +34,7 @@ _MOMENT_SECONDS: Final = 0.001
 @dataclass(slots=True, kw_only=True)
 class FiringRounds:
     database: Database
-    rules: FireRules
+    options: FireOptions
     on_fired: Callable[[Fired], None]
     is_heard: Callable[[], bool]  # do hints come?
     # Hears True while rounds are full. Every node executes and one fires: it fires first.
@@ -80,7 +80,7 @@ class FiringRounds:
 
     async def _round(self) -> bool:
         """Whether there may be more."""
-        fired = await fire_due(self.database, self.rules)
+        fired = await fire_due(self.database, self.options)
         self.on_fired(fired)
         return fired.is_full
 

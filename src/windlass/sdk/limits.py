@@ -26,7 +26,7 @@ assert PAUSE_SECONDS < PAUSE_SECONDS_MAX < PATIENCE_SECONDS
 # One long poll.
 POLL_SECONDS: Final = 20.0
 assert POLL_SECONDS <= WAIT_SECONDS_MAX
-# Polls at once for one `wait`; when more handles stand in line, each poll is short.
+# Polls at once for one `wait`; when more handles wait, each poll is short.
 POLLS_MAX, POLL_SHORT_SECONDS = 50, 1.0
 assert POLL_SHORT_SECONDS < POLL_SECONDS
 

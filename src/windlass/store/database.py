@@ -156,7 +156,7 @@ class Database:
         self._own: asyncpg.Pool[Record] | None = None
         self._making = asyncio.Lock()
         # Whoever finds all taken waits for as long as its attempt may take, not for a deadline.
-        self._own_places = asyncio.Semaphore(OWN_CONNECTIONS_MAX)
+        self._own_room = asyncio.Semaphore(OWN_CONNECTIONS_MAX)
         self._gates = RowGates()
         self._asking = asyncio.Semaphore(ASKING_MAX)
         self._asking_to_settle = asyncio.Semaphore(ASKING_MAX)
@@ -241,7 +241,7 @@ class Database:
                     reset=leave_as_it_is if self._address.is_pooled else None,
                 )
         async with (
-            self._own_places,
+            self._own_room,
             self._lent(self._own, _OWN_SETTINGS, {"readonly": False}) as connection,
         ):
             yield connection
@@ -338,7 +338,7 @@ class Database:
                     raise RowLocked("somebody else holds what was asked for")
                 await gate.rest()
                 try:
-                    async with _place_of(self._asking):
+                    async with _room_of(self._asking):
                         done = await self.together(work, lock_seconds=gate.wait_seconds)
                 except RowLocked:
                     gate.was_held()
@@ -355,12 +355,12 @@ class Database:
 
     async def ask_at_once(self, name: str, *args: Any) -> list[Record]:
         """One statement that waits for nobody's row, in turn with those who `ask`."""
-        async with _place_of(self._asking):
+        async with _room_of(self._asking):
             return await self.run(name, *args)
 
     async def ask_together_at_once(self, work: Callable[[Connection[Record]], Awaitable[T]]) -> T:
         """Several of them in one transaction."""
-        async with _place_of(self._asking):
+        async with _room_of(self._asking):
             return await self.together(work)
 
     async def ask_for(self, name: str, *args: Any, about: Hashable | None = None) -> list[Record]:
@@ -391,7 +391,7 @@ class Database:
         """As `settle_together`, for what somebody asks of jobs that another may hold: raises
         RowLocked after a moment. However many ask, attempts are ended beside them.
         """
-        async with _place_of(self._asking_to_settle):
+        async with _room_of(self._asking_to_settle):
             return await self.settle_together(work, lock_seconds=ASKED_ROW_SECONDS)
 
 
@@ -401,16 +401,16 @@ async def wait_at_most(connection: Connection[Record], lock_seconds: float) -> N
 
 
 @contextlib.asynccontextmanager
-async def _place_of(places: asyncio.Semaphore) -> AsyncIterator[None]:
+async def _room_of(room: asyncio.Semaphore) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(DATABASE_CONNECT_SECONDS):
-            await places.acquire()
+            await room.acquire()
     except TimeoutError as trouble:
         raise Unavailable("too many wait for what others hold; repeat it") from trouble
     try:
         yield
     finally:
-        places.release()
+        room.release()
 
 
 @contextlib.asynccontextmanager

@@ -30,7 +30,7 @@ class RowGate:
 
     def __init__(self) -> None:
         self.mutex = asyncio.Lock()
-        self.callers = 0  # inside, and in line
+        self.callers = 0  # inside, and those that wait
         self.wait_seconds = ASKED_ROW_SECONDS  # for the row, by the next try
         self._rest_seconds = 0.0  # 0: it was free when it was last asked for
         self._next_try_at = 0.0  # by the monotonic clock

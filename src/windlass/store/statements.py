@@ -36,8 +36,8 @@ _USES: Final = {"lasting": ColumnUse.LASTS, "shown": ColumnUse.SHOWN, "claimed":
 @cache
 def statement(name: str) -> str:
     text = _text(name)
-    places = {param: place for place, (param, _) in enumerate(parameters(name), 1)}
-    return _NAMED.sub(lambda found: f"${places[found[1]]}", text)
+    numbers = {param: number for number, (param, _) in enumerate(parameters(name), 1)}
+    return _NAMED.sub(lambda found: f"${numbers[found[1]]}", text)
 
 
 @cache

@@ -11,7 +11,7 @@ the test's back. Its time is virtual: waiting for three days takes no time (docs
     local_clock      the virtual clock of the database and of the process
     local_gate       nothing is claimed until the test says so
     local_quiet      running the node until nothing is left to do now
-    local_calls      which tasks were called with what; fakes in their place
+    local_calls      which tasks were called with what; fakes instead of them
     local_capture    recording what code enqueues, without running it
     local_seen       jobs and executions as a test looks at them
     local_transport  the way of the test's App to the node

@@ -116,7 +116,7 @@ class Local:
         returns: Any = None,
         raises: Iterable[Raised] | Raised = (),
     ) -> Fake:
-        """Let this answer in place of the task, until the test ends or its `with` does.
+        """Let this answer instead of the task, until the test ends or its `with` does.
 
         `raises` are what its first calls raise, one each (None: that call returns); all calls after
         them return `returns`. The newest fake of a task answers.

@@ -1,6 +1,6 @@
-"""Which tasks the node has called with what, and what answers in their place.
+"""Which tasks the node has called with what, and what answers instead of them.
 
-Every task that a test's node performs goes through here. Argument conversion, retries, time limits
+Every task that a test's node performs goes through here. Argument conversion, retries, timeouts
 and the encoding of results stay the real ones; a fake replaces the function alone.
 """
 
@@ -20,7 +20,7 @@ Raised = BaseException | type[BaseException] | None
 
 
 class Fake:
-    """What answers in place of a task, until it is removed; `with` removes it at the end."""
+    """What answers instead of a task, until it is removed; `with` removes it at the end."""
 
     def __init__(
         self, task: str, returns: Any, raises: Iterable[Raised], remove: Callable[[Fake], None]

@@ -35,13 +35,13 @@ class Capture(Sequence[SeenJob]):
         return iter(self.jobs)
 
     @overload
-    def __getitem__(self, place: int) -> SeenJob: ...
+    def __getitem__(self, index: int) -> SeenJob: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[SeenJob]: ...
+    def __getitem__(self, index: slice) -> list[SeenJob]: ...
 
-    def __getitem__(self, place: int | slice) -> SeenJob | list[SeenJob]:
-        return self.jobs[place]
+    def __getitem__(self, index: int | slice) -> SeenJob | list[SeenJob]:
+        return self.jobs[index]
 
     # -- on the stage's loop ---------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from windlass.engine.executions.refresh import refresh
 from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.rescue import recover
-from windlass.engine.schedules.decide import FireRules
+from windlass.engine.schedules.decide import FireOptions
 from windlass.engine.schedules.fire import fire_due
 from windlass.errors import WindlassError
 from windlass.testing.local_gate import Gate
@@ -105,15 +105,15 @@ class Quiet:
 
     async def _fire(self) -> None:
         settings = self._running.settings
-        rules = FireRules(
-            limits=QueueDefaults(
+        options = FireOptions(
+            queue_defaults=QueueDefaults(
                 max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
             ),
             max_attempts=settings.retry_max_attempts,
         )
         is_full = True
         while is_full:
-            fired = await fire_due(self._database, rules)
+            fired = await fire_due(self._database, options)
             self._running.follower.follow(fired.effects)
             is_full = fired.is_full
 

@@ -17,7 +17,7 @@ from windlass.testing.local_calls import Calls
 from windlass.testing.local_stage import Stage
 
 
-class _Place:
+class _Holder:
     """Where the process keeps its stage."""
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class _Place:
             stage.stop()
 
 
-_PLACE: Final = _Place()
+_HOLDER: Final = _Holder()
 
 
 @contextlib.contextmanager
 def one_test() -> Iterator[LocalMaker]:
     """Everything is empty when it begins, and disconnected when it ends."""
-    with _PLACE.turn, _quiet_logs():
-        stage = _PLACE.get()
+    with _HOLDER.turn, _quiet_logs():
+        stage = _HOLDER.get()
         stage.run(stage.reset())
         calls, apps = Calls(), list[App]()
 
@@ -63,12 +63,12 @@ def one_test() -> Iterator[LocalMaker]:
                 for task in app.tasks.values():
                     task.stand_in = None
             if not is_clear:
-                _PLACE.close()  # something runs that cannot be stopped; the next test starts anew
+                _HOLDER.close()  # something runs that cannot be stopped; the next test starts anew
 
 
 def close() -> None:
     with _quiet_logs():
-        _PLACE.close()
+        _HOLDER.close()
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ async def test_an_older_version_can_be_started(api: Served) -> None:
     await api.post("/v1/workflows/flow/executions", {"version": 3}, 404)
 
 
-async def test_every_mistake_in_a_start_is_told_with_its_place(api: Served) -> None:
+async def test_every_mistake_in_a_start_is_told_with_its_pointer(api: Served) -> None:
     schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
     await publish(api, CHAIN, inputs=schema)
     body = {"version": 0, "priority": "soon", "correlation_id": "", "tags": ["x", 1], "odd": 1}
@@ -157,7 +157,7 @@ async def test_who_waits_too_shortly_gets_it_as_it_is(api: Served) -> None:
     assert (await api.get(f"/v1/executions/{made['id']}?wait=10ms"))["state"] == "pending"
 
 
-async def test_jobs_are_listed_by_step_and_place_page_by_page(api: Served) -> None:
+async def test_jobs_are_listed_by_step_and_item_page_by_page(api: Served) -> None:
     each: dict[str, Any] = {"kind": "noop"}
     steps = [
         {"id": "b", "kind": "map", "items": "${inputs.items}", "step": each},
@@ -207,7 +207,7 @@ async def test_a_job_says_which_step_it_is(api: Served) -> None:
     assert (await api.submit())["step"] is None
 
 
-async def test_who_finds_no_place_for_a_heavy_start_is_told_when_to_come_again(
+async def test_who_finds_no_room_for_a_heavy_start_is_told_when_to_come_again(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decide_apart, "EVALUATIONS_OF_ONE_MAX", 1)

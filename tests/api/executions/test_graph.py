@@ -56,7 +56,7 @@ async def test_a_graph_has_every_step_whether_it_has_a_job_or_not(api: Served) -
     assert found["last"]["started_at"] is None
 
 
-async def test_a_graph_counts_the_places_of_a_fan_out_while_it_runs_and_after(api: Served) -> None:
+async def test_a_graph_counts_the_items_of_a_fan_out_while_it_runs_and_after(api: Served) -> None:
     fan = {
         "id": "fan",
         "kind": "map",
@@ -192,7 +192,7 @@ async def test_why_names_everything_that_an_execution_waits_for(api: Served) -> 
     [child] = (await api.get("/v1/executions?workflow=child"))["data"]
     said = f"its child {child['id']} of 'child' is pending"
     assert reasons["call", None]["reason"] == said
-    assert reasons["fan", None]["reason"] == "0 of its 2 places have ended, 2 have begun"
+    assert reasons["fan", None]["reason"] == "0 of its 2 items have ended, 2 have begun"
     assert reasons["fan", 0]["job_id"].startswith("job_")
     assert why["summary"].startswith("step ")
     job = reasons["paid", None]["job_id"]
@@ -202,8 +202,8 @@ async def test_why_names_everything_that_an_execution_waits_for(api: Served) -> 
 
 
 async def test_why_names_who_has_the_turn(api: Served) -> None:
-    rule = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
-    await publish(api, [noop("a")], concurrency=rule)
+    concurrency = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
+    await publish(api, [noop("a")], concurrency=concurrency)
     first = await start(api, input={"who": "x"})
     await start(api, input={"who": "x"})
     third = await start(api, input={"who": "x"})

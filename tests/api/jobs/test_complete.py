@@ -191,7 +191,7 @@ async def test_cancelling_ends_it_at_once(api: Served, node: ActingNode) -> None
     ],
     ids=lambda given: repr(given)[:60],
 )
-async def test_what_cannot_be_meant_is_refused_with_its_place(
+async def test_what_cannot_be_meant_is_refused_with_its_pointer(
     door: Served, body: Any, pointer: str
 ) -> None:
     path = f"/v1/jobs/{ids.show('job', ids.uuid7())}/complete"

@@ -195,7 +195,7 @@ async def test_one_large_body_always_goes_on_and_the_next_follows_it() -> None:
     await asyncio.sleep(0)
     await first.grow(60)
     await asyncio.sleep(0)
-    assert not any(one.done() for one in waiting), "in line"
+    assert not any(one.done() for one in waiting), "they wait"
     first.end()
     await asyncio.gather(*waiting)
     assert (second.size, third.size) == (40, 4), "now it is the first"
@@ -221,7 +221,7 @@ async def test_who_waits_too_long_for_room_is_told_and_holds_up_nobody(
     await asyncio.sleep(0)
     third.end()
     await asyncio.sleep(0)
-    assert not any(one.done() for one in waiting), "the first in line is not passed by"
+    assert not any(one.done() for one in waiting), "the first waiter is not passed by"
     waiting[0].cancel()
     await asyncio.wait(waiting)
     assert waiting[1].exception() is None

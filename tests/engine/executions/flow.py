@@ -97,7 +97,7 @@ class Flow:
         return await sql(self.database, STEPS, self.execution_id)
 
     async def states(self) -> dict[str, str]:
-        """Step -> state; a place of a fan-out is `step[3]`."""
+        """Step -> state; an item of a fan-out is `step[3]`."""
         return {_label(row): row["state"] for row in await self.rows()}
 
     async def result(self, step: str) -> Any:

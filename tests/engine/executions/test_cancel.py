@@ -216,7 +216,7 @@ async def test_a_child_that_waits_for_its_turn_is_told_to_have_ended_with_its_st
     assert await state_of(database, begun) == "pending", "nobody asked that of the other one"
 
 
-async def test_places_that_have_not_begun_never_do_when_their_step_runs_out_of_time(
+async def test_items_that_have_not_begun_never_do_when_their_step_runs_out_of_time(
     database: Database,
 ) -> None:
     flow = await Flow.start(

@@ -26,12 +26,12 @@ STEPS = [noop("a"), noop("b", "a")]
 CANCELLED = {"a": "cancelled", "b": "skipped"}
 
 
-def rule(policy: str, limit: int = 1) -> dict[str, Any]:
+def concurrency(policy: str, limit: int = 1) -> dict[str, Any]:
     return {"concurrency": {"key": "${inputs.who}", "limit": limit, "policy": policy}}
 
 
 async def flow(database: Database, policy: str, limit: int = 1, who: str = "ada") -> Flow:
-    return await Flow.start(database, STEPS, {"who": who}, **rule(policy, limit))
+    return await Flow.start(database, STEPS, {"who": who}, **concurrency(policy, limit))
 
 
 async def begun(database: Database) -> set[UUID]:
@@ -84,7 +84,7 @@ async def test_as_many_run_as_the_limit_says(database: Database) -> None:
 async def test_a_limit_holds_when_many_nodes_start_and_end_at_once(
     database: Database, database_url: str
 ) -> None:
-    read = trust_definition({"name": "flow", "steps": [noop("a")], **rule("queue", 2)})
+    read = trust_definition({"name": "flow", "steps": [noop("a")], **concurrency("queue", 2)})
     await publish(database, read, by=None)
     start = Start(workflow="flow", input={"who": "ada"})
     async with several(database_url, 4) as databases:
@@ -105,8 +105,8 @@ async def test_a_limit_holds_when_many_nodes_start_and_end_at_once(
 
 
 async def test_the_time_of_one_that_waits_runs_from_when_it_begins(database: Database) -> None:
-    first = await Flow.start(database, STEPS, {"who": "ada"}, timeout="1h", **rule("queue"))
-    second = await Flow.start(database, STEPS, {"who": "ada"}, timeout="1h", **rule("queue"))
+    first = await Flow.start(database, STEPS, {"who": "ada"}, timeout="1h", **concurrency("queue"))
+    second = await Flow.start(database, STEPS, {"who": "ada"}, timeout="1h", **concurrency("queue"))
     deadline = "SELECT deadline - clock_timestamp() > interval '59 minutes' FROM windlass.execution"
     assert await value(database, f"{deadline} WHERE id = $1", first.execution_id)
     assert await value(database, f"{deadline} WHERE id = $1", second.execution_id) is None

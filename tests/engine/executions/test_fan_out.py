@@ -1,4 +1,4 @@
-"""Fan-outs: every element has its place, places end on their own, and the step ends once."""
+"""Fan-outs: every item has its job, items end on their own, and the step ends once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_what_is_no_list_fails_the_step(database: Database) -> None:
     assert "must give a list" in (await flow.error("each"))["message"]
 
 
-async def test_no_more_places_are_open_than_may_run_in_parallel(database: Database) -> None:
+async def test_no_more_items_are_open_than_may_run_in_parallel(database: Database) -> None:
     flow = await Flow.start(database, fan(max_parallel=2), {"items": list(range(7))})
     await flow.turn()
     while attempts := await take(database, flow.node_id):
@@ -97,7 +97,7 @@ async def test_one_failure_too_many_stops_the_rest_and_fails_the_step(
     assert (await flow.conclude())["state"] == "failed"
 
 
-async def test_places_that_wait_are_cancelled_when_too_many_have_failed(
+async def test_items_that_wait_are_cancelled_when_too_many_have_failed(
     database: Database,
 ) -> None:
     flow = await Flow.start(database, fan(), {"items": [1, 2, 3, 4]})
@@ -116,7 +116,7 @@ async def test_results_that_nobody_wants_are_counted_instead(database: Database)
     assert await flow.result("each") == {"total": 2, "succeeded": 2, "failed": 0}
 
 
-async def test_a_place_whose_expression_has_no_answer_has_failed(database: Database) -> None:
+async def test_an_item_whose_expression_has_no_answer_has_failed(database: Database) -> None:
     steps = fan(tolerance=1)
     steps[1]["step"] = {"kind": "noop", "input": {"id": "${item.id}"}}
     flow = await Flow.start(database, steps, {"items": [{"id": 1}, {}]})
@@ -125,7 +125,7 @@ async def test_a_place_whose_expression_has_no_answer_has_failed(database: Datab
     assert states["last"] == "succeeded"
 
 
-async def test_last_places_that_end_at_once_end_the_step_once(database: Database) -> None:
+async def test_last_items_that_end_at_once_end_the_step_once(database: Database) -> None:
     flow = await Flow.start(database, fan(), {"items": list(range(20))})
     await flow.turn()
     attempts = await take(database, flow.node_id)
@@ -137,7 +137,7 @@ async def test_last_places_that_end_at_once_end_the_step_once(database: Database
     assert (await flow.states())["last"] == "queued"
 
 
-async def test_a_place_may_be_an_execution_of_another_workflow(database: Database) -> None:
+async def test_an_item_may_be_an_execution_of_another_workflow(database: Database) -> None:
     double = [{"id": "twice", "kind": "transform", "input": {"value": "${inputs.n * 2}"}}]
     child = trust_definition({"name": "double", "steps": double, "output": "${steps.twice.output}"})
     await publish(database, child, by=None)

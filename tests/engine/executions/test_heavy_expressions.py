@@ -186,7 +186,7 @@ async def test_no_heavy_start_waits_for_the_collector(
     assert left == []
 
 
-async def test_places_of_a_heavy_fan_out_come_in_several_transactions(database: Database) -> None:
+async def test_items_of_a_heavy_fan_out_come_in_several_transactions(database: Database) -> None:
     each = {"kind": "noop", "input": {"item": "${item}", "n": "${" + HEAVY + "}"}}
     steps = [{"id": "each", "kind": "map", "items": "${[1, 2, 3, 4, 5, 6, 7, 8]}", "step": each}]
     async with watched_loop():
@@ -297,7 +297,7 @@ async def test_each_caller_has_so_many_heavy_starts_under_way(
         await until(lambda: WAITING.of("modest") == 1, what="it waits")
         assert isinstance(await start("third"), EvaluationsFull), "the node has enough"
     assert {type(row) for row in await asyncio.gather(*left, modest)} == {Record}
-    assert type(await start("greedy")) is Record, "the places are free again"
+    assert type(await start("greedy")) is Record, "there is room again"
 
 
 async def test_many_light_starts_are_not_heavy_together(

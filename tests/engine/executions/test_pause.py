@@ -175,9 +175,9 @@ async def test_steps_that_slipped_in_meanwhile_are_found(database: Database) -> 
 
 
 async def test_one_that_waits_for_its_turn_begins_paused(database: Database) -> None:
-    rule = {"concurrency": {"key": "one"}}
-    first = await Flow.start(database, [noop("a")], **rule)
-    second = await Flow.start(database, [noop("a")], **rule)
+    concurrency = {"concurrency": {"key": "one"}}
+    first = await Flow.start(database, [noop("a")], **concurrency)
+    second = await Flow.start(database, [noop("a")], **concurrency)
     await pause(second)
     assert await refreshed(second) == "paused"
     await first.run()

@@ -1,4 +1,4 @@
-"""Refreshing executions: the rule in SQL, the fence, and what is found by the nets."""
+"""Refreshing executions: the state in SQL, the fence, and what is found by the nets."""
 
 from __future__ import annotations
 

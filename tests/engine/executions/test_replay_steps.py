@@ -110,7 +110,7 @@ async def test_a_replay_by_many_at_once_happens_once(database: Database, databas
     assert await flow.run() == {"a": "succeeded", "b": "succeeded"}
 
 
-async def test_a_place_is_tried_again_while_its_fan_out_goes_on(database: Database) -> None:
+async def test_an_item_is_tried_again_while_its_fan_out_goes_on(database: Database) -> None:
     flow = await Flow.start(database, [MAP], {"items": [1, 2, 3]})
     first, *others = await take(database, flow.node_id)
     flow.outcomes["all"] = FAILS
@@ -119,12 +119,12 @@ async def test_a_place_is_tried_again_while_its_fan_out_goes_on(database: Databa
     flow.outcomes.clear()
     for attempt in others:
         await flow.end(attempt)
-    assert (await flow.states())["all"] == "running", "one place is open again"
+    assert (await flow.states())["all"] == "running", "one item is open again"
     await flow.run()
     assert await flow.result("all") == ["all"] * 3
 
 
-async def test_a_place_of_a_fan_out_that_has_ended_is_refused(database: Database) -> None:
+async def test_an_item_of_a_fan_out_that_has_ended_is_refused(database: Database) -> None:
     flow = await Flow.start(database, [MAP], {"items": [1, 2, 3]})
     await flow.run(all=FAILS)
     assert await ended_as(flow) == "failed"
@@ -188,11 +188,11 @@ async def test_a_paused_one_stays_paused(database: Database) -> None:
 
 
 async def test_a_concurrency_limit_holds(database: Database) -> None:
-    rule = {"concurrency": {"key": "one"}}
-    first = await Flow.start(database, [noop("a")], **rule)
+    concurrency = {"concurrency": {"key": "one"}}
+    first = await Flow.start(database, [noop("a")], **concurrency)
     await first.run(a=FAILS)
     assert await ended_as(first) == "failed"
-    await Flow.start(database, [noop("a")], **rule)
+    await Flow.start(database, [noop("a")], **concurrency)
     with pytest.raises(ConcurrencyLimit):
         await replay(database, [await job_of(first, "a")], is_strict=True)
 

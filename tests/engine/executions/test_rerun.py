@@ -110,9 +110,9 @@ async def test_a_step_that_was_left_out_because_of_a_cancel_is_done(database: Da
 
 
 async def test_one_that_never_began_begins(database: Database) -> None:
-    rule = {"concurrency": {"key": "one", "policy": "skip"}}
-    first = await Flow.start(database, [noop("a")], **rule)
-    second = await Flow.start(database, [noop("a")], **rule)
+    concurrency = {"concurrency": {"key": "one", "policy": "skip"}}
+    first = await Flow.start(database, [noop("a")], **concurrency)
+    second = await Flow.start(database, [noop("a")], **concurrency)
     with pytest.raises(ConcurrencyLimit):
         await again(second)
     await first.run()
@@ -161,7 +161,7 @@ async def test_a_switch_is_remembered(database: Database) -> None:
     )
 
 
-async def test_a_fan_out_is_done_again_with_all_its_places(database: Database) -> None:
+async def test_a_fan_out_is_done_again_with_all_its_items(database: Database) -> None:
     steps = [
         {"id": "all", "kind": "map", "items": "${inputs.items}", "step": {"kind": "noop"}},
         noop("after", "all", input={"all": "${steps.all.output}"}),

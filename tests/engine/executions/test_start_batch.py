@@ -85,8 +85,8 @@ async def test_starts_whose_commit_nobody_heard_of_are_found_and_not_begun_again
     database: Database, starts: ExecutionStarter
 ) -> None:
     """Begun again, the one would give way to itself and the other be refused for itself."""
-    rule = {"key": "x", "policy": "cancel_running"}
-    newest = document(step("a", "noop"), name="newest", concurrency=rule)
+    concurrency = {"key": "x", "policy": "cancel_running"}
+    newest = document(step("a", "noop"), name="newest", concurrency=concurrency)
     await publish(database, trust_definition(newest), by=None)
     async with Proxy(database.url, random.Random(0)) as proxy:
         cut = Database(proxy.url)

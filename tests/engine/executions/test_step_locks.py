@@ -52,7 +52,7 @@ async def test_steps_of_one_lock_run_one_at_a_time(database: Database) -> None:
     assert await nothing_left(database)
 
 
-async def test_places_of_a_fan_out_share_a_semaphore(database: Database) -> None:
+async def test_items_of_a_fan_out_share_a_semaphore(database: Database) -> None:
     await cancel(database, [await submit_locking(database, ("gpu", 2))])
     each = {"kind": "noop", "input": {}, "locks": ["gpu"]}
     fan = {"id": "each", "kind": "map", "items": "${inputs.items}", "step": each}
@@ -82,7 +82,9 @@ async def test_a_compensation_takes_its_locks(database: Database) -> None:
     assert await nothing_left(database)
 
 
-async def test_an_execution_that_is_paused_keeps_its_place_in_line(database: Database) -> None:
+async def test_an_execution_that_is_paused_keeps_its_rank_among_the_waiters(
+    database: Database,
+) -> None:
     holder = await submit_locking(database, "x")
     flow = await Flow.start(database, [noop("a", locks=["x"])])
     await flow.look_after(await pause_execution(database, flow.execution_id))

@@ -185,15 +185,15 @@ async def test_a_fan_out_that_cannot_go_on_holds_up_no_other(database: Database)
     counted: list[str] = []
     await run_upkeep(database, started.effects.upkeep, ItemBackoff(counted.append))
     assert counted == ["expand fan-outs"]
-    places = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
-    assert await value(database, places) == 8
+    items = "SELECT count(*) FROM windlass.job WHERE item IS NOT NULL"
+    assert await value(database, items) == 8
 
 
 async def test_an_execution_ends_although_the_next_of_its_key_cannot_begin(
     database: Database,
 ) -> None:
-    rule = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
-    flow = await Flow.start(database, [noop("a")], {"who": "ada"}, concurrency=rule)
+    concurrency = {"key": "${inputs.who}", "limit": 1, "policy": "queue"}
+    flow = await Flow.start(database, [noop("a")], {"who": "ada"}, concurrency=concurrency)
     # One of a version whose definition nobody can read waits for its turn.
     await sql(
         database,

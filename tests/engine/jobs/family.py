@@ -11,9 +11,9 @@ from windlass.model.job.draft import OnParentFailure
 from windlass.store.database import Database
 
 
-def after(*places: int, rule: OnParentFailure = "skip") -> dict[str, Any]:
+def after(*places: int, policy: OnParentFailure = "skip") -> dict[str, Any]:
     """The fields of a draft that waits for these places of its batch."""
-    return {"depends_on_places": places, "on_parent_failure": rule}
+    return {"depends_on_places": places, "on_parent_failure": policy}
 
 
 async def take_all(database: Database, node: UUID) -> dict[UUID, Attempt]:

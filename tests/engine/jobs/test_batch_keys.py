@@ -66,7 +66,7 @@ async def test_a_child_in_a_batch_does_not_wait_for_a_holder_that_has_ended(
     assert await value(database, "SELECT depends_on FROM windlass.job") == [parent]
 
 
-async def test_a_child_of_a_holder_that_has_failed_is_judged_by_its_rule(
+async def test_a_child_of_a_holder_that_has_failed_is_judged_by_its_policy(
     database: Database,
 ) -> None:
     await submit_one(database, key="k", max_attempts=1)

@@ -260,7 +260,9 @@ async def test_a_job_on_its_last_chance_is_claimed_alone(database: Database) -> 
     assert await claim_solo(database, node) == []
 
 
-async def test_a_job_on_its_last_chance_keeps_to_the_rules_of_its_queue(database: Database) -> None:
+async def test_a_job_on_its_last_chance_keeps_to_the_limits_of_its_queue(
+    database: Database,
+) -> None:
     await suspects(database, 3, "narrow")
     node = await register(database)
     await pause_queue(database, "narrow")
@@ -297,7 +299,7 @@ async def test_a_job_on_its_last_chance_keeps_to_the_rate_of_its_queue(database:
     assert len(await claim_solo(database, node)) == 1
 
 
-async def test_steps_that_only_wait_take_no_place_of_their_queue(database: Database) -> None:
+async def test_steps_that_only_wait_take_no_part_of_max_running(database: Database) -> None:
     await put_queue(database, "narrow", QueueLimits(max_running=1))
     child = {"name": "child", "steps": [step("inner")], "queue": "narrow"}
     await publish(database, trust_definition(child), by=None)
@@ -318,7 +320,7 @@ async def test_steps_that_only_wait_take_no_place_of_their_queue(database: Datab
     assert await value(database, RUNNING) == 3, "the signal, the approval and the child's end"
 
 
-async def test_a_delivery_that_is_completed_later_takes_no_place_of_its_queue(
+async def test_a_delivery_that_is_completed_later_takes_no_part_of_max_running(
     database: Database,
 ) -> None:
     await put_queue(database, "narrow", QueueLimits(max_running=1))
@@ -329,7 +331,7 @@ async def test_a_delivery_that_is_completed_later_takes_no_place_of_its_queue(
     assert len(await take(database, node)) == 1
 
 
-async def test_places_of_lost_nodes_are_free_again_after_the_rescue(database: Database) -> None:
+async def test_what_lost_nodes_ran_counts_no_more_after_the_rescue(database: Database) -> None:
     await put_queue(database, "narrow", QueueLimits(max_running=2))
     await submit(database, *[noop(queue="narrow")] * 4)
     lost, living = await register(database), await register(database)

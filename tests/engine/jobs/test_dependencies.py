@@ -86,7 +86,7 @@ async def test_a_child_waits_for_its_own_time_too(database: Database) -> None:
 
 @pytest.mark.parametrize("outcome", [DIE, Cancelled()], ids=["dead", "cancelled"])
 @pytest.mark.parametrize(
-    ("rule", "expected", "cause"),
+    ("policy", "expected", "cause"),
     [
         ("skip", "skipped", "parent_failed"),
         ("fail", "dead", "parent_failed"),
@@ -94,9 +94,9 @@ async def test_a_child_waits_for_its_own_time_too(database: Database) -> None:
     ],
 )
 async def test_the_child_of_a_parent_that_failed_does_as_it_was_told(
-    database: Database, rule: OnParentFailure, expected: str, cause: str | None, outcome: Outcome
+    database: Database, policy: OnParentFailure, expected: str, cause: str | None, outcome: Outcome
 ) -> None:
-    _, child = await submit(database, noop(), noop(**after(0, rule=rule)))
+    _, child = await submit(database, noop(), noop(**after(0, policy=policy)))
     node = await register(database)
     await end(database, node, await take_one(database, node), outcome)
     job = await row(database, child)
@@ -129,7 +129,7 @@ async def test_one_failed_parent_is_enough_and_the_others_are_left_alone(
 async def test_a_child_that_runs_anyway_still_waits_for_its_other_parents(
     database: Database,
 ) -> None:
-    good, bad, child = await submit(database, noop(), noop(), noop(**after(0, 1, rule="run")))
+    good, bad, child = await submit(database, noop(), noop(), noop(**after(0, 1, policy="run")))
     node = await register(database)
     attempts = await take_all(database, node)
     await end(database, node, attempts[bad], DIE)
@@ -138,16 +138,16 @@ async def test_a_child_that_runs_anyway_still_waits_for_its_other_parents(
     assert await state(database, child) == "queued"
 
 
-async def test_failure_goes_down_to_the_grandchildren_each_by_its_own_rule(
+async def test_failure_goes_down_to_the_grandchildren_each_by_its_own_policy(
     database: Database,
 ) -> None:
     family = await submit(
         database,
         noop(),
         noop(**after(0)),  # skipped
-        noop(**after(1, rule="fail")),  # a skipped parent is no success
-        noop(**after(2, rule="run")),
-        noop(**after(1, 3, rule="run")),  # told of both, in one go
+        noop(**after(1, policy="fail")),  # a skipped parent is no success
+        noop(**after(2, policy="run")),
+        noop(**after(1, 3, policy="run")),  # told of both, in one go
         noop(**after(3)),
     )
     node = await register(database)
@@ -168,7 +168,7 @@ async def test_a_deep_family_is_skipped_to_the_last(database: Database) -> None:
 
 async def test_a_cancelled_parent_tells_its_children(database: Database) -> None:
     parent, skipped, runs = await submit(
-        database, noop(), noop(**after(0)), noop(**after(0, rule="run"))
+        database, noop(), noop(**after(0)), noop(**after(0, policy="run"))
     )
     done = await cancel(database, [parent])
     assert done.ended == {parent: "cancelled", skipped: "skipped"}
@@ -207,16 +207,16 @@ async def test_an_expired_or_lost_parent_tells_its_children_too(database: Databa
     assert (await recover(database)).ended == {poison: "dead", other: "skipped"}
 
 
-@pytest.mark.parametrize(("outcome", "rule", "expected"), [
+@pytest.mark.parametrize(("outcome", "policy", "expected"), [
     (None, "skip", "queued"), (DIE, "run", "queued"), (DIE, "skip", None), (DIE, "fail", None),
 ])  # fmt: skip
 async def test_a_parent_that_has_ended_already_is_judged_at_the_door(
-    database: Database, outcome: Outcome | None, rule: OnParentFailure, expected: str | None
+    database: Database, outcome: Outcome | None, policy: OnParentFailure, expected: str | None
 ) -> None:
     parent = await submit_one(database)
     node = await register(database)
     await end(database, node, await take_one(database, node), outcome)
-    draft = noop(depends_on=(parent,), on_parent_failure=rule)
+    draft = noop(depends_on=(parent,), on_parent_failure=policy)
     if expected is None:
         with pytest.raises(InvalidInput, match="has ended already as dead"):
             await door(database).submit(draft)

@@ -158,7 +158,7 @@ async def test_who_comes_for_a_death_leaves_the_next_one_alone(
     assert len(await verb(database, [job_id], seen=seen)) == 1
 
 
-async def test_replay_cancel_and_delete_at_once_leave_each_job_in_one_place(
+async def test_replay_cancel_and_delete_at_once_leave_each_job_in_one_table(
     database: Database, database_url: str
 ) -> None:
     made = await submit(database, *[noop()] * 40)
@@ -173,7 +173,7 @@ async def test_replay_cancel_and_delete_at_once_leave_each_job_in_one_place(
                 patiently(partial(cancel, three, few)),
             )
     rows = await database.read("job_get_many", made)
-    assert len(rows) == len({found["id"] for found in rows}), "nowhere or in one place"
+    assert len(rows) == len({found["id"] for found in rows}), "nowhere or in one table"
     assert {found["state"] for found in rows} <= {"queued", "cancelled", "dead"}
     assert await counted(database) == await true_counts(database)
 

@@ -13,7 +13,7 @@ from windlass.store.database import Database
 
 PARKED = "SELECT parked_for FROM windlass.job WHERE id = $1"
 HOLDS = "SELECT lock, job_id, token FROM windlass.lock_hold ORDER BY lock, token"
-# No lock has more holds than places, and nobody both holds and waits.
+# No lock has more holds than its capacity, and nobody both holds and waits.
 WRONG = """
     SELECT count(*) FROM windlass.lock l
     WHERE l.capacity < (SELECT count(*) FROM windlass.lock_hold h WHERE h.lock = l.name)
@@ -46,9 +46,9 @@ async def holders(database: Database, lock: str) -> list[UUID]:
 
 
 async def waiters(database: Database, lock: str) -> list[UUID]:
-    """In the order of the line."""
-    line = "SELECT waiter FROM windlass.lock_wait WHERE lock = $1 ORDER BY rank, waiter"
-    return [row["waiter"] for row in await sql(database, line, lock)]
+    """In the order of their turn."""
+    found = "SELECT waiter FROM windlass.lock_wait WHERE lock = $1 ORDER BY rank, waiter"
+    return [row["waiter"] for row in await sql(database, found, lock)]
 
 
 async def nothing_left(database: Database) -> bool:

@@ -47,8 +47,8 @@ from windlass.engine.locks.waiters import LockWaiters
 from windlass.engine.targets.unpark import unpark
 from windlass.fastlane.lane import FastLane
 from windlass.limits import (
-    LOCK_LINE_MAX,
     LOCK_PATIENCE_SECONDS,
+    LOCK_WAITERS_READ_MAX,
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
@@ -93,7 +93,7 @@ async def test_the_end_of_a_job_passes_its_lock_on_in_the_same_transaction(
     assert await nothing_left(database)
 
 
-async def test_a_semaphore_has_as_many_places_as_was_said_when_it_was_made(
+async def test_a_semaphore_has_the_capacity_that_was_said_when_it_was_made(
     database: Database,
 ) -> None:
     jobs = [await submit_locking(database, ("gpu", 3)) for _ in range(5)]
@@ -121,7 +121,7 @@ async def test_a_job_takes_all_its_locks_at_once_or_none(database: Database) -> 
     assert (await holders(database, "a"), await holders(database, "b")) == ([both], [both])
 
 
-async def test_whoever_has_waited_long_enough_keeps_its_place(database: Database) -> None:
+async def test_whoever_has_waited_long_enough_keeps_capacity(database: Database) -> None:
     holder = await submit_locking(database, "b")
     both = await submit_locking(database, "a", "b")
     await sql(
@@ -181,7 +181,7 @@ async def test_a_job_that_a_dead_node_ran_holds_its_lock_until_it_ends(database:
     assert await holders(database, "a") == [second]
 
 
-async def test_cancelling_a_job_frees_what_it_holds_and_its_place_in_line(
+async def test_cancelling_a_job_frees_what_it_holds_and_ends_its_wait(
     database: Database,
 ) -> None:
     jobs = [await submit_locking(database, "a") for _ in range(4)]
@@ -193,7 +193,7 @@ async def test_cancelling_a_job_frees_what_it_holds_and_its_place_in_line(
     assert await nothing_left(database)
 
 
-async def test_a_deadline_ends_the_wait_in_line(database: Database) -> None:
+async def test_a_deadline_ends_the_wait(database: Database) -> None:
     holder = await submit_locking(database, "a")
     soon = datetime.now(UTC) + timedelta(seconds=0.2)
     waiting = await submit_locking(database, "a", deadline=soon)
@@ -214,7 +214,7 @@ async def test_a_blocked_job_asks_for_its_locks_when_its_parents_have_ended(
     taken = {attempt.job_id: attempt for attempt in await take(database, node)}
     settled = await end(database, node, taken[parent])
     assert [ready["id"] for ready in settled.effects.due] == [child]
-    assert await holders(database, "a") == [other, child], "there are two places"
+    assert await holders(database, "a") == [other, child], "there is capacity for two"
     third = await submit_one(database, depends_on=(child,), locks=asks(["a"]))
     await end(database, node, await take_one(database, node))
     assert await holders(database, "a") == [other, third]
@@ -268,8 +268,8 @@ async def test_callers_hand_a_lock_on_while_others_that_are_late_are_held(
         async with asyncio.timeout(60):
             for _ in range(5):
                 following = asyncio.create_task(callers.take(call()))
-                in_line = "SELECT count(*) FROM windlass.lock_wait WHERE lock = 'free'"
-                await until_sql(database, in_line, seconds=30)
+                waiting = "SELECT count(*) FROM windlass.lock_wait WHERE lock = 'free'"
+                await until_sql(database, waiting, seconds=30)
                 await until_sql(database, LOOKS, seconds=30)
                 assert held is not None
                 await give_back(database, "free", held.token)
@@ -326,7 +326,7 @@ async def test_promoting_a_job_lets_it_take_its_lock_at_once(database: Database)
     assert (await parked_for(database, later), await holders(database, "a")) == (None, [later])
 
 
-async def test_a_replayed_job_stands_in_line_again(database: Database) -> None:
+async def test_a_replayed_job_waits_again(database: Database) -> None:
     node = await register(database)
     first = await submit_locking(database, "a")
     await end(database, node, await take_one(database, node))
@@ -385,8 +385,10 @@ async def test_a_job_that_somebody_has_in_hand_is_passed_by_and_looked_at_again(
     assert [ready["id"] for ready in effects.due] == [busy]
 
 
-async def test_a_line_longer_than_a_look_is_served_to_the_last_place(database: Database) -> None:
-    count = 3 * LOCK_LINE_MAX
+async def test_a_wait_list_longer_than_a_look_is_served_to_the_last_waiter(
+    database: Database,
+) -> None:
+    count = 3 * LOCK_WAITERS_READ_MAX
     holder = await submit_locking(database, ("a", 1))
     await submit(database, *(locking("a") for _ in range(count + 5)))
     await sql(database, "UPDATE windlass.lock SET capacity = $1", count)
@@ -407,7 +409,7 @@ async def test_tokens_grow_even_when_a_lock_was_forgotten_in_between(database: D
     assert tokens == sorted(set(tokens))
 
 
-async def test_a_lock_with_places_of_its_own_is_not_forgotten(database: Database) -> None:
+async def test_a_lock_with_a_capacity_of_its_own_is_not_forgotten(database: Database) -> None:
     job = await submit_locking(database, ("a", 2))
     await cancel(database, [job])
     assert await forget_locks(database, 0) == 0
@@ -417,7 +419,7 @@ async def test_what_an_earlier_version_left_behind_is_mended(database: Database)
     node = await register(database)
     gone, waiting = [await submit_locking(database, "a") for _ in range(2)]
     attempt = await take_one(database, node)
-    # It ends without a word to its locks, and a job waits in no line.
+    # It ends without a word to its locks, and a job is in no wait list.
     await sql(database, "UPDATE windlass.job SET locks = NULL WHERE id = $1", gone)
     await end(database, node, attempt)
     await sql(database, "DELETE FROM windlass.lock_wait")
@@ -430,10 +432,12 @@ async def test_what_an_earlier_version_left_behind_is_mended(database: Database)
     assert (await doctor(database)).is_well
 
 
-async def test_the_doctor_mends_lines_too(database: Database) -> None:
+async def test_the_doctor_mends_wait_lists_too(database: Database) -> None:
     job = await submit_locking(database, "a")
-    line = "INSERT INTO windlass.lock_wait SELECT 'b', $1, now(), now(), NULL, NULL, NULL, NULL, 1"
-    await sql(database, line, job)
+    waiter = (
+        "INSERT INTO windlass.lock_wait SELECT 'b', $1, now(), now(), NULL, NULL, NULL, NULL, 1"
+    )
+    await sql(database, waiter, job)
     report = await doctor(database, repair=True)
     assert (report.counts["lock_in_line"], report.is_well) == (1, True)
     assert await waiters(database, "b") == []

@@ -103,7 +103,7 @@ def call_for(name: str) -> LockCall:
     return LockCall(name=name, ticket=uuid4(), ttl_seconds=60)
 
 
-async def test_a_place_that_is_given_while_a_call_reads_is_not_given_again(
+async def test_a_hold_that_is_granted_while_a_call_reads_is_not_granted_again(
     database: Database,
 ) -> None:
     """Held still between what a call has read and the row that it then locks."""
@@ -132,12 +132,12 @@ async def test_a_place_that_is_given_while_a_call_reads_is_not_given_again(
     assert (await acquire(database, first))[0] is not None
 
 
-async def test_callers_who_meet_nobody_leave_nothing_in_line(database: Database) -> None:
+async def test_callers_who_meet_nobody_leave_no_waiter(database: Database) -> None:
     """Rows that are gone are read over by everybody for as long as any transaction is open."""
     made, _ = await acquire(database, call_for("a"))
     assert made is not None
     await give_back(database, "a", made.token)
-    async with nobody_in_line(database):
+    async with nobody_waiting(database):
         for _ in range(3):
             held, passed = await acquire(database, call_for("a"))
             assert held is not None
@@ -165,10 +165,10 @@ async def test_who_gives_back_what_somebody_holds_is_told_and_keeps_nobody_from_
     assert [type(one) for one in told] == [RowLocked, RowLocked], "after seconds, not after thirty"
 
 
-async def test_a_call_that_comes_twice_at_once_has_one_hold_and_no_place_in_line(
+async def test_a_call_that_comes_twice_at_once_has_one_hold_and_does_not_wait(
     database: Database, database_url: str
 ) -> None:
-    """To two nodes, with one key: a place beside the hold would be granted, and nobody know."""
+    """To two nodes, with one key: a ticket beside the hold would be granted, and nobody know."""
     async with several(database_url, 2) as nodes:
         for number in range(20):
             call = replace(call_for(f"new {number}"), wait_seconds=30.0)
@@ -182,7 +182,9 @@ async def test_a_call_that_comes_twice_at_once_has_one_hold_and_no_place_in_line
             assert await nothing_left(database)
 
 
-async def test_a_place_in_line_beside_a_hold_is_no_trouble_to_others(database: Database) -> None:
+async def test_a_ticket_that_waits_beside_a_hold_is_no_trouble_to_others(
+    database: Database,
+) -> None:
     """As a node of the release before may leave it."""
     call = replace(call_for("a"), capacity=2)
     held, _ = await acquire(database, call)
@@ -201,8 +203,8 @@ async def test_a_place_in_line_beside_a_hold_is_no_trouble_to_others(database: D
 
 
 @contextlib.asynccontextmanager
-async def nobody_in_line(database: Database) -> AsyncIterator[None]:
-    """A database in which whoever stands in line for a lock gets an error."""
+async def nobody_waiting(database: Database) -> AsyncIterator[None]:
+    """A database in which whoever comes to wait for a lock gets an error."""
     table = "ALTER TABLE windlass.lock_wait"
     await sql(database, f"{table} ADD CONSTRAINT nobody CHECK (false) NOT VALID")
     try:
@@ -211,7 +213,7 @@ async def nobody_in_line(database: Database) -> AsyncIterator[None]:
         await sql(database, f"{table} DROP CONSTRAINT nobody")
 
 
-async def test_whatever_happens_at_once_no_place_is_given_twice_and_nobody_is_forgotten(
+async def test_whatever_happens_at_once_nothing_is_granted_twice_and_nobody_is_forgotten(
     database: Database, database_url: str
 ) -> None:
     seed = random.randrange(2**32)

@@ -10,7 +10,7 @@ import msgspec
 
 from tests.engine.hands import end, register, sql, take
 from windlass.engine.executions.conclude import conclude
-from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.engine.schedules.fire import fire_due
 from windlass.engine.schedules.ledger import list_firings
 from windlass.engine.schedules.schedule import Firing, Schedule, ScheduleDraft
@@ -88,7 +88,7 @@ async def pass_a_minute(database: Database) -> None:
 
 
 async def fire(database: Database, **limits: Any) -> Fired:
-    return await fire_due(database, FireRules(**limits))
+    return await fire_due(database, FireOptions(**limits))
 
 
 async def ledger(database: Database, name: str = "minutely") -> list[Firing]:
@@ -120,4 +120,4 @@ async def finish_one(database: Database) -> set[UUID]:
 
 
 def minutes(first: datetime, count: int) -> list[datetime]:
-    return [first + timedelta(minutes=place) for place in range(count)]
+    return [first + timedelta(minutes=n) for n in range(count)]

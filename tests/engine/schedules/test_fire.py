@@ -24,7 +24,7 @@ from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.queues import QueueLimits, put_queue
-from windlass.engine.schedules.decide import FireRules
+from windlass.engine.schedules.decide import FireOptions
 from windlass.engine.schedules.fire import fire_due
 from windlass.engine.schedules.ledger import count_silent, forget_firings
 from windlass.engine.schedules.schedules import put_schedule, read_schedule
@@ -66,7 +66,9 @@ async def test_believing_leaders_fire_once(database: Database) -> None:
     other = Database(database.url)
     await other.open()
     try:
-        rounds = [fire_due(which, FireRules(), 7) for _ in range(20) for which in (database, other)]
+        rounds = [
+            fire_due(which, FireOptions(), 7) for _ in range(20) for which in (database, other)
+        ]
         await asyncio.gather(*rounds)
     finally:
         await other.close()
@@ -160,7 +162,7 @@ async def test_the_owners_default_limits_hold_for_schedules(database: Database) 
     for name in ("a", "b"):
         await put(database, name)
         await rewind(database, name)
-    await fire_due(database, FireRules(limits=QueueDefaults(max_jobs=1)))
+    await fire_due(database, FireOptions(queue_defaults=QueueDefaults(max_jobs=1)))
     [first], [second] = await ledger(database, "a"), await ledger(database, "b")
     assert sorted([first.state == "skipped", second.state == "skipped"]) == [False, True]
 

@@ -112,7 +112,7 @@ async def test_edits_and_rounds_at_the_same_instant_lose_and_double_nothing(
     await editing
     found = await ledger(database)
     first = found[0].instant
-    seconds = [first + timedelta(seconds=place) for place in range(len(found))]
+    seconds = [first + timedelta(seconds=n) for n in range(len(found))]
     assert [firing.instant for firing in found] == seconds
     assert len(found) >= 2
     assert len({firing.job_id for firing in found}) == len(await jobs(database)) == len(found)

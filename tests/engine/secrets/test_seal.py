@@ -1,4 +1,4 @@
-"""What is sealed opens with its key, in its place and nowhere else; and how keys are written."""
+"""What is sealed opens with its key where it belongs, nowhere else; and how keys are written."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def test_what_was_sealed_opens_again_and_shows_nothing_meanwhile() -> None:
     assert sealer.seal("päss\nword", "here").box != sealed.box, "each sealing has its own nonce"
 
 
-def test_it_opens_in_its_own_place_only() -> None:
+def test_it_opens_where_it_belongs_only() -> None:
     sealer = Sealer([OLD])
     with pytest.raises(CannotOpen, match="belongs to another name"):
         sealer.open(sealer.seal("x", "here"), "there")
 
 
-@pytest.mark.parametrize("place", [0, -1])
-def test_a_changed_byte_is_noticed(place: int) -> None:
+@pytest.mark.parametrize("index", [0, -1])
+def test_a_changed_byte_is_noticed(index: int) -> None:
     sealer = Sealer([OLD])
     sealed = sealer.seal("some words", "here")
     box = bytearray(sealed.box)
-    box[place] ^= 1
+    box[index] ^= 1
     with pytest.raises(CannotOpen, match="was changed"):
         sealer.open(replace(sealed, box=bytes(box)), "here")
 

@@ -62,10 +62,10 @@ async def park_all(database: Database, reason: str = "breaker") -> list[UUID]:
 
 async def put(database: Database, host: str = HOST, **columns: Any) -> None:
     names = ", ".join(["host", *columns])
-    places = ", ".join(f"${n}" for n in range(1, len(columns) + 2))
+    parameters = ", ".join(f"${n}" for n in range(1, len(columns) + 2))
     await sql(
         database,
-        f"INSERT INTO windlass.target ({names}) VALUES ({places})",
+        f"INSERT INTO windlass.target ({names}) VALUES ({parameters})",
         host,
         *columns.values(),
     )

@@ -24,7 +24,7 @@ READERS = 4
 
 @dataclass(slots=True)
 class Kept:
-    """A version that is read through the cache and, against the rules, changes."""
+    """A version that is read through the cache and, as none may, changes."""
 
     cluster: Cluster
     doors: list[Door]

@@ -24,7 +24,7 @@ LANES = [None, "redis://127.0.0.1:1/0"]
 async def cluster(
     request: pytest.FixtureRequest, database_url: str, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
-    """In place of the one with Redis."""
+    """Instead of the one with Redis."""
     async with open_cluster(database_url, request.param, tmp_path) as opened:
         yield opened
 

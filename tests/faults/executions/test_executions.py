@@ -258,8 +258,8 @@ async def test_a_concurrency_limit_is_never_exceeded_by_two_nodes(cluster: Clust
             note("a", "${inputs.who}-a", seconds=0.1),
             note("b", "${inputs.who}-b", "a", seconds=0.1),
         ]
-        rule = {"key": "one", "limit": limit, "policy": "queue"}
-        await publish(door, "turns", steps, concurrency=rule)
+        concurrency = {"key": "one", "limit": limit, "policy": "queue"}
+        await publish(door, "turns", steps, concurrency=concurrency)
         starts = [start(door, "turns", who=f"e{n}") for n in range(count)]
         made = await asyncio.gather(*starts)
         for execution in made:

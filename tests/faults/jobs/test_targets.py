@@ -55,9 +55,9 @@ async def parked(cluster: Cluster, host: str) -> int:
 
 async def limit(cluster: Cluster, host: str, **columns: float) -> None:
     names = ", ".join(["host", *columns])
-    places = ", ".join(f"${n}" for n in range(1, len(columns) + 2))
+    parameters = ", ".join(f"${n}" for n in range(1, len(columns) + 2))
     await cluster.fetch(
-        f"INSERT INTO windlass.target ({names}) VALUES ({places})", host, *columns.values()
+        f"INSERT INTO windlass.target ({names}) VALUES ({parameters})", host, *columns.values()
     )
 
 
@@ -187,7 +187,7 @@ async def test_a_rate_holds_over_all_nodes_from_the_first_to_the_last(any_cluste
         assert len(seen) == 60
         # On a busy machine they arrive late and bunched; ahead of the pace nobody may be. The slack
         # is for a node whom Redis did not answer: it takes its share beside what the other gets.
-        assert all(at - begun > place / rate - 1.0 for place, at in enumerate(seen))
+        assert all(at - begun > n / rate - 1.0 for n, at in enumerate(seen))
     await is_whole(cluster)
 
 

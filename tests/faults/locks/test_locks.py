@@ -86,11 +86,11 @@ async def run_on_two_nodes(cluster: Cluster) -> None:
     assert await faults_found(cluster.database, cluster.accepted.values()) == []
 
 
-async def test_there_are_never_more_inside_than_places(cluster: Cluster) -> None:
+async def test_there_are_never_more_inside_than_the_capacity(cluster: Cluster) -> None:
     await run_on_two_nodes(cluster)
 
 
-async def test_without_redis_there_are_never_more_inside_than_places(
+async def test_without_redis_there_are_never_more_inside_than_the_capacity(
     database_url: str, tmp_path: Path
 ) -> None:
     async with open_cluster(database_url, None, tmp_path) as cluster:

@@ -68,7 +68,7 @@ async def faults_of(cluster: Cluster, names: list[str], *, all_made: bool) -> li
         rows = await firings(cluster, name)
         instants = [row["instant"] for row in rows]
         seconds = int((instants[-1] - instants[0]).total_seconds())
-        expected = {instants[0] + timedelta(seconds=place) for place in range(seconds + 1)}
+        expected = {instants[0] + timedelta(seconds=n) for n in range(seconds + 1)}
         found += [f"{name} missed {gap}" for gap in sorted(expected - set(instants))]
         found += [f"{name} was not due at {odd}" for odd in sorted(set(instants) - expected)]
         found += [f"{name} made nothing at {row['instant']}: {row['reason']}"

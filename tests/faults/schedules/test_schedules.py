@@ -42,7 +42,7 @@ BELIEVERS = 3
 BELIEVE = """
 import asyncio, sys
 from windlass.engine.schedules.fire import fire_due
-from windlass.engine.schedules.decide import FireRules
+from windlass.engine.schedules.decide import FireOptions
 from windlass.store.database import Database
 
 async def main() -> None:
@@ -50,7 +50,7 @@ async def main() -> None:
     await database.open()
     print("ready", flush=True)
     while True:
-        await fire_due(database, FireRules())
+        await fire_due(database, FireOptions())
         await asyncio.sleep(0.005)
 
 asyncio.run(main())

@@ -155,12 +155,10 @@ def test_what_is_made_once_and_written_often_is_charged_as_often(source: str) ->
 
 
 def test_the_expressions_of_a_step_share_one_allowance() -> None:
-    cases = [
-        {"if": "${inputs.list.all(a, a >= 0) && false}", "go": [f"s{place}"]} for place in range(20)
-    ]
+    cases = [{"if": "${inputs.list.all(a, a >= 0) && false}", "go": [f"s{n}"]} for n in range(20)]
     steps = [
         {"id": "choose", "kind": "switch", "cases": cases, "default": []},
-        *({"id": f"s{place}", "kind": "noop", "needs": ["choose"]} for place in range(20)),
+        *({"id": f"s{n}", "kind": "noop", "needs": ["choose"]} for n in range(20)),
     ]
     plan = plan_of(trust_definition({"name": "w", "steps": steps}))
     scope: dict[str, Any] = {"inputs": {"list": list(range(20_000))}, "vars": {}}

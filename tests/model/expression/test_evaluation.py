@@ -13,14 +13,14 @@ from windlass.model.expression.evaluation import (
     Check,
     Decided,
     DecideSteps,
+    FanOutItems,
     Filled,
     Output,
-    Places,
     Question,
     Undoing,
     Written,
     answer,
-    places_within,
+    items_within,
     raw,
 )
 from windlass.model.json.schema import value_problems
@@ -91,12 +91,12 @@ def test_steps_of_one_execution_share_what_they_may_do(plan: Plan) -> None:
     assert found.work == 1_000
 
 
-def test_places_are_the_same_and_as_many_as_there_is_work_for(plan: Plan) -> None:
+def test_items_are_the_same_and_as_many_as_there_is_work_for(plan: Plan) -> None:
     items = SCOPE["inputs"]["list"]
     each = plan.vertices["each"].each
     assert each is not None
     for work_max in (1_000_000, 0):
-        question = Places(
+        question = FanOutItems(
             written=written(plan, "each"),
             scope=raw(SCOPE),
             items=items,
@@ -104,7 +104,7 @@ def test_places_are_the_same_and_as_many_as_there_is_work_for(plan: Plan) -> Non
             work_max=work_max,
         )
         found = msgspec.json.decode(asked(question), type=Decided)
-        assert found == places_within(work_max, each, dict(SCOPE), items, 3)
+        assert found == items_within(work_max, each, dict(SCOPE), items, 3)
         assert found.decisions[0].input == '{"i":1}'
 
 

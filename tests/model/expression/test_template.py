@@ -132,11 +132,11 @@ def test_a_constant_needs_no_scope() -> None:
         (["${1}"] * (TEMPLATE_EXPRESSIONS_MAX + 1), "", "more than 1000 expressions"),
     ],
 )
-def test_what_is_wrong_with_a_template_is_told_with_its_place(
+def test_what_is_wrong_with_a_template_is_told_with_its_pointer(
     value: Any, pointer: str, said: str
 ) -> None:
     template = compile_template(value)
-    assert [place for place, _ in template.problems] == [pointer]
+    assert [found for found, _ in template.problems] == [pointer]
     with pytest.raises(Unanswerable, match=said):
         template.fill_json(SCOPE)
 

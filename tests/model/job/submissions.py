@@ -10,20 +10,20 @@ import pytest
 
 from windlass.errors import InvalidInput
 from windlass.model.job.draft import Draft
-from windlass.model.job.submission import Rules, read_batch, read_job
+from windlass.model.job.submission import SubmissionContext, read_batch, read_job
 from windlass.strategies.builtin import INPUT_CHECKS
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
-RULES = Rules(kinds=INPUT_CHECKS, max_attempts=5, owner="key_1")
+CONTEXT = SubmissionContext(kinds=INPUT_CHECKS, max_attempts=5, owner="key_1")
 
 
 def job(**fields: Any) -> Draft:
     """The draft of a noop with these fields."""
-    return read_job({"kind": "noop", **fields}, RULES, NOW)
+    return read_job({"kind": "noop", **fields}, CONTEXT, NOW)
 
 
 def batch(*jobs: Any) -> list[Draft]:
-    return read_batch({"jobs": list(jobs)}, RULES, NOW)
+    return read_batch({"jobs": list(jobs)}, CONTEXT, NOW)
 
 
 def refused(read: Callable[[], object]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.job.submissions import NOW, RULES, batch, pointers, refused
+from tests.model.job.submissions import CONTEXT, NOW, batch, pointers, refused
 from windlass.errors import InvalidInput
 from windlass.limits import BATCH_JOBS_MAX
 from windlass.model.job.submission import read_batch
@@ -69,7 +69,7 @@ def test_a_batch_that_is_wrong_all_over_is_not_told_ten_thousand_times() -> None
     ids=["null", "list", "empty", "object", "none", "too many", "odd", "slash"],
 )
 def test_what_is_no_batch_is_refused(body: Any, pointer: str) -> None:
-    assert pointers(lambda: read_batch(body, RULES, NOW)) == [pointer]
+    assert pointers(lambda: read_batch(body, CONTEXT, NOW)) == [pointer]
 
 
 def test_the_largest_batch_is_read() -> None:

@@ -73,17 +73,17 @@ def test_a_pass_opens_everything_but_a_disabled_target() -> None:
 def test_an_open_breaker_lets_nobody_go_before_its_time_and_then_one() -> None:
     opened = Target(host=HOST, breaker="open", open_until=NOW)
     before, after = NOW - timedelta(seconds=1), NOW
-    assert unpark_count(opened, before, passes=0, probes=1, places=500) == 0
-    assert unpark_count(opened, after, passes=0, probes=1, places=500) == 1
-    assert unpark_count(opened, after, passes=1, probes=1, places=500) == 0
+    assert unpark_count(opened, before, passes=0, probes=1, most=500) == 0
+    assert unpark_count(opened, after, passes=0, probes=1, most=500) == 1
+    assert unpark_count(opened, after, passes=1, probes=1, most=500) == 0
 
 
 def test_the_room_of_a_limited_target_is_what_its_passes_leave() -> None:
     limited = Target(host=HOST, max_running=3)
-    assert unpark_count(limited, NOW, passes=1, probes=1, places=500) == 2
-    assert unpark_count(limited, NOW, passes=7, probes=1, places=500) == 0
-    assert unpark_count(limited, NOW, passes=0, probes=1, places=1) == 1
-    assert unpark_count(Target(host=HOST, is_enabled=False), NOW, passes=0, probes=1, places=9) == 0
+    assert unpark_count(limited, NOW, passes=1, probes=1, most=500) == 2
+    assert unpark_count(limited, NOW, passes=7, probes=1, most=500) == 0
+    assert unpark_count(limited, NOW, passes=0, probes=1, most=1) == 1
+    assert unpark_count(Target(host=HOST, is_enabled=False), NOW, passes=0, probes=1, most=9) == 0
 
 
 def test_a_target_with_a_breaker_of_its_own_is_remembered() -> None:

@@ -21,17 +21,17 @@ from windlass.model.job.event import (
 INSTANTS = st.datetimes(
     min_value=datetime(1970, 1, 1), max_value=datetime(4000, 1, 1), timezones=st.just(UTC)
 )
-PLACES = st.builds(
+SORT_KEYS = st.builds(
     SortKey, INSTANTS, st.uuids(), st.integers(0, OTHER_RANK), st.integers(0, 2**44 - 1)
 )
 
 
-@given(PLACES)
-def test_a_place_is_read_back_from_its_id(place: SortKey) -> None:
-    assert parse_event_id(show_event_id(place)) == place
+@given(SORT_KEYS)
+def test_a_sort_key_is_read_back_from_its_id(sort_key: SortKey) -> None:
+    assert parse_event_id(show_event_id(sort_key)) == sort_key
 
 
-@given(PLACES, PLACES)
+@given(SORT_KEYS, SORT_KEYS)
 def test_ids_sort_as_events_happened(one: SortKey, other: SortKey) -> None:
     assert (one < other) == (show_event_id(one) < show_event_id(other))
 
@@ -44,7 +44,7 @@ def test_what_is_no_event_id_is_refused_with_what_one_looks_like(text: str) -> N
         parse_event_id(text)
 
 
-def test_an_event_of_a_queue_or_a_node_has_a_place_among_those_of_jobs() -> None:
+def test_an_event_of_a_queue_or_a_node_has_a_sort_key_among_those_of_jobs() -> None:
     at = datetime(2030, 1, 1, tzinfo=UTC)
     paused = Event(at=at, type="paused", noun="queue", subject="mail", number=7)
     assert paused.sort_key == SortKey(at, UUID(int=0), OTHER_RANK, 7)

@@ -13,7 +13,7 @@ from windlass.model.job.lock import (
     Grants,
     LockAsk,
     Waiter,
-    grant_places,
+    decide_grants,
     read_lock_ask,
     read_lock_name,
 )
@@ -23,56 +23,56 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 def waiter(number: int, *locks: str, keeps: bool = False) -> Waiter:
     rank = START + timedelta(seconds=number)
-    return Waiter(id=UUID(int=number), locks=locks, rank=rank, keeps_places=keeps)
+    return Waiter(id=UUID(int=number), locks=locks, rank=rank, keeps_capacity=keeps)
 
 
 def gone(grants: Grants) -> list[int]:
     return [one.id.int for one in grants.granted]
 
 
-def test_the_first_in_line_go_and_no_more_than_there_are_places() -> None:
-    line = [waiter(n, "a") for n in (3, 1, 2)]
-    assert gone(grant_places(line, {"a": 2})) == [1, 2]
-    assert gone(grant_places(line, {"a": 0})) == []
+def test_the_first_waiters_go_and_no_more_than_the_capacity() -> None:
+    asked = [waiter(n, "a") for n in (3, 1, 2)]
+    assert gone(decide_grants(asked, {"a": 2})) == [1, 2]
+    assert gone(decide_grants(asked, {"a": 0})) == []
 
 
 def test_a_waiter_takes_all_its_locks_or_none() -> None:
-    grants = grant_places([waiter(1, "a", "b")], {"a": 1, "b": 0})
+    grants = decide_grants([waiter(1, "a", "b")], {"a": 1, "b": 0})
     assert (gone(grants), grants.left) == ([], {"a": 1, "b": 0})
 
 
 def test_a_patient_waiter_lets_others_go_first_and_an_impatient_one_does_not() -> None:
     behind = waiter(2, "a")
     free = {"a": 1, "b": 0}
-    assert gone(grant_places([waiter(1, "a", "b"), behind], free)) == [2]
-    grants = grant_places([waiter(1, "a", "b", keeps=True), behind], free)
+    assert gone(decide_grants([waiter(1, "a", "b"), behind], free)) == [2]
+    grants = decide_grants([waiter(1, "a", "b", keeps=True), behind], free)
     assert (gone(grants), grants.left) == ([], {"a": 0, "b": 0})
 
 
-def test_places_are_kept_from_those_behind_only() -> None:
-    grants = grant_places([waiter(2, "a", "b", keeps=True), waiter(1, "a")], {"a": 1, "b": 0})
+def test_capacity_is_kept_from_those_behind_only() -> None:
+    grants = decide_grants([waiter(2, "a", "b", keeps=True), waiter(1, "a")], {"a": 1, "b": 0})
     assert gone(grants) == [1]
 
 
 def test_of_a_lock_that_was_not_looked_at_nothing_is_given_away() -> None:
-    grants = grant_places([waiter(1, "a", "x"), waiter(2, "a")], {"a": 1})
+    grants = decide_grants([waiter(1, "a", "x"), waiter(2, "a")], {"a": 1})
     assert (gone(grants), [one.id.int for one in grants.unsure]) == ([2], [1])
-    grants = grant_places([waiter(1, "a", "x", keeps=True), waiter(2, "a")], {"a": 1})
+    grants = decide_grants([waiter(1, "a", "x", keeps=True), waiter(2, "a")], {"a": 1})
     assert (gone(grants), [one.id.int for one in grants.unsure]) == ([], [1])
 
 
 LOCKS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
-LINES = st.lists(st.tuples(LOCKS, st.booleans()), max_size=12)
+WAITERS = st.lists(st.tuples(LOCKS, st.booleans()), max_size=12)
 
 
-@given(line=LINES, free=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)))
-def test_places_are_never_given_twice_and_whoever_could_go_has_gone(
-    line: list[tuple[list[str], bool]], free: dict[str, int]
+@given(asked=WAITERS, free=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)))
+def test_capacity_is_never_given_twice_and_whoever_could_go_has_gone(
+    asked: list[tuple[list[str], bool]], free: dict[str, int]
 ) -> None:
-    waiters = [waiter(n, *locks, keeps=keeps) for n, (locks, keeps) in enumerate(line)]
-    grants = grant_places(waiters, free)
+    waiters = [waiter(n, *locks, keeps=keeps) for n, (locks, keeps) in enumerate(asked)]
+    grants = decide_grants(waiters, free)
     taken = {name: sum(name in one.locks for one in grants.granted) for name in free}
-    assert all(taken[name] <= places for name, places in free.items())
+    assert all(taken[name] <= count for name, count in free.items())
     went = set(gone(grants))
     for one in waiters:
         if one.id.int not in went:
@@ -80,20 +80,20 @@ def test_places_are_never_given_twice_and_whoever_could_go_has_gone(
             assert any(grants.left.get(name, 0) <= 0 for name in one.locks)
 
 
-@given(line=LINES)
-def test_everybody_gets_its_turn_once_it_keeps_places(
-    line: list[tuple[list[str], bool]],
+@given(asked=WAITERS)
+def test_everybody_gets_its_turn_once_it_keeps_capacity(
+    asked: list[tuple[list[str], bool]],
 ) -> None:
-    """In each round all holders end and the first in line goes, whatever the others want."""
-    waiting = [waiter(n, *locks, keeps=True) for n, (locks, _) in enumerate(line)]
+    """In each round all holders end and the first waiter goes, whatever the others want."""
+    waiting = [waiter(n, *locks, keeps=True) for n, (locks, _) in enumerate(asked)]
     rounds = 0
     while waiting:
-        grants = grant_places(waiting, dict.fromkeys("abcd", 1))
+        grants = decide_grants(waiting, dict.fromkeys("abcd", 1))
         assert grants.granted[0] == waiting[0]
         went = set(gone(grants))
         waiting = [one for one in waiting if one.id.int not in went]
         rounds += 1
-    assert rounds <= len(line)
+    assert rounds <= len(asked)
 
 
 @pytest.mark.parametrize("name", ["a", "card:4711", "user ä@b.c", "9-x", "_", "a" * 128])

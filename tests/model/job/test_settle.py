@@ -35,7 +35,7 @@ OUTCOMES: list[Outcome] = [
 
 
 def expected_state(outcome: Outcome, tries: int, max_attempts: int, crashes: int) -> str:
-    """The rule once more, in other words."""
+    """The decision once more, in other words."""
     if isinstance(outcome, Succeeded):
         return "succeeded"
     if isinstance(outcome, Cancelled):
@@ -50,7 +50,7 @@ def expected_state(outcome: Outcome, tries: int, max_attempts: int, crashes: int
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: outcome.name)
-def test_every_outcome_at_every_stage_leads_where_the_rule_says(outcome: Outcome) -> None:
+def test_every_outcome_at_every_stage_leads_where_the_policy_says(outcome: Outcome) -> None:
     stages = product(range(1, 7), range(3), range(1, 6), range(CRASHES_MAX + 1))
     for number, snoozes, max_attempts, crashes in stages:
         if snoozes + crashes >= number:

@@ -1,4 +1,4 @@
-"""Reading a job: what is right becomes a draft, what is wrong is named by its place."""
+"""Reading a job: what is right becomes a draft, what is wrong is named by its pointer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.model.job.submissions import NOW, RULES, job, pointers, refused
+from tests.model.job.submissions import CONTEXT, NOW, job, pointers, refused
 from windlass import ids
 from windlass.limits import (
     INPUT_BYTES_MAX,
@@ -28,7 +28,7 @@ PARENT = ids.show("job", UUID("01a1e256-9425-7000-becf-48da06000001"))
 
 
 def test_a_job_needs_nothing_but_its_kind() -> None:
-    draft = read_job({"kind": "noop"}, RULES, NOW)
+    draft = read_job({"kind": "noop"}, CONTEXT, NOW)
     assert (draft.kind, draft.queue, draft.priority, draft.input) == ("noop", "default", 1, "{}")
     assert (draft.run_at, draft.delay_seconds, draft.deadline) == (None, 0, None)
     assert (draft.max_attempts, draft.retry, draft.timeout_ms) == (5, None, None)
@@ -53,7 +53,7 @@ def test_every_field_is_read() -> None:
             "correlation_id": "c-1",
             "locks": ["a", {"name": "b", "capacity": 3}, "a"],
         },
-        RULES,
+        CONTEXT,
         NOW,
     )
     assert json.loads(draft.input) == {"url": "https://example.org/hook", "json": {"a": "ä"}}
@@ -76,8 +76,8 @@ def test_null_is_as_good_as_leaving_a_field_out() -> None:
 
 def test_a_webhook_has_the_tries_of_its_ladder_unless_told_otherwise() -> None:
     hook = {"kind": "http", "input": {"url": "https://example.org"}}
-    assert read_job(hook, RULES, NOW).max_attempts == 10
-    draft = read_job({**hook, "retry": {"max_attempts": 2}}, RULES, NOW)
+    assert read_job(hook, CONTEXT, NOW).max_attempts == 10
+    draft = read_job({**hook, "retry": {"max_attempts": 2}}, CONTEXT, NOW)
     assert (draft.max_attempts, draft.retry) == (2, '{"max_attempts":2}')
 
 
@@ -136,7 +136,7 @@ def test_a_bad_value_is_named_by_its_field(field: str, value: Any) -> None:
         ({"retry": {"a/b": 1}}, "/retry/a~1b"),
     ],
 )
-def test_a_problem_inside_a_field_is_named_by_its_whole_place(
+def test_a_problem_inside_a_field_is_named_by_its_whole_pointer(
     fields: dict[str, Any], pointer: str
 ) -> None:
     assert pointers(lambda: job(**fields)) == [pointer]
@@ -168,7 +168,7 @@ def test_a_job_with_countless_mistakes_is_told_of_a_hundred() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "noop", 5, True])
 def test_what_is_no_object_is_no_job(value: Any) -> None:
-    assert pointers(lambda: read_job(value, RULES, NOW)) == [""]
+    assert pointers(lambda: read_job(value, CONTEXT, NOW)) == [""]
 
 
 def test_the_limits_are_the_last_values_that_are_taken() -> None:
@@ -243,7 +243,7 @@ def test_the_year_ahead_is_open_and_the_day_after_it_is_not() -> None:
 def test_each_kind_says_what_is_wrong_with_its_input(
     kind: str, given: dict[str, Any], pointer: str
 ) -> None:
-    assert pointers(lambda: read_job({"kind": kind, "input": given}, RULES, NOW)) == [pointer]
+    assert pointers(lambda: read_job({"kind": kind, "input": given}, CONTEXT, NOW)) == [pointer]
 
 
 @pytest.mark.parametrize(

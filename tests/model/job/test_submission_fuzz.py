@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.model.job.submissions import NOW, RULES
+from tests.model.job.submissions import CONTEXT, NOW
 from windlass import ids
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.model.job.submission import read_batch, read_instant, read_job
@@ -40,7 +40,7 @@ jobs = st.builds(
 def test_reading_a_job_says_invalid_input_or_gives_a_draft(value: Any) -> None:
     problems: tuple[FieldProblem, ...] = ()
     try:
-        read_job(value, RULES, NOW).input.encode()
+        read_job(value, CONTEXT, NOW).input.encode()
     except InvalidInput as trouble:
         problems = trouble.problems
     assert all(p.pointer == "" or p.pointer.startswith("/") for p in problems)
@@ -51,7 +51,7 @@ def test_reading_a_job_says_invalid_input_or_gives_a_draft(value: Any) -> None:
 def test_reading_a_batch_says_invalid_input_or_gives_drafts(value: Any) -> None:
     for body in (value, {"jobs": value}):
         try:
-            drafts = read_batch(body, RULES, NOW)
+            drafts = read_batch(body, CONTEXT, NOW)
         except InvalidInput:
             continue
         assert isinstance(value, list)

@@ -62,14 +62,14 @@ LINES = {"lines": [{"count": 1}]}
         ({**LINES, "size": "l"}, ("/size", 'must be one of: "s" "m" 3')),
     ],
 )
-def test_what_is_not_as_the_schema_says_is_told_with_its_place(
+def test_what_is_not_as_the_schema_says_is_told_with_its_pointer(
     value: Any, expected: tuple[str, str] | None
 ) -> None:
     assert schema_mistakes(ORDER) == []
     assert value_problems(value, ORDER) == ([] if expected is None else [expected])
 
 
-def test_defaults_are_filled_in_at_the_top_and_nothing_is_changed_in_place() -> None:
+def test_defaults_are_filled_in_at_the_top_and_the_value_is_not_changed() -> None:
     schema = {"properties": {"a": {"default": 1}, "b": {"default": None}, "c": {}}}
     given = {"a": 5}
     assert with_defaults(given, schema) == {"a": 5, "b": None}
@@ -102,7 +102,7 @@ def test_defaults_are_filled_in_at_the_top_and_nothing_is_changed_in_place() -> 
     ],
 )
 def test_a_schema_that_cannot_be_used_is_told_so(schema: Any, pointer: str) -> None:
-    assert pointer in [place for place, _ in schema_mistakes(schema)]
+    assert pointer in [found for found, _ in schema_mistakes(schema)]
 
 
 def is_open(value: object) -> bool:

@@ -13,8 +13,8 @@ from windlass.model.json.schema_check import schema_mistakes, schema_of_schemas
 @pytest.mark.parametrize("part", [0, 0.0, -0.0, -1, -0.5, True, "2", None])
 def test_a_multiple_is_one_of_something_above_zero(part: Any) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "number", "multipleOf": part}}}
-    place = "/properties/n/multipleOf"
-    assert schema_mistakes(schema) == [(place, "must be a number above 0")]
+    pointer = "/properties/n/multipleOf"
+    assert schema_mistakes(schema) == [(pointer, "must be a number above 0")]
     assert told_by_our_schema(schema)
 
 

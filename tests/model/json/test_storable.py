@@ -67,7 +67,7 @@ def test_a_value_that_holds_itself_is_cut_off_at_once() -> None:
     assert json.loads(harmless_json(ring)) == {"self": {"again": "…"}}
 
 
-def test_a_value_that_stands_in_two_places_is_shown_in_both() -> None:
+def test_a_value_that_stands_twice_is_shown_in_both() -> None:
     twin = {"a": 1}
     assert json.loads(harmless_json([twin, twin])) == [twin, twin]
 

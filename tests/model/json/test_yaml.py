@@ -78,7 +78,7 @@ def test_an_anchor_stands_for_what_it_is_on() -> None:
         (b"\tx: 1", "line 1"),
     ],
 )
-def test_what_could_be_taken_two_ways_is_refused_with_its_place(text: bytes, words: str) -> None:
+def test_what_could_be_taken_two_ways_is_refused_with_its_pointer(text: bytes, words: str) -> None:
     with pytest.raises(MalformedBody) as caught:
         parse(text)
     assert words in caught.value.problems[0].detail

@@ -62,12 +62,12 @@ def differences(
         wrong.append(f"counted {counted} instead of {len(expected)}")
     for _ in range(NEXTS):
         asked = chance.randrange(start, end)
-        place = bisect_right(expected, asked)
+        index = bisect_right(expected, asked)
         follows = next_after(
             rule, instant(asked) + timedelta(microseconds=chance.randrange(1, 10**6))
         )
-        if place < len(expected) and follows != instant(expected[place]):
-            wrong.append(f"after {instant(asked)}: {follows} instead of {instant(expected[place])}")
+        if index < len(expected) and follows != instant(expected[index]):
+            wrong.append(f"after {instant(asked)}: {follows} instead of {instant(expected[index])}")
     return wrong
 
 

@@ -158,7 +158,7 @@ def test_what_is_moved_somewhere_is_found_from_there() -> None:
         ({"weekdays": ["sun"], "shift": [1]}, "/shift", "must be one of: none next previous"),
     ],
 )
-def test_what_is_wrong_with_a_calendar_is_said_at_its_place(
+def test_what_is_wrong_with_a_calendar_is_said_with_its_pointer(
     value: object, pointer: str, detail: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:

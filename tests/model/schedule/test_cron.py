@@ -27,7 +27,7 @@ def fields_of(cron: Cron) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "values"),
+    ("text", "field", "values"),
     [
         ("5 * * * *", 1, (5,)),
         ("1,3,5 * * * *", 1, (1, 3, 5)),
@@ -53,9 +53,9 @@ def fields_of(cron: Cron) -> list[tuple[int, ...]]:
     ],
 )
 def test_a_field_holds_numbers_names_lists_ranges_and_steps(
-    text: str, place: int, values: tuple[int, ...]
+    text: str, field: int, values: tuple[int, ...]
 ) -> None:
-    assert fields_of(read_cron(text))[place] == values
+    assert fields_of(read_cron(text))[field] == values
 
 
 @pytest.mark.parametrize("name", NICKNAMES)
@@ -197,7 +197,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         cron = read_cron(text)
     except InvalidInput:
         return
-    assert all(fields_of(cron)[place] for place in (0, 1, 2, 4))
+    assert all(fields_of(cron)[field] for field in (0, 1, 2, 4))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A schedule's rule is read whole: every problem with its place, and why it would never fire."""
+"""A schedule's rule is read whole: every problem with its pointer, and why it would never fire."""
 
 from __future__ import annotations
 

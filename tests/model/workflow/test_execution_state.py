@@ -60,7 +60,7 @@ def jobs(*states: State) -> Aggregate:
         ((), "pending"),
     ],
 )
-def test_the_rule(states: tuple[State, ...], expected: str) -> None:
+def test_the_state(states: tuple[State, ...], expected: str) -> None:
     assert execution_state(jobs(*states), PLAIN) == expected
 
 

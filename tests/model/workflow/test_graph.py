@@ -60,7 +60,7 @@ def test_a_long_circle_is_told_in_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "place", "words"),
+    ("steps", "index", "words"),
     [
         (
             [step("f", "fail", input={"message": "x"}), step("n", needs=["f"])],
@@ -96,10 +96,10 @@ def test_a_long_circle_is_told_in_short() -> None:
     ],
 )
 def test_a_step_that_can_never_run_is_told_and_why(
-    steps: list[Any], place: int, words: str
+    steps: list[Any], index: int, words: str
 ) -> None:
     pointer, detail = problem(*steps)
-    assert pointer == f"/steps/{place}/needs"
+    assert pointer == f"/steps/{index}/needs"
     assert detail.startswith("can never run: ")
     assert words in detail
 

@@ -1,4 +1,4 @@
-"""Definitions with mistakes: each is told with its place and the fix, and all of them at once."""
+"""Definitions with mistakes: each is told with its pointer and the fix, and all of them at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windlass.limits import DEFINITION_BYTES_MAX, DEFINITION_PROBLEMS_MAX, STEPS
 from windlass.model.workflow.known_kinds import KnownKinds, TaskShape
 
 
-def test_all_mistakes_are_told_at_once_each_with_its_place() -> None:
+def test_all_mistakes_are_told_at_once_each_with_its_pointer() -> None:
     given = {
         "nme": "x",
         "timeout": "soon",
@@ -251,7 +251,7 @@ SHAPES = {
         ({"args": ["tea"]}, ("/kwargs/count", "is required")),
         ({"kwargs": {"what": 5, "count": 1}}, ("/kwargs/what", "must be a text")),
         ({"args": ["tea", 2], "kwargs": {"colour": 1}}, ("/kwargs/colour", "unknown field")),
-        ({"args": ["tea", 2], "kwargs": {"count": 1}}, ("/kwargs/count", "by its place")),
+        ({"args": ["tea", 2], "kwargs": {"count": 1}}, ("/kwargs/count", "by its position")),
         ({"args": "${inputs.all}"}, None),
     ],
 )

@@ -10,9 +10,9 @@ from windlass.model.workflow.step_kinds import (
     ASKED_KINDS,
     AWAITED_KINDS,
     ENGINE_KINDS,
+    ITEM_KINDS,
     KINDS,
     PERFORMED_KINDS,
-    PLACE_KINDS,
     KindName,
     complete,
     form_of,
@@ -26,7 +26,7 @@ def test_each_kind_is_performed_awaited_or_decided() -> None:
     assert sorted(AWAITED_KINDS) == ["approval", "map", "signal", "workflow"]
     assert sorted(ENGINE_KINDS - AWAITED_KINDS) == ["fail", "switch", "transform"]
     assert sorted(ASKED_KINDS) == ["approval", "signal"]
-    assert sorted(PLACE_KINDS) == ["workflow"]
+    assert sorted(ITEM_KINDS) == ["workflow"]
 
 
 def test_a_kind_that_is_not_ours_is_a_plugins_and_a_node_performs_it() -> None:
@@ -46,7 +46,7 @@ def test_a_table_of_verbs_that_misses_a_kind_cannot_be_made() -> None:
 
 
 def test_a_table_of_verbs_with_a_kind_too_many_cannot_be_made() -> None:
-    with pytest.raises(TypeError, match="noop has no place in a table of approval signal"):
+    with pytest.raises(TypeError, match="noop does not belong in a table of approval signal"):
         complete(ASKED_KINDS, {"signal": 1, "approval": 2, "noop": 3})
 
 

@@ -86,7 +86,7 @@ async def node(database: Database) -> AsyncIterator[Node]:
 
 
 async def at_their_end(database: Database, count: int, **fields: Any) -> list[UUID]:
-    """Executions that nobody has concluded yet; a field may have a place for their numbers."""
+    """Executions that nobody has concluded yet; a field may have a {} for their numbers."""
     usual = {
         "workflow": "flow",
         "has_conclusion": True,

@@ -1,4 +1,4 @@
-"""Slots whose attempts are done elsewhere: each ends once and leaves its place, however it ends."""
+"""Slots whose attempts are done elsewhere: each ends once and leaves its slot, however it ends."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ def _tell_django(url: str) -> None:
     from django.db import connections
 
     parts = urlsplit(url)
-    place = dict(parse_qsl(parts.query))
+    server = dict(parse_qsl(parts.query))
     connections.databases["default"].update(
         NAME=parts.path[1:],
         USER=parts.username,
         PASSWORD=parts.password,
-        HOST=place["host"],
-        PORT=place["port"],
+        HOST=server["host"],
+        PORT=server["port"],
     )
 
 

@@ -93,7 +93,7 @@ async def test_what_was_done_before_a_failure_is_not_done_again(
     assert (await node.job_of(handle))["attempt"] == 3
 
 
-async def test_a_step_that_fails_is_tried_again_in_place(app: App, node: DurableNode) -> None:
+async def test_a_step_that_fails_is_tried_again_at_once(app: App, node: DurableNode) -> None:
     tries: list[int] = []
 
     async def flaky() -> str:
@@ -404,10 +404,10 @@ def test_a_function_that_cannot_be_durable_is_refused() -> None:
     with pytest.raises(TypeError, match="is an async def"):
         app.durable(len)  # type: ignore[arg-type]
 
-    async def by_place(*parts: str) -> None: ...
+    async def by_position(*parts: str) -> None: ...
 
-    with pytest.raises(TypeError, match="cannot take parts by place"):
-        app.durable(by_place)
+    with pytest.raises(TypeError, match="cannot take parts by position"):
+        app.durable(by_position)
 
     async def order(number: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The connection pool of the SDK: bounded, in line, kept, and raced for."""
+"""The connection pool of the SDK: bounded, in turn, kept, and raced for."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_a_connection_is_kept_and_the_one_used_last_comes_first() -> None:
 
 
 @on_both_loops
-async def test_whoever_finds_none_free_stands_in_line() -> None:
+async def test_whoever_finds_none_free_waits() -> None:
     connected: list[asyncio.StreamWriter] = []
     served: list[int] = []
 
@@ -85,7 +85,7 @@ async def test_whoever_finds_none_free_stands_in_line() -> None:
         asking = [asyncio.create_task(ask(number)) for number in range(20)]
         await asyncio.sleep(0.05)
         assert served == []
-        asking[3].cancel()  # and its place in line with it
+        asking[3].cancel()  # and its wait with it
         for connection in held:
             pool.give(connection)  # nothing was asked on them, so they are not kept
         await asyncio.wait(asking)
@@ -145,7 +145,7 @@ async def test_one_that_was_cancelled_within_an_exchange_is_not_kept() -> None:
 
 
 @on_both_loops
-async def test_a_place_is_free_again_after_a_connection_that_failed() -> None:
+async def test_there_is_room_again_after_a_connection_that_failed() -> None:
     async with raw_receiver(serving([])) as url:
         pass
     pool = pool_to(url, size_max=1)

@@ -194,8 +194,8 @@ def plain(a: int, *, b: int) -> int:
 @pytest.mark.parametrize(
     ("args", "kwargs", "said"),
     [
-        ([1, 2], {"b": 3}, "takes 1 by place, and 2 were given"),
-        ([1], {"a": 1, "b": 2}, "parameter 'a': is given twice: by place and by name"),
+        ([1, 2], {"b": 3}, "takes 1 by position, and 2 were given"),
+        ([1], {"a": 1, "b": 2}, "parameter 'a': is given twice: by position and by name"),
         ([1], {"b": 2, "c": 3}, "parameter 'c': is no parameter of it; by name it takes: a b"),
         ([1], {}, "parameter 'b': is missing"),
         ([1], {"b": "2"}, "parameter 'b': Expected `int`, got `str`"),

@@ -478,7 +478,7 @@ def test_outside_of_a_workflow_there_are_no_steps() -> None:
         charge.step(1)
 
 
-def test_a_definition_is_judged_by_the_rules_of_the_server() -> None:
+def test_a_definition_is_judged_by_the_checks_of_the_server() -> None:
     with pytest.raises(windlass.errors.InvalidInput, match=r"must be a list of 1 to"):
         traced(lambda: None)
     with pytest.raises(windlass.errors.InvalidInput, match=r"no vars.rate"):

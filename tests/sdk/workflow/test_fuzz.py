@@ -155,7 +155,7 @@ def written(seed: int) -> tuple[Program, dict[str, Any]]:
 
 
 def played(document: dict[str, Any], x: int, failing: set[str], ones: set[str]) -> dict[str, str]:
-    """How each step ends, by the rules of definitions: `failing` fail, `ones` give 1."""
+    """How each step ends, as definitions mean it: `failing` fail, `ones` give 1."""
     seen: dict[str, dict[str, Any]] = {}
     led: dict[
         str, tuple[str, bool]
@@ -187,7 +187,7 @@ def _led(switch: dict[str, Any], scope: dict[str, Any]) -> dict[str, tuple[str, 
     chosen = [compile_expression(asked[2:-1]).evaluate(scope) for asked, _ in ways]
     taken = chosen.index(True) if True in chosen else len(ways)
     every = [*(go for _, go in ways), switch["default"]]
-    return {name: (switch["id"], place == taken) for place, go in enumerate(every) for name in go}
+    return {name: (switch["id"], number == taken) for number, go in enumerate(every) for name in go}
 
 
 @pytest.mark.parametrize("seed", range(60))

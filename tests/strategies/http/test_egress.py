@@ -1,4 +1,4 @@
-"""The rule that says where a delivery may go."""
+"""The egress guard, which says where a delivery may go."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies.http.spellings import FORBIDDEN, PUBLIC
-from windlass.config.table import RULES
+from windlass.config.table import PARSERS
 from windlass.strategies.http.net.egress import Egress, EgressRefused
 
 ANYWHERE = "shop.example"
@@ -111,8 +111,8 @@ def test_an_exception_that_cannot_be_read_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="EGRESS_ALLOW") as caught:
         Egress(["10.0.0.0/8", entry])
     assert repr(entry) in str(caught.value)
-    with pytest.raises(ValueError):  # noqa: PT011 (a rule of the settings says no more)
-        RULES["egress_allow"].parse(["10.0.0.0/8", entry])
+    with pytest.raises(ValueError):  # noqa: PT011 (a parser of the settings says no more)
+        PARSERS["egress_allow"].parse(["10.0.0.0/8", entry])
 
 
 def test_what_an_exception_names_is_opened_and_what_is_public_anyway_is_not() -> None:
@@ -126,9 +126,9 @@ def test_what_an_exception_names_is_opened_and_what_is_public_anyway_is_not() ->
         assert egress.is_opened("hooks.internal", address), address
 
 
-def test_what_the_settings_accept_the_rule_understands() -> None:
+def test_what_the_settings_accept_the_guard_understands() -> None:
     given = "127.0.0.0/8, ::1, 10.0.0.7, fd00::/8, hooks.internal, a_b.internal., localhost, *.svc"
-    allow = RULES["egress_allow"].parse(given)
+    allow = PARSERS["egress_allow"].parse(given)
 
     assert isinstance(allow, tuple)
     assert Egress(allow).refusal("a_b.internal", "10.0.0.1") is None

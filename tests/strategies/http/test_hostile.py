@@ -115,7 +115,7 @@ async def raw_server(answer: bytes) -> asyncio.Server:
     ],
     ids=["nothing", "no http", "too short", "huge header", "bad chunk"],
 )
-async def test_a_receiver_that_breaks_the_rules_is_a_failure_that_may_pass(
+async def test_a_receiver_that_breaks_the_protocol_is_a_failure_that_may_pass(
     http: Http, answer: bytes, cause: str
 ) -> None:
     async with await raw_server(answer) as server:

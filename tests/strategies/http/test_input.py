@@ -71,7 +71,7 @@ def test_everything_at_once_is_fine() -> None:
         ({"url": ["https://x"]}, "/url"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_with_its_place(
+def test_what_cannot_be_sent_is_refused_with_its_pointer(
     fields: dict[str, Any], pointer: str
 ) -> None:
     [(found, detail)] = check_input({"url": URL, **fields})

@@ -95,10 +95,10 @@ async def test_a_loop_ends(http: Http, receiver: Receiver) -> None:
     assert done.detail["redirects"] == ["307 /again"] * 5
 
 
-async def test_the_jobs_own_rules_judge_the_answer_that_is_left(
+async def test_the_jobs_own_statuses_judge_the_answer_that_is_left(
     http: Http, receiver: Receiver
 ) -> None:
     pointing(receiver, 307, "/again", times=1_000)
-    rules = {"succeed": ["3xx"]}
-    assert isinstance(await deliver(http, receiver.url, statuses=rules), Succeeded)
+    statuses = {"succeed": ["3xx"]}
+    assert isinstance(await deliver(http, receiver.url, statuses=statuses), Succeeded)
     assert len(receiver.seen) == 1

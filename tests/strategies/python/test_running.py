@@ -50,22 +50,22 @@ async def outcome_of(function: Any, listener: Listener | None = None) -> Outcome
         await strategy.close()
 
 
-@pytest.mark.parametrize("place", EVERYWHERE)
-async def test_a_task_knows_its_job(python: Python, place: str) -> None:
-    outcome = await perform(python, place, "facts")
+@pytest.mark.parametrize("task", EVERYWHERE)
+async def test_a_task_knows_its_job(python: Python, task: str) -> None:
+    outcome = await perform(python, task, "facts")
     assert isinstance(outcome, Succeeded)
     assert outcome.result is not None
     assert json.loads(outcome.result) == {
         "id": f"job_{UUID(int=1).hex}",
         "attempt": 3,
-        "task": place,
+        "task": task,
         "queue": "mail",
     }
 
 
-@pytest.mark.parametrize("place", EVERYWHERE)
-async def test_a_task_says_how_far_it_is(python: Python, listener: Listener, place: str) -> None:
-    assert await perform(python, place, "talk") == Succeeded()
+@pytest.mark.parametrize("task", EVERYWHERE)
+async def test_a_task_says_how_far_it_is(python: Python, listener: Listener, task: str) -> None:
+    assert await perform(python, task, "talk") == Succeeded()
     said = [(line.place, line.level, line.message, line.fields) for line in listener.lines]
     assert said == [(0, "info", "begun", '{"size":3}'), (1, "warning", "odd", None)]
     assert [(p.done, p.total, p.message) for p in listener.progress] == [(1.0, 2.0, "half")]
@@ -79,16 +79,16 @@ async def test_a_task_that_says_nothing_waits_for_nothing(
     assert listener.waits == 0
 
 
-@pytest.mark.parametrize("place", EVERYWHERE)
-async def test_a_task_says_what_is_to_become_of_its_job(python: Python, place: str) -> None:
-    later = await perform(python, place, "leave", "later")
+@pytest.mark.parametrize("task", EVERYWHERE)
+async def test_a_task_says_what_is_to_become_of_its_job(python: Python, task: str) -> None:
+    later = await perform(python, task, "leave", "later")
     assert isinstance(later, Failed)
     assert (later.cause, later.retry_after_seconds, later.is_exact) == ("RetryAfter", 600.0, True)
     assert (later.message, later.is_final) == ("the shop is closed", False)
-    never = await perform(python, place, "leave", "never")
+    never = await perform(python, task, "leave", "never")
     assert isinstance(never, Failed)
     assert (never.cause, never.message, never.is_final) == ("dropped", "no such customer", True)
-    assert await perform(python, place, "leave", "stop") == ends.Cancelled()
+    assert await perform(python, task, "leave", "stop") == ends.Cancelled()
 
 
 async def test_a_duration_that_is_none_is_the_tasks_own_mistake() -> None:
@@ -101,8 +101,8 @@ async def test_a_duration_that_is_none_is_the_tasks_own_mistake() -> None:
 
 
 async def test_arguments_of_a_wrong_type_are_not_worth_another_try(python: Python) -> None:
-    for place in EVERYWHERE:
-        outcome = await perform(python, place, 7)
+    for task in EVERYWHERE:
+        outcome = await perform(python, task, 7)
         assert isinstance(outcome, Failed)
         assert (outcome.cause, outcome.is_final) == ("invalid_arguments", True)
         assert "'what'" in outcome.message
@@ -181,11 +181,11 @@ async def test_what_nobody_could_read_later_is_refused_at_once(say: Any, why: st
     assert why in outcome.message
 
 
-@pytest.mark.parametrize("place", EVERYWHERE)
+@pytest.mark.parametrize("task", EVERYWHERE)
 async def test_where_there_is_no_transaction_to_write_in_it_says_so(
-    python: Python, place: str
+    python: Python, task: str
 ) -> None:
-    outcome = await perform(python, place, "db", "SELECT 1")
+    outcome = await perform(python, task, "db", "SELECT 1")
     assert isinstance(outcome, Failed)
     assert outcome.cause == "NotOffered"
     assert "isolate='process'" in outcome.message or "no database here" in outcome.message

@@ -117,7 +117,7 @@ async def test_a_task_that_catches_every_exception_is_stopped_all_the_same(
     await until(cleaned_up.is_set, within_seconds=10)
 
 
-async def test_a_task_stuck_in_a_c_call_gives_its_place_free_and_ends_later(
+async def test_a_task_stuck_in_a_c_call_gives_its_slot_free_and_ends_later(
     threads: Threads,
 ) -> None:
     begun, came_back = threading.Event(), threading.Event()

@@ -78,8 +78,8 @@ async def test_tasks_run_side_by_side(loop: UserLoop) -> None:
 
     shared: list[asyncio.Barrier] = []
     async with asyncio.timeout(5):
-        places = await asyncio.gather(*(called(loop, meet, [shared], {}) for _ in range(10)))
-    assert sorted(places) == list(range(10))
+        numbers = await asyncio.gather(*(called(loop, meet, [shared], {}) for _ in range(10)))
+    assert sorted(numbers) == list(range(10))
 
 
 async def test_a_stopped_task_is_cancelled_where_it_waits(loop: UserLoop) -> None:

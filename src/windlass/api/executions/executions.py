@@ -34,7 +34,7 @@ from windlass.engine.executions.read import (
     ExecutionFilter,
     list_executions,
     list_jobs_of,
-    place_of,
+    position_of,
     read_execution,
 )
 from windlass.engine.executions.why import explain_execution
@@ -83,7 +83,7 @@ class Executions:
         rows = await list_jobs_of(self._database, execution, limit, query.get("cursor"))
         cursor = None
         if len(rows) == limit:
-            last = place_of(rows[-1])
+            last = position_of(rows[-1])
             cursor = EXECUTION_JOBS.show(f"{last.job_id.hex}{last.item:08x}{last.step}")
         return page_reply([job_view(row) for row in rows], cursor)
 
@@ -148,7 +148,7 @@ def routes(parts: ApiParts) -> list[Route]:
         (
             "jobs",
             executions.jobs,
-            "List the jobs of an execution by step; a fan-out's places stand before its own job",
+            "List the jobs of an execution by step; a fan-out's items stand before its own job",
             schemas.page_of("Job"),
             (limit_param(), EXECUTION_JOBS.param()),
         ),

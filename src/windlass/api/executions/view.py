@@ -110,7 +110,7 @@ def _step_view(step: GraphStep, without_job: str) -> dict[str, Any]:
 
 
 def _counts(step: GraphStep) -> dict[str, int] | None:
-    found = step.places
+    found = step.items
     if found is None:
         return None
     ended = found["succeeded"] + found["failed"]

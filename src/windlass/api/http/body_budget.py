@@ -95,7 +95,7 @@ class BodyShare:
         self.size = 0
 
     async def grow(self, size: int) -> None:
-        """Until it has `size`, in line. Raises BodiesFull when that takes too long."""
+        """Until it has `size`, in order of arrival. Raises BodiesFull when that takes too long."""
         await self._room.take(self, size - self.size)
 
     def end(self) -> None:

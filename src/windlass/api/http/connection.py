@@ -302,7 +302,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._go_on()
         if self._body_since is not None and self.expect_100_continue and not self._is_answering():
-            # Answered before it was told to go on: the body may follow, or in its place the next
+            # Answered before it was told to go on: the body may follow, or instead of it the next
             # request, of whoever else a proxy sends this way. Nobody can tell which.
             self._ends_at = self.loop.time() + self._timeouts.linger_seconds
             self._part()

@@ -1,10 +1,10 @@
 """Connection limits of a node: how many there may be, and who has to go when there are more.
 
-Owns: the places. There is a limit in all and one for each address, so that one caller cannot take
-them all; a share of the process's descriptors is never given to callers, so that a node whose door
-is besieged still opens its files and reaches PostgreSQL.
+Owns: who is connected. There is a limit in all and one for each address, so that one
+caller cannot take them all; a share of the process's descriptors is never given to callers, so that
+a node whose door is besieged still opens its files and reaches PostgreSQL.
 Promises: a connection that does nothing never keeps one out that has something to ask. Where all
-places are taken, one that has not said anything yet goes first, then one that rests between two
+are taken, one that has not said anything yet goes first, then one that rests between two
 requests; only when all are at work the newcomer is refused.
 """
 
@@ -23,8 +23,8 @@ from windlass.limits import (
 )
 
 
-class Placed(Protocol):
-    """What the places know of a connection."""
+class Droppable(Protocol):
+    """What is known here of a connection."""
 
     @property
     def address(self) -> str: ...
@@ -41,14 +41,14 @@ class _Address:
     __slots__ = ("at_work", "resting", "silent")
 
     def __init__(self) -> None:
-        self.silent: dict[Placed, None] = {}
-        self.resting: dict[Placed, None] = {}
-        self.at_work: dict[Placed, None] = {}
+        self.silent: dict[Droppable, None] = {}
+        self.resting: dict[Droppable, None] = {}
+        self.at_work: dict[Droppable, None] = {}
 
     def __len__(self) -> int:
         return len(self.silent) + len(self.resting) + len(self.at_work)
 
-    def spare(self) -> Placed | None:
+    def spare(self) -> Droppable | None:
         """The one that is missed least; None: all are at work."""
         return next(iter(self.silent), None) or next(iter(self.resting), None)
 
@@ -56,12 +56,12 @@ class _Address:
 class Connections:
     def __init__(
         self,
-        places: int,
+        most: int,
         # Hears why a connection or a request was refused before it reached the API.
         on_refused: Callable[[str], None] = lambda _reason: None,
     ) -> None:
-        self._places = max(2, places)
-        self._of_address = max(1, int(self._places * CONNECTIONS_ADDRESS_SHARE))
+        self._most = max(2, most)
+        self._of_address = max(1, int(self._most * CONNECTIONS_ADDRESS_SHARE))
         self._addresses: dict[str, _Address] = {}
         self._count = 0
         self.on_refused = on_refused
@@ -69,19 +69,19 @@ class Connections:
     def __len__(self) -> int:
         return self._count
 
-    def enter(self, connection: Placed) -> bool:
-        """A place for it, made free if need be. False: there is none."""
+    def enter(self, connection: Droppable) -> bool:
+        """Take it in; another one goes for it if need be. False: none can."""
         its = self._addresses.get(connection.address)
         if its is not None and len(its) >= self._of_address:
             if not self._make_room(its):
                 return False
-        elif self._count >= self._places and not self._make_room(self._fullest()):
+        elif self._count >= self._most and not self._make_room(self._fullest()):
             return False
         self._addresses.setdefault(connection.address, _Address()).silent[connection] = None
         self._count += 1
         return True
 
-    def works(self, connection: Placed) -> None:
+    def works(self, connection: Droppable) -> None:
         """It has sent a request."""
         its = self._addresses.get(connection.address)
         if its is not None:
@@ -89,13 +89,13 @@ class Connections:
             its.resting.pop(connection, None)
             its.at_work[connection] = None
 
-    def rests(self, connection: Placed) -> None:
+    def rests(self, connection: Droppable) -> None:
         """Its requests are answered."""
         its = self._addresses.get(connection.address)
         if its is not None and its.at_work.pop(connection, connection) is None:
             its.resting[connection] = None
 
-    def leave(self, connection: Placed) -> None:
+    def leave(self, connection: Droppable) -> None:
         """It is closed, or as good as closed. More than once does no harm."""
         its = self._addresses.get(connection.address)
         if its is None:

@@ -1,4 +1,4 @@
-"""What every field means, in one place: the OpenAPI document takes its descriptions from here. What
+"""What every field means: the OpenAPI document takes its descriptions from here. What
 the fields of a submission mean is said where they are read, in model/job/submission.py.
 
 A field means the same wherever its name stands, unless `OF` says otherwise for one schema.
@@ -51,7 +51,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "Part": "Something that this node needs, and how quickly it answers.",
     "Problem": "Why a request was refused (RFC 9457). `type` leads to a page about it.",
     "PythonInput": "What a `python` job takes: a task and its arguments.",
-    "Queue": "A named line of jobs with its own limits.",
+    "Queue": "A named set of jobs with its own limits.",
     "Refresh": "What this node did to keep the states of executions up to date.",
     "RetryPolicy": "How often a job is tried, and how long it rests between its tries (backoff).",
     "Schedule": "A rule in time, and what it makes at each of its instants.",
@@ -60,7 +60,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "ScheduledJob": "A job as a schedule makes it: without instants or parents of its own.",
     "ScheduleDraft": "A schedule to be made.",
     "ScheduleFilter": "Which schedules; an empty filter means all of them.",
-    "SchedulePut": "A schedule to be put in the place of another, or to be made.",
+    "SchedulePut": "A schedule to be put instead of another, or to be made.",
     "SchedulesChanged": "Which schedules were changed.",
     "ScheduleTimes": "The next instants of a rule, and the rule in words.",
     "Secret": "What is known of a secret; its value is never shown.",
@@ -233,7 +233,7 @@ FIELDS: Final[dict[str, str]] = {
     "is_reordered": "Do the steps stand in another order?",
     "is_reused": "Was a connection used that was open already?",
     "is_same": "Are the two the same?",
-    "item": "Its place in the fan-out, from 0; null: it is in none",
+    "item": "Which item of the fan-out it is, from 0; null: it is in none",
     "jitter": "Spread in time, so that not all come at once",
     "job": "The job that it makes; null: it starts a workflow",
     "job_id": "The job; null: there is none",
@@ -463,7 +463,7 @@ OF: Final[dict[tuple[str, str], str]] = {
 TAGS: Final[dict[str, str]] = {
     "Jobs": "Work to be done: submit it, look at it, stop it, do it again.",
     "Dead letters": "Jobs that failed for good: by cause, to be replayed or discarded.",
-    "Queues": "Named lines of jobs: limits and pause.",
+    "Queues": "Named sets of jobs: limits and pause.",
     "Targets": "Hosts that webhooks go to: circuit breakers, rate limits, signing secrets.",
     "Locks": "Locks with capacity and fencing tokens, for jobs and for callers.",
     "Secrets": "Values that are stored sealed and referred to by name.",

@@ -2,7 +2,7 @@
 
     GET /v1/queues      GET or PUT /v1/queues/{name}      POST /v1/queues/{name}/pause
 
-A route that has more to say is an ordinary row (`api.http.route`) that takes its place from here.
+A route that has more to say is an ordinary row (`api.http.route`) that takes its path from here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pagination by cursor (keyset): `{"data": […], "next_cursor": …}`. A cursor is for its own list.
 
-It is the place of the page's last row behind a letter for the list. Callers take it as it comes.
+It is the position of the page's last row behind a letter for the list. Callers take it as it comes.
 The header `Link` names the next page as a whole (RFC 8288), with whatever else was asked for.
 """
 
@@ -27,11 +27,11 @@ class Cursors:
     """The cursors of one list."""
 
     mark: str
-    pattern: str  # of the place behind the mark
-    places: Any  # reads the place from its text
+    pattern: str  # of the position behind the mark
+    read_position: Any  # from its text
 
-    def show(self, place: str) -> str:
-        return self.mark + place
+    def show(self, position: str) -> str:
+        return self.mark + position
 
     def param(self) -> Param:
         whole = re.compile(re.escape(self.mark) + f"({self.pattern})")
@@ -42,7 +42,7 @@ class Cursors:
                 raise ValueError(
                     "is not a cursor of this list; take next_cursor of its last page as it came"
                 )
-            return self.places(found[1])
+            return self.read_position(found[1])
 
         return Param(
             name="cursor",
@@ -52,50 +52,52 @@ class Cursors:
         )
 
 
-JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", places=lambda text: UUID(hex=text))
+JOBS: Final = Cursors(mark="j_", pattern="[0-9a-f]{32}", read_position=lambda text: UUID(hex=text))
 QUEUES: Final = Cursors(
-    mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
+    mark="q_", pattern=f"{NAME_PATTERN}{{0,{NAME_CHARS_MAX - 1}}}", read_position=lambda text: text
 )
-DEAD_LETTERS: Final = Cursors(mark="d_", pattern=JOBS.pattern, places=JOBS.places)
-OPERATIONS: Final = Cursors(mark="o_", pattern=JOBS.pattern, places=JOBS.places)
+DEAD_LETTERS: Final = Cursors(mark="d_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+OPERATIONS: Final = Cursors(mark="o_", pattern=JOBS.pattern, read_position=JOBS.read_position)
 LOCKS: Final = Cursors(
-    mark="l_", pattern=f"{LOCK_PATTERN[:-1]}{{0,{NAME_CHARS_MAX - 1}}}", places=lambda text: text
+    mark="l_",
+    pattern=f"{LOCK_PATTERN[:-1]}{{0,{NAME_CHARS_MAX - 1}}}",
+    read_position=lambda text: text,
 )
-SECRETS: Final = Cursors(mark="s_", pattern=QUEUES.pattern, places=lambda text: text)
-WORKFLOWS: Final = Cursors(mark="w_", pattern=QUEUES.pattern, places=lambda text: text)
-VERSIONS: Final = Cursors(mark="v_", pattern="[1-9][0-9]{0,8}", places=int)
+SECRETS: Final = Cursors(mark="s_", pattern=QUEUES.pattern, read_position=lambda text: text)
+WORKFLOWS: Final = Cursors(mark="w_", pattern=QUEUES.pattern, read_position=lambda text: text)
+VERSIONS: Final = Cursors(mark="v_", pattern="[1-9][0-9]{0,8}", read_position=int)
 # Any host that a job's address may hold.
 TARGETS: Final = Cursors(
     mark="t_",
     pattern=rf"[^\u0000-\u001f\u007f-\u009f]{{1,{TARGET_CHARS_MAX}}}",
-    places=lambda text: text,
+    read_position=lambda text: text,
 )
-SCHEDULES: Final = Cursors(mark="h_", pattern=QUEUES.pattern, places=lambda text: text)
+SCHEDULES: Final = Cursors(mark="h_", pattern=QUEUES.pattern, read_position=lambda text: text)
 # An instant, in microseconds since 1970.
 FIRINGS: Final = Cursors(
     mark="f_",
     pattern="[0-9]{1,17}",
-    places=lambda text: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(text)),
+    read_position=lambda text: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(text)),
 )
 # The attempt and the line in it.
 LOG: Final = Cursors(
     mark="g_",
     pattern="[0-9]{1,9}_[0-9]{1,9}",
-    places=lambda text: tuple(int(part) for part in text.split("_")),
+    read_position=lambda text: tuple(int(part) for part in text.split("_")),
 )
-APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, places=JOBS.places)
-EXECUTIONS: Final = Cursors(mark="x_", pattern=JOBS.pattern, places=JOBS.places)
-# The id of a job, its place and its step; a compensation's step has more letters than others.
+APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+EXECUTIONS: Final = Cursors(mark="x_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+# The id of a job, its item and its step; a compensation's step has more letters than others.
 EXECUTION_JOBS: Final = Cursors(
     mark="y_",
     pattern=r"[0-9a-f]{32}[0-7][0-9a-f]{7}[A-Za-z0-9_~]{1,80}",
-    places=lambda text: (text[40:], int(text[32:40], 16), UUID(hex=text[:32])),
+    read_position=lambda text: (text[40:], int(text[32:40], 16), UUID(hex=text[:32])),
 )
-EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, places=parse_event_id)
+EVENTS: Final = Cursors(mark="e_", pattern=EVENT_ID_PATTERN, read_position=parse_event_id)
 
 
-def event_cursor(place: SortKey) -> str:
-    return EVENTS.show(show_event_id(place))
+def event_cursor(position: SortKey) -> str:
+    return EVENTS.show(show_event_id(position))
 
 
 class PageReply(Reply):
@@ -114,7 +116,7 @@ def page_reply(data: Sequence[Any], next_cursor: str | None) -> PageReply:
 
 # -- lists that are short enough to be read whole --------------------------------------------------
 
-WHOLE: Final = Cursors(mark="n_", pattern="[0-9]{1,6}", places=int)
+WHOLE: Final = Cursors(mark="n_", pattern="[0-9]{1,6}", read_position=int)
 
 
 def whole_params() -> tuple[Param, Param]:
@@ -123,8 +125,8 @@ def whole_params() -> tuple[Param, Param]:
 
 
 def page_of_whole(rows: Sequence[Any], query: dict[str, Any]) -> PageReply:
-    """The asked-for page of `rows`. Its place is a number: such lists hardly change between pages,
-    and those of one job only grow at their end.
+    """The asked-for page of `rows`. Its position is a number: such lists hardly change between
+    pages, and those of one job only grow at their end.
     """
     start: int = query.get("cursor", 0)
     end = start + query.get("limit", PAGE_MAX)

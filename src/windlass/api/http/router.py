@@ -7,7 +7,7 @@ Owns: which row a request meets, and what is said where there is none: 404, 405 
 Promises: finding one takes as long among a thousand routes as among ten (ADR 0038 has the figures).
 HEAD is answered wherever GET is, OPTIONS wherever anything is. Slashes at the end, or two in a row,
 do not matter: a route sees its path without them.
-Never: goes back. Where a word fits, no parameter is tried in its place.
+Never: goes back. Where a word fits, no parameter is tried instead.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RouteTable:
         self._fixed: dict[str, RoutesOfPath] = {}
         self._first = _Segment()
         for route in routes:
-            self._place(route.path).add(route)
+            self._routes_of(route.path).add(route)
 
     def find(self, path: str) -> Found | None:
         """None: there is nothing at this path."""
@@ -81,7 +81,7 @@ class RouteTable:
             return None
         return Found(routes, path, dict(zip(routes.parameters, values, strict=True)))
 
-    def _place(self, path: str) -> RoutesOfPath:
+    def _routes_of(self, path: str) -> RoutesOfPath:
         """Where the routes of this path are, made if need be."""
         assert "{" not in PARAMETER.sub("", path), f"{path}: a parameter is written {{name:str}}"
         if not PARAMETER.search(path):

@@ -26,7 +26,7 @@ from windlass.errors import InvalidInput, MalformedBody
 from windlass.limits import BATCH_READER_BYTES_MAX, BATCH_READER_IDLE_SECONDS
 from windlass.model.job.batch_stream import jobs_in
 from windlass.model.job.draft import Draft
-from windlass.model.job.submission import Rules, check_order, read_job, read_jobs
+from windlass.model.job.submission import SubmissionContext, check_order, read_job, read_jobs
 from windlass.model.json import strict as strict_json
 from windlass.strategies.builtin import INPUT_CHECKS
 
@@ -79,7 +79,7 @@ def _frame(pipe: BinaryIO) -> bytes | None:
 
 
 def _answer(question: Question, body: deque[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    rules = Rules(
+    context = SubmissionContext(
         # The node checks those that only it knows.
         kinds={kind: INPUT_CHECKS.get(kind, _unchecked) for kind in question.kinds},
         max_attempts=question.max_attempts,
@@ -87,17 +87,17 @@ def _answer(question: Question, body: deque[bytes]) -> Iterator[tuple[bytes, byt
     )
     encode = msgspec.msgpack.Encoder().encode
     try:
-        places: list[tuple[int, ...]] = []
+        parents: list[tuple[int, ...]] = []
         some: list[Draft] = []
         size = 0
-        for draft in _drafts(question, rules, body):
+        for draft in _drafts(question, context, body):
             some.append(draft)
-            places.append(draft.depends_on_places)
+            parents.append(draft.depends_on_places)
             size += len(draft.input) + 100
             if size >= _FRAME_BYTES:
                 yield DRAFTS, encode(some)
                 some, size = [], 0
-        check_order(places)
+        check_order(parents)
         yield DRAFTS, encode(some)
     except InvalidInput as trouble:
         letter = MALFORMED if isinstance(trouble, MalformedBody) else REFUSED
@@ -106,11 +106,11 @@ def _answer(question: Question, body: deque[bytes]) -> Iterator[tuple[bytes, byt
         yield END, b""
 
 
-def _drafts(question: Question, rules: Rules, body: deque[bytes]) -> Iterator[Draft]:
+def _drafts(question: Question, context: SubmissionContext, body: deque[bytes]) -> Iterator[Draft]:
     if question.is_batch:
-        yield from read_jobs(jobs_in(_let_go(body)), rules, question.now)
+        yield from read_jobs(jobs_in(_let_go(body)), context, question.now)
     else:
-        yield read_job(strict_json.parse(b"".join(body)), rules, question.now)
+        yield read_job(strict_json.parse(b"".join(body)), context, question.now)
 
 
 def _let_go(pieces: deque[bytes]) -> Iterator[bytes]:

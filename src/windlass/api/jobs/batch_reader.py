@@ -37,7 +37,7 @@ class BatchReaders:
     """The processes: started when they are needed, and kept for the next one for a while."""
 
     def __init__(self) -> None:
-        self._places = asyncio.Semaphore(BATCH_READERS_MAX)
+        self._room = asyncio.Semaphore(BATCH_READERS_MAX)
         self._idle: list[Process] = []
 
     async def read(self, question: Question, spool: Spool) -> list[Draft]:
@@ -47,13 +47,13 @@ class BatchReaders:
         """
         try:
             async with asyncio.timeout(BATCH_READER_WAIT_SECONDS):
-                await self._places.acquire()
+                await self._room.acquire()
         except TimeoutError:
             raise BodiesFull from None
         try:
             return await self._read(question, spool)
         finally:
-            self._places.release()
+            self._room.release()
 
     async def _read(self, question: Question, spool: Spool) -> list[Draft]:
         process = await self._take()

@@ -37,7 +37,7 @@ from windlass.engine.jobs.request import Idempotency
 from windlass.errors import MalformedBody, QueueFull
 from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model.job.draft import Draft
-from windlass.model.job.submission import Rules
+from windlass.model.job.submission import SubmissionContext
 from windlass.model.job.submission import read_batch as read_batch_of
 from windlass.model.job.submission import read_job as read_job_of
 from windlass.strategies.builtin import INPUT_CHECKS
@@ -62,7 +62,7 @@ _TOLD = {
 class Submit:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._rules: dict[str, Rules] = {}
+        self._contexts: dict[str, SubmissionContext] = {}
 
     async def one(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
@@ -73,7 +73,7 @@ class Submit:
             spool.add(body)
             [draft] = await self._apart(caller, now, spool, is_batch=False)
         else:
-            draft = read_job_of(await bodies.parse(body), self._rules_for(caller), now)
+            draft = read_job_of(await bodies.parse(body), self._context_for(caller), now)
         self._check_signing([draft])
         draft.trace_id = caller.trace_id()
         try:
@@ -127,16 +127,16 @@ class Submit:
             _move(held, spool)
             drafts = await self._apart(caller, now, spool, is_batch=True)
         elif body:
-            drafts = await self._here(body, self._rules_for(caller), now)
+            drafts = await self._here(body, self._context_for(caller), now)
         else:
             raise MalformedBody.at("", "the body is empty; send a JSON object")
         return drafts, keyed.idempotency
 
-    async def _here(self, body: bytes, rules: Rules, now: datetime) -> list[Draft]:
+    async def _here(self, body: bytes, context: SubmissionContext, now: datetime) -> list[Draft]:
         value = await bodies.parse(body)
         if len(body) > PARSE_HERE_BYTES_MAX:
-            return await bodies.in_parse_thread(partial(read_batch_of, value, rules, now))
-        return read_batch_of(value, rules, now)
+            return await bodies.in_parse_thread(partial(read_batch_of, value, context, now))
+        return read_batch_of(value, context, now)
 
     async def _apart(
         self, caller: Caller, now: datetime, spool: Spool, *, is_batch: bool
@@ -164,15 +164,15 @@ class Submit:
             raise MalformedBody.at("", "the body is empty; send a JSON object")
         return body, idempotency_of(caller, "POST", request.scope["path"], body)
 
-    def _rules_for(self, caller: Caller) -> Rules:
-        rules = self._rules.get(caller.owner)
-        if rules is None:
-            rules = self._rules[caller.owner] = Rules(
+    def _context_for(self, caller: Caller) -> SubmissionContext:
+        context = self._contexts.get(caller.owner)
+        if context is None:
+            context = self._contexts[caller.owner] = SubmissionContext(
                 kinds=self._parts.kinds,
                 max_attempts=self._parts.settings.retry_max_attempts,
                 owner=caller.owner,
             )
-        return rules
+        return context
 
     def _check_signing(self, drafts: Sequence[Draft]) -> None:
         """Another node may have a key; but one that lacks it was set up wrongly, which is better

@@ -2,7 +2,7 @@
 
 Owns: what a caller may say of a lock, and how it is shown.
 Promises: the token of a hold is a fencing token, larger than that of every hold before; a caller
-that waits stands in line and gets its turn; the same Idempotency-Key gives the same hold.
+that waits gets its turn; the same Idempotency-Key gives the same hold.
 Never: grants a lock by itself: engine.locks does, for jobs and callers alike.
 
     locks.py   the routes

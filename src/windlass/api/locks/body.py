@@ -1,4 +1,4 @@
-"""What a caller of a lock may say: for how long, how long it would wait, and how many places."""
+"""What a caller of a lock may say: for how long, how long it would wait, and its capacity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def read_renew(request: Call) -> dict[str, Any]:
 
 
 async def read_resize(request: Call) -> int:
-    """The number of places. Raises InvalidInput."""
+    """How many may hold it at once. Raises InvalidInput."""
     capacity: int | None = (await _read(request, _RESIZE)).get("capacity")
     if capacity is None:
         raise InvalidInput.at("/capacity", "say how many may hold it at once")

@@ -191,7 +191,7 @@ def routes(parts: ApiParts) -> list[Route]:
         path=noun.one,
         handle=locks.resize,
         summary="Set how many may hold a lock at once; it is made if need be",
-        description="Whoever holds it keeps it, even if there are fewer places now.",
+        description="Whoever holds it keeps it, even if the capacity is smaller now.",
         tag=noun.tag,
         path_schemas=noun.its_key,
         headers=TAKES_BOTH,

@@ -1,4 +1,4 @@
-"""A schedule as a caller sends it: every mistake at once, each with its place and the fix.
+"""A schedule as a caller sends it: every mistake at once, each with its pointer and the fix.
 
 What it says about time is judged by the model (`read_rule`), what it does by api.schedules.work.
 """
@@ -16,7 +16,7 @@ from windlass.engine.schedules.schedule import Schedule, ScheduleDraft
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.ids import PREFIXES
 from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
-from windlass.model.job.submission import Rules, read_name, read_tags
+from windlass.model.job.submission import SubmissionContext, read_name, read_tags
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
 from windlass.model.schedule.decision import Misfire, Overlap
@@ -40,7 +40,9 @@ def read_schedule_name(value: object) -> str:
     return name
 
 
-def read_body(value: object, rules: Rules, now: datetime, name: str | None) -> ScheduleDraft:
+def read_body(
+    value: object, context: SubmissionContext, now: datetime, name: str | None
+) -> ScheduleDraft:
     """The draft. `name` is that of the path, None: the body has it. Raises InvalidInput."""
     if not isinstance(value, Mapping):
         raise InvalidInput.at("", 'a schedule is an object: {"name": …, "cron": …, "job": {…}}')
@@ -55,19 +57,21 @@ def read_body(value: object, rules: Rules, now: datetime, name: str | None) -> S
             detail = f"unknown field; known are {known}"
             problems.append(FieldProblem(pointer=step(field), detail=detail))
             continue
-        place, read = _READERS[field]
+        attribute, read = _READERS[field]
         with_it = _collected(problems, f"/{field}", read, found)
         if with_it is not None:
-            given[place] = with_it
+            given[attribute] = with_it
     problems += _named(value, given, name) + _does_one(value)
     called = name or given.pop("name", "unnamed")
     given.pop("name", None)
     _collected(problems, "", lambda found: read_rule(found, name=called, now=now), rule)
     if value.get("job") is not None:
-        _collected(problems, "/job", lambda job: check_job(job, rules, now), value["job"])
+        _collected(problems, "/job", lambda job: check_job(job, context, now), value["job"])
     if problems:
         raise InvalidInput(*problems)
-    return ScheduleDraft(name=called, rule_json=strict_json.write(rule), owner=rules.owner, **given)
+    return ScheduleDraft(
+        name=called, rule_json=strict_json.write(rule), owner=context.owner, **given
+    )
 
 
 def body_of(schedule: Schedule) -> dict[str, Any]:
@@ -91,7 +95,7 @@ def patched(schedule: Schedule, patch: object) -> dict[str, Any]:
     if not isinstance(patch, Mapping):
         raise InvalidInput.at("", "must be an object with the fields to change")
     body = body_of(schedule)
-    # Another rule takes the place of the one there was, and so does another thing to do.
+    # Another rule replaces the one there was, and so does another thing to do.
     for fields in (WHEN, WHAT):
         if any(patch.get(field) is not None for field in fields):
             body = {field: value for field, value in body.items() if field not in fields}

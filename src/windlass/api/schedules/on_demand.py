@@ -13,7 +13,7 @@ from windlass.api.http.body import read_fields
 from windlass.api.http.reply import LOCATION, created_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
-from windlass.api.schedules.ref import ITS_REF, ONE, TAG, fire_rules, ref_of
+from windlass.api.schedules.ref import ITS_REF, ONE, TAG, fire_options, ref_of
 from windlass.api.schedules.view import firing_view
 from windlass.engine.schedules.backfill import BackfillTooLarge, backfill, count_backfill
 from windlass.engine.schedules.ledger import list_firings
@@ -32,12 +32,12 @@ class FireOnDemand:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._database = parts.database
-        self._rules = fire_rules(parts)
+        self._options = fire_options(parts)
 
     async def trigger(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         schedule = await read_schedule(self._database, ref_of(request))
         await bodies.read_nothing(request)
-        firing, fired = await trigger(self._database, schedule.id, rules=self._rules)
+        firing, fired = await trigger(self._database, schedule.id, options=self._options)
         self._parts.follower.follow(fired.effects)
         # As the ledger has it, which knows better when it was.
         kept = await self._kept(firing)
@@ -71,7 +71,7 @@ class FireOnDemand:
             return json_reply(answer)
         if counted.instants > counted.most:
             raise BackfillTooLarge(counted.instants)
-        done = await backfill(self._database, ref, *stretch, rules=self._rules)
+        done = await backfill(self._database, ref, *stretch, options=self._options)
         self._parts.follower.follow(done.effects)
         return json_reply(answer | {"fired": done.fired, "skipped": done.skipped})
 

@@ -11,7 +11,7 @@ from windlass.api.http.route import Call
 from windlass.api.parts import ApiParts
 from windlass.api.schedules.body import read_schedule_name
 from windlass.engine.jobs.admission import QueueDefaults
-from windlass.engine.schedules.decide import FireRules
+from windlass.engine.schedules.decide import FireOptions
 from windlass.errors import InvalidInput
 from windlass.limits import NAME_CHARS_MAX
 from windlass.model.json.value_schema import NAME_PATTERN
@@ -42,9 +42,11 @@ def ref_of(request: Call) -> UUID | str:
         raise InvalidInput.at("{schedule}", str(trouble)) from None
 
 
-def fire_rules(parts: ApiParts) -> FireRules:
+def fire_options(parts: ApiParts) -> FireOptions:
     settings = parts.settings
-    return FireRules(
-        limits=QueueDefaults(max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes),
+    return FireOptions(
+        queue_defaults=QueueDefaults(
+            max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
+        ),
         max_attempts=settings.retry_max_attempts,
     )

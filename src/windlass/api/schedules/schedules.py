@@ -23,7 +23,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
 from windlass.api.schedules.body import patched, read_body
 from windlass.api.schedules.filter import SOURCES, read_source
-from windlass.api.schedules.ref import ITS_REF, KEY, MANY, ONE, TAG, fire_rules, ref_of
+from windlass.api.schedules.ref import ITS_REF, KEY, MANY, ONE, TAG, fire_options, ref_of
 from windlass.api.schedules.view import schedule_view
 from windlass.api.schedules.work import check_workflow
 from windlass.engine.idempotency import find_earlier_ids
@@ -40,7 +40,7 @@ from windlass.engine.schedules.schedules import (
 )
 from windlass.errors import Conflict, MalformedBody
 from windlass.limits import NAME_CHARS_MAX, PAGE_DEFAULT
-from windlass.model.job.submission import Rules
+from windlass.model.job.submission import SubmissionContext
 from windlass.model.json.etag import Precondition
 
 _EDITION_MAX: Final = 2**31 - 1
@@ -62,7 +62,7 @@ class Schedules:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._database = parts.database
-        self._fire_rules = fire_rules(parts)
+        self._fire_options = fire_options(parts)
 
     async def index(self, _request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
@@ -125,7 +125,7 @@ class Schedules:
         self, draft: ScheduleDraft, edition: int | None, wanted: Precondition
     ) -> ASGIApp:
         made, is_new, fired = await put_schedule(
-            self._database, draft, edition=edition, rules=self._fire_rules, wanted=wanted
+            self._database, draft, edition=edition, options=self._fire_options, wanted=wanted
         )
         self._told(made, fired)
         return _made(made) if is_new else _shown(made)
@@ -142,13 +142,13 @@ class Schedules:
         return await bodies.parse(body), mark
 
     async def _draft(self, request: Call, value: object, name: str | None) -> ScheduleDraft:
-        rules = Rules(
+        context = SubmissionContext(
             kinds=self._parts.kinds,
             max_attempts=self._parts.settings.retry_max_attempts,
             owner=caller_of(request.scope).owner,
         )
         # In a thread: a calendar with countries takes a while to read.
-        draft = await asyncio.to_thread(read_body, value, rules, clock.wall(), name)
+        draft = await asyncio.to_thread(read_body, value, context, clock.wall(), name)
         await check_workflow(self._database, draft)
         return draft
 
@@ -281,7 +281,7 @@ def routes(parts: ApiParts) -> list[Route]:
             method="PUT",
             path=ONE,
             handle=schedules.put,
-            summary="Make a schedule, or put another in its place",
+            summary="Make a schedule, or replace it",
             description="What fell due by the old rule is decided first, the new one goes on "
             "from there. Its ledger, and whether it is paused, stay.",
             tag=TAG,

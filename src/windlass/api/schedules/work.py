@@ -12,7 +12,7 @@ from windlass.engine.executions.start import Start, prepare
 from windlass.engine.schedules.schedule import ScheduleDraft
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.limits import INPUT_BYTES_MAX
-from windlass.model.job.submission import Rules, read_job, read_name
+from windlass.model.job.submission import SubmissionContext, read_job, read_name
 from windlass.model.json import strict as strict_json
 from windlass.model.json.whole import read_whole
 from windlass.model.schedule.placeholder import INSTANT, fill, strange_word
@@ -28,7 +28,7 @@ ONCE: Final = {
 }
 
 
-def check_job(value: object, rules: Rules, now: datetime) -> None:
+def check_job(value: object, context: SubmissionContext, now: datetime) -> None:
     """As POST /v1/jobs judges it. Raises InvalidInput."""
     wrong: list[FieldProblem] = []
     if isinstance(value, Mapping):
@@ -39,7 +39,7 @@ def check_job(value: object, rules: Rules, now: datetime) -> None:
         ]
         value = {field: found for field, found in value.items() if field not in ONCE}
     try:
-        read_job(value, rules, now)
+        read_job(value, context, now)
         wrong += _strange_words(strict_json.write(value), "")
     except InvalidInput as trouble:
         wrong += trouble.problems

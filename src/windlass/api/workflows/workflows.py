@@ -176,7 +176,7 @@ def routes(parts: ApiParts) -> list[Route]:
             path="/v1/workflows/validate",
             handle=workflows.validate,
             summary="Check a definition without publishing it",
-            description="Every problem is told with its place, a JSON pointer. JSON or YAML.",
+            description="Every problem is told with a JSON pointer. JSON or YAML.",
             tag=TAG,
             body={},
             answers={200: Answer(description="The verdict", schema=schemas.ref("Verdict"))},

@@ -44,16 +44,16 @@ class CeleryImport:
         for name, entry in beat.entries.items():
             yield self._entry(name, entry)
         for name, why in beat.problems.items():
-            yield Parity(place=name, text=why, verdict="refused", notes=(why,))
+            yield Parity(where=name, text=why, verdict="refused", notes=(why,))
 
-    def _entry(self, place: str, entry: Any) -> Parity:
-        name = self._names.of(place)
+    def _entry(self, where: str, entry: Any) -> Parity:
+        name = self._names.of(where)
         if not isinstance(entry, Mapping) or not isinstance(entry.get("task"), str):
             why = "an entry is a dictionary with a task and a schedule"
-            return Parity(place=place, text=str(entry)[:200], verdict="refused", notes=(why,))
+            return Parity(where=where, text=str(entry)[:200], verdict="refused", notes=(why,))
         schedule = entry["schedule"]
         found = Parity(
-            place=place, text=f"{entry['task']}: {_told(schedule)}", verdict="exact", name=name
+            where=where, text=f"{entry['task']}: {_told(schedule)}", verdict="exact", name=name
         )
         notes: list[str] = []
         try:
@@ -72,7 +72,7 @@ class CeleryImport:
             "source": "import",
         }
         return Parity(
-            place=place,
+            where=where,
             text=found.text,
             verdict=verdict_of(notes),
             notes=tuple(notes),

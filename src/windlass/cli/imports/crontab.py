@@ -50,10 +50,10 @@ class Unreadable:
     why: str
 
 
-Line = Entry | Setting | Unreadable
+CrontabLine = Entry | Setting | Unreadable
 
 
-def read_crontab(text: str, *, has_users: bool) -> Iterator[Line]:
+def read_crontab(text: str, *, has_users: bool) -> Iterator[CrontabLine]:
     """Every line that says something. `has_users`: as in /etc/crontab, a user stands before the
     command.
     """
@@ -67,11 +67,11 @@ def read_crontab(text: str, *, has_users: bool) -> Iterator[Line]:
             settings[found[2]] = _unquoted(found[3])
             yield Setting(number=number, text=line, name=found[2])
         else:
-            yield _entry(_Place(number=number, text=line), dict(settings), has_users)
+            yield _entry(_Source(number=number, text=line), dict(settings), has_users)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Source:
     number: int
     text: str
 
@@ -79,24 +79,24 @@ class _Place:
         return Unreadable(number=self.number, text=self.text, why=why)
 
 
-def _entry(place: _Place, settings: dict[str, str], has_users: bool) -> Line:
-    is_silent = place.text.startswith("-")
-    line = place.text.removeprefix("-")
+def _entry(source: _Source, settings: dict[str, str], has_users: bool) -> CrontabLine:
+    is_silent = source.text.startswith("-")
+    line = source.text.removeprefix("-")
     count = 1 if line.startswith("@") else 5
     words = line.split(None, count + has_users)
     if len(words) <= count + has_users:
         wanted = "a nickname" if count == 1 else "five fields"
         user = ", a user" if has_users else ""
-        return place.unreadable(f"it needs {wanted}{user} and a command")
+        return source.unreadable(f"it needs {wanted}{user} and a command")
     cron = " ".join(words[:count])
     if cron.lower() == _REBOOT:
-        return place.unreadable("@reboot is about a machine, and schedules belong to none")
+        return source.unreadable("@reboot is about a machine, and schedules belong to none")
     if count == 1 and cron.lower() not in NICKNAMES:
-        return place.unreadable(f"{cron} is unknown; known are {' '.join(NICKNAMES)}")
+        return source.unreadable(f"{cron} is unknown; known are {' '.join(NICKNAMES)}")
     command, stdin = _split(words[-1])
     return Entry(
-        number=place.number,
-        text=place.text,
+        number=source.number,
+        text=source.text,
         cron=cron,
         command=command,
         stdin=stdin,

@@ -35,19 +35,19 @@ class CrontabImport:
 
     def lines(self, text: str) -> Iterator[Parity]:
         for line in read_crontab(text, has_users=self._has_users):
-            place = f"line {line.number}"
+            where = f"line {line.number}"
             match line:
                 case Entry():
-                    yield self._entry(place, line)
+                    yield self._entry(where, line)
                 case Setting():
                     note = _about(line.name)
-                    yield Parity(place=place, text=line.text, verdict="setting", notes=(note,))
+                    yield Parity(where=where, text=line.text, verdict="setting", notes=(note,))
                 case Unreadable():
-                    yield Parity(place=place, text=line.text, verdict="refused", notes=(line.why,))
+                    yield Parity(where=where, text=line.text, verdict="refused", notes=(line.why,))
 
-    def _entry(self, place: str, entry: Entry) -> Parity:
+    def _entry(self, where: str, entry: Entry) -> Parity:
         name = self._names.of(entry.command.split(None, 1)[0].rpartition("/")[2])
-        found = Parity(place=place, text=entry.text, verdict="exact", name=name)
+        found = Parity(where=where, text=entry.text, verdict="exact", name=name)
         notes: list[str] = []
         try:
             text = _spread(entry.cron, notes)
@@ -75,7 +75,7 @@ class CrontabImport:
         if not self._jobs.is_told:
             notes.append("say which job does it: --as python:TASK, --as http:URL or --template")
         return Parity(
-            place=place,
+            where=where,
             text=entry.text,
             verdict=verdict_of(notes),
             notes=tuple(notes),

@@ -24,7 +24,7 @@ _COUNTED: Final = VERDICTS | {"differs": "with differences", "setting": "of sett
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    place: str  # where it stood: "line 3", or its name
+    where: str  # where it stood: "line 3", or its name
     text: str  # what stood there
     verdict: Verdict
     notes: tuple[str, ...] = ()  # how it differs, or why it cannot be
@@ -34,7 +34,7 @@ class Parity:
 
     def shown(self) -> dict[str, Any]:
         return {
-            "place": self.place,
+            "place": self.where,
             "text": self.text,
             "verdict": self.verdict,
             "notes": list(self.notes),
@@ -60,7 +60,7 @@ def show_report(found: Sequence[Parity]) -> None:
     for line in found:
         outcome = f", {line.outcome}" if line.outcome and line.verdict != "refused" else ""
         name = f" -> {line.name}{outcome}" if line.name and line.verdict != "refused" else ""
-        show_line(f"{line.place}: {VERDICTS[line.verdict]}{name}")
+        show_line(f"{line.where}: {VERDICTS[line.verdict]}{name}")
         show_line(f"    {line.text}")
         for note in line.notes:
             show_line(f"    - {note}")

@@ -6,10 +6,10 @@ Promises: text that came from elsewhere cannot move the cursor, recolour or reti
 everything else to standard error.
 Never: calls the server, except `execution_live`, which draws an execution until it has ended.
 
-    output.py     lines, JSON and escaping: the only place that writes
+    output.py     lines, JSON and escaping: the only file that writes
     table.py      rows and records: `Column`, `columns`, `show_table`, `show_record`
     moment.py     instants and durations in words
-    progress.py   a line or a bar that changes in place
+    progress.py   a line or a bar that is drawn over
     one a noun    job event delivery execution (execution_tree: its steps) operation schedule
                   workflow: columns, a sentence, and `show_…` for what is no table
     unknown_settings.py   WINDLASS_… variables that mean nothing

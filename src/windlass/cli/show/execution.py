@@ -62,13 +62,13 @@ PAGE: Final = (
 )
 
 
-def _place(job: Mapping[str, Any]) -> str:
+def _step_of(job: Mapping[str, Any]) -> str:
     item = job.get("item")
     return f"{job.get('step', '')}" if item is None else f"{job.get('step', '')}[{item}]"
 
 
 JOB: Final = (
-    Column(title="step", take=_place),
+    Column(title="step", take=_step_of),
     *columns("id", "kind", "state"),
     Column(title="tries", take=tries),
     *columns("started_at"),
@@ -97,7 +97,7 @@ def show_why(reading: Reading, answer: Answer) -> None:
     why = answer.value
     show_line(f"{why['execution_id']} is {why['state']}")
     for reason in why["reasons"]:
-        where = f"step {_place(reason)}: " if reason.get("step") else ""
+        where = f"step {_step_of(reason)}: " if reason.get("step") else ""
         times = [f"{word} {when(reason[word])}" for word in ("since", "until") if reason.get(word)]
         show_line("  " + ", ".join([where + reason["reason"], *times]))
     if not why["reasons"]:

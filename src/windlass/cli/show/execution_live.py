@@ -1,4 +1,4 @@
-"""Show an execution as it goes: a tree that changes in place for a person at a terminal."""
+"""Show an execution as it goes: a tree that is drawn over for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.http.wait import EXECUTION, poll, seconds_left
 from windlass.cli.limits import POLL_LIVE_SECONDS
-from windlass.cli.show.execution_tree import Line, Tree, lines
+from windlass.cli.show.execution_tree import Tree, TreeLine, lines
 from windlass.cli.show.output import show_line
 from windlass.cli.show.table import COLOURS
 from windlass.clock import monotonic, wall
@@ -23,7 +23,7 @@ DEPTH_MAX: Final = 4
 CHILDREN_MAX: Final = 20
 _STYLES: Final = {31: "red", 32: "green", 33: "yellow", 35: "magenta", 36: "cyan"}
 
-Draw = Callable[[list[Line]], None]
+Draw = Callable[[list[TreeLine]], None]
 
 
 def read_tree(client: Client, execution_id: str, depth: int = 0) -> Tree:
@@ -68,7 +68,7 @@ def drawing() -> Iterator[Draw]:
         yield lambda found: live.update(_drawn(found), refresh=True)
 
 
-def _drawn(found: list[Line]) -> Text:
+def _drawn(found: list[TreeLine]) -> Text:
     from rich.text import Text
 
     drawn = Text(no_wrap=True, overflow="ellipsis")

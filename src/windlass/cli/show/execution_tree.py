@@ -28,7 +28,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TreeLine:
     name: str  # with its indentation
     kind: str
     state: str
@@ -40,7 +40,7 @@ class Line:
         return INDENT.join((self.name, self.kind, self.state, self.took, self.more)).rstrip()
 
 
-def lines(tree: Tree, now: datetime) -> list[Line]:
+def lines(tree: Tree, now: datetime) -> list[TreeLine]:
     """The execution itself, then its steps; columns are as wide as their widest word."""
     found = list(_lines(tree, now, ""))
     names = max(len(line.name) for line in found)
@@ -48,7 +48,7 @@ def lines(tree: Tree, now: datetime) -> list[Line]:
     states = max(len(line.state) for line in found)
     lengths = max(len(line.took) for line in found)
     return [
-        Line(
+        TreeLine(
             name=f"{line.name:<{names}}",
             kind=f"{line.kind:<{kinds}}",
             state=f"{line.state:<{states}}",
@@ -59,10 +59,10 @@ def lines(tree: Tree, now: datetime) -> list[Line]:
     ]
 
 
-def _lines(tree: Tree, now: datetime, indent: str) -> Iterator[Line]:
+def _lines(tree: Tree, now: datetime, indent: str) -> Iterator[TreeLine]:
     graph = tree.graph
     called = f"{graph['workflow']} {graph['version']}"
-    yield Line(
+    yield TreeLine(
         name=indent + graph["execution_id"],
         kind=plain(called),
         state=graph["state"],
@@ -70,7 +70,7 @@ def _lines(tree: Tree, now: datetime, indent: str) -> Iterator[Line]:
         more="",
     )
     for step in graph["steps"]:
-        yield Line(
+        yield TreeLine(
             name=indent + INDENT + plain(step["id"]),
             kind=plain(step["kind"]),
             state=step["state"],

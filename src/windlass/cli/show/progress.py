@@ -48,7 +48,7 @@ def spinner() -> Iterator[Teller]:
 
 @contextmanager
 def progress_line() -> Iterator[Teller]:
-    """A line that changes in place for a person; a line for each change otherwise."""
+    """A line that is drawn over for a person; a line for each change otherwise."""
     if is_watched():
         with spinner() as tell:
             yield tell

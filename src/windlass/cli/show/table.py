@@ -138,7 +138,7 @@ def _fitted(rows: list[list[str]], room: int) -> list[list[str]]:
         return rows
     left = max(room - (_total(rows) - widths[longest]), len(rows[0][longest]))
     return [
-        [_cut(cell, left) if place == longest else cell for place, cell in enumerate(row)]
+        [_cut(cell, left) if column == longest else cell for column, cell in enumerate(row)]
         for row in rows
     ]
 
@@ -152,7 +152,7 @@ def _total(rows: list[list[str]]) -> int:
 
 
 def _width(text: str) -> int:
-    """How many places `text` takes at a terminal: Chinese characters take two each."""
+    """How many columns `text` takes at a terminal: Chinese characters take two each."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

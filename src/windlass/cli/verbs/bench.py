@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 
 from windlass.cli.exits import BadUsage, Stopped
 
-app = App(name="bench", help="Measure this installation beside the bare limits of its servers.")
+app = App(name="bench", help="Measure this installation beside the bare speed of its servers.")
 
 
 _SECONDS: Final = Number(gte=1, lte=60)
@@ -31,7 +31,7 @@ Only = Annotated[
 def jobs(*, quick: Quick = False, only: Only = ()) -> int:
     """Measure the job engine on a private PostgreSQL and Valkey; about ten minutes.
 
-    Every figure is measured in turns with a bare limit of the same servers and read as a ratio.
+    Every figure is measured in turns with a bare speed of the same servers and read as a ratio.
     Exit code 1 when one is not what it should be.
     """
     return _bench("jobs", quick, only)

@@ -38,8 +38,8 @@ def submit_file(reading: Reading, path: str, key: str | None) -> int:
     with reading.client() as client, opened(path) as file:
         total, jobs = read_jobs(file)
         with progress_bar("submitting", total) as advance:
-            for place, chunk in enumerate(chunks(jobs)):
-                new = _submit(client, chunk, ids, f"{key}:{place}")
+            for number, chunk in enumerate(chunks(jobs)):
+                new = _submit(client, chunk, ids, f"{key}:{number}")
                 ids += new
                 advance(len(new))
                 _show_ids(new, reading.output)
@@ -68,15 +68,15 @@ def chunks(jobs: Iterable[Job]) -> Iterator[list[Job]]:
         yield chunk
 
 
-def placed(job: Job, ids: list[str]) -> Job:
+def renumbered(job: Job, ids: list[str]) -> Job:
     """`job` with the places of its parents as the server counts them: within this chunk."""
     parents = job.get("depends_on")
     if not isinstance(parents, list):
         return job
-    return {**job, "depends_on": [_placed_parent(parent, ids) for parent in parents]}
+    return {**job, "depends_on": [_renumbered_parent(parent, ids) for parent in parents]}
 
 
-def _placed_parent(parent: object, ids: list[str]) -> object:
+def _renumbered_parent(parent: object, ids: list[str]) -> object:
     if not (isinstance(parent, str) and parent.startswith("#") and parent[1:].isdecimal()):
         return parent
     place = int(parent[1:])
@@ -84,7 +84,7 @@ def _placed_parent(parent: object, ids: list[str]) -> object:
 
 
 def _submit(client: Client, chunk: list[Job], ids: list[str], key: str) -> list[str]:
-    body = {"jobs": [placed(job, ids) for job in chunk]}
+    body = {"jobs": [renumbered(job, ids) for job in chunk]}
     try:
         answer = client.post("/v1/jobs/batch", body, key, BATCH_CALL_SECONDS)
     except Stopped as stop:

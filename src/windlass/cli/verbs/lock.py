@@ -86,7 +86,7 @@ def acquire(
         str | None,
         Parameter(
             metavar="[DURATION]",
-            help="Stand in line for it; with 20s no longer than that (exit code 7 then).",
+            help="Wait for it; with 20s no longer than that (exit code 7 then).",
         ),
     ] = None,
     capacity: Annotated[

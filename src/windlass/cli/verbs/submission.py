@@ -29,7 +29,7 @@ class Submission:
             help="Input of the job: a JSON object, a file that holds one, or - for standard input.",
         ),
     ] = None
-    queue: Annotated[str | None, Parameter(metavar="NAME", help="Line to wait in.")] = None
+    queue: Annotated[str | None, Parameter(metavar="NAME", help="Queue to wait in.")] = None
     priority: Annotated[Priority | None, Parameter(help="How urgent it is.")] = None
     delay: Annotated[
         str | None,

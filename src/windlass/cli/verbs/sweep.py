@@ -63,16 +63,16 @@ def sweep(
 def _seconds(text: str | None) -> float | None:
     """What was typed; None: nothing was. How little is too little the sweeper says."""
     from windlass.cli.exits import BadUsage
-    from windlass.config.rules import seconds
+    from windlass.config.parsers import seconds
     from windlass.limits import DURATION_SECONDS_MAX
 
     if text is None:
         return None
-    rule = seconds(0, DURATION_SECONDS_MAX)
+    parser = seconds(0, DURATION_SECONDS_MAX)
     try:
-        found = rule.parse(text)
+        found = parser.parse(text)
     except ValueError:
-        raise BadUsage(f"--stale-after: {text!r} is not {rule.allowed}") from None
+        raise BadUsage(f"--stale-after: {text!r} is not {parser.allowed}") from None
     assert isinstance(found, float)
     return found
 

@@ -105,13 +105,13 @@ async def _correct(connection: Connection[Record], wrong: list[Record]) -> None:
 FOUND_MAX: Final = 10_000
 _DETAILS: Final = {
     "held": "holds lock {lock!r} although it has ended",
-    "in_line": "stands in line for lock {lock!r} although it does not wait for it",
-    "in_no_line": "waits for its locks and stands in no line",
+    "in_line": "is in the wait list of lock {lock!r} although it does not wait for it",
+    "in_no_line": "waits for its locks and is in no wait list",
 }
 _REPAIRS: Final = {
-    "held": "release it and let the next in line go",
-    "in_line": "take it out of the line",
-    "in_no_line": "put it into line",
+    "held": "release it and let the next waiter go",
+    "in_line": "take it out of the wait list",
+    "in_no_line": "put it into the wait lists",
 }
 
 

@@ -41,7 +41,7 @@ async def check_folds(database: Database) -> AsyncIterator[tuple[int, list[Findi
         if not rows:
             return
         last = rows[-1]["id"]
-        wrong = _in_two_places(rows)
+        wrong = _in_two_tables(rows)
         for row, events in told.values():
             # Events of before the retention are gone with their day; such a job cannot be told.
             if kept_since is None or row["created_at"] >= kept_since:
@@ -49,7 +49,7 @@ async def check_folds(database: Database) -> AsyncIterator[tuple[int, list[Findi
         yield len(rows), wrong
 
 
-def _in_two_places(rows: list[Record]) -> list[Finding]:
+def _in_two_tables(rows: list[Record]) -> list[Finding]:
     seen: set[UUID] = set()
     twice = []
     for row in rows:

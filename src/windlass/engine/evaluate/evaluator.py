@@ -3,7 +3,7 @@
 A thread would not do: it and the node's loop share one interpreter, and each caller who starts
 executions of a heavy workflow takes half of it from everybody else (ADR 0031 has the figures).
 
-    loop -> line -> one thread -> socket -> the process (evaluate.process), which stands back
+    loop -> queue -> one thread -> socket -> the process (evaluate.process), which stands back
 
 Owns: the process. It is begun when it is needed and ended when nobody asked for a while.
 Promises: every question has its answer. When the process dies, hangs or cannot be begun, the thread
@@ -39,7 +39,7 @@ class Broken(Exception):
 
 class Evaluator:
     def __init__(self) -> None:
-        self._line: SimpleQueue[tuple[bytes, Future[bytes]]] = SimpleQueue()
+        self._questions: SimpleQueue[tuple[bytes, Future[bytes]]] = SimpleQueue()
         self._starting = Lock()
         self._thread: Thread | None = None  # None: nobody has asked yet
         self._process: _Process | None = None  # the thread's own. None: it is not needed
@@ -55,7 +55,7 @@ class Evaluator:
     async def ask(self, question: bytes) -> bytes:
         """What model.expression.evaluation.answer says to it."""
         future: Future[bytes] = Future()
-        self._line.put((question, future))
+        self._questions.put((question, future))
         with self._starting:
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="windlass-evaluator", daemon=True)
@@ -66,10 +66,10 @@ class Evaluator:
     def _run(self) -> None:
         while True:
             try:
-                question, future = self._line.get(timeout=EVALUATOR_IDLE_SECONDS)
+                question, future = self._questions.get(timeout=EVALUATOR_IDLE_SECONDS)
             except Empty:
                 self._end()
-                question, future = self._line.get()
+                question, future = self._questions.get()
             if not future.set_running_or_notify_cancel():
                 continue  # nobody waits for it any more
             self.is_asking = True

@@ -16,7 +16,7 @@ Doors:
     concurrency                        turns: who of one concurrency key may run now
     progress, board, step_rows         a step has ended: decide what follows, write it
     decide_apart, facts, early_start   heavy expressions; plans and inputs, cached; no claim needed
-    fan_out, fan_out_places, children  `map` steps and their places; child executions
+    fan_out, fan_out_items, children  `map` steps and their items; child executions
     signals, approvals                 what comes from outside, and who waits for it
     checkpoints, checkpoint_waits      durable functions: what they did, and their rests
     refresh, conclude                  state from the jobs, by shard; output, compensation, the end

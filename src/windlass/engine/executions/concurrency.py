@@ -30,7 +30,7 @@ from windlass.store.database import Connection, Record
 from windlass.store.statements import statement
 
 Key = tuple[str, str]  # workflow, concurrency key
-Asked = tuple[str, str | None, Concurrency | None]  # workflow, its key, its rule
+Asked = tuple[str, str | None, Concurrency | None]  # workflow, its key, its concurrency
 
 
 class ConcurrencyLimit(Conflict):
@@ -82,30 +82,34 @@ async def take_turns(connection: Connection[Record], asked: Sequence[Asked]) -> 
     """Decide for executions that are about to be inserted. Raises ConcurrencyLimit."""
     decided = Turns(turns=[Turn() for _ in asked])
     limited = [
-        (place, (workflow, key), rule)
-        for place, (workflow, key, rule) in enumerate(asked)
-        if key is not None and rule is not None
+        (place, (workflow, key), concurrency)
+        for place, (workflow, key, concurrency) in enumerate(asked)
+        if key is not None and concurrency is not None
     ]
     if not limited:
         return decided
-    rules = {key: rule for _, key, rule in limited}
-    await hold_keys(connection, rules)
+    by_key = {key: concurrency for _, key, concurrency in limited}
+    await hold_keys(connection, by_key)
     coming = Counter(key for _, key, _ in limited)
-    for key, rule in rules.items():
-        if rule.policy == "cancel_running":
-            kept = max(0, rule.limit - coming[key])
+    for key, concurrency in by_key.items():
+        if concurrency.policy == "cancel_running":
+            kept = max(0, concurrency.limit - coming[key])
             decided.effects.add(await _make_room(connection, key, kept))
-    counted = await _count(connection, {key: rule.limit for key, rule in rules.items()})
-    room = {key: rule.limit - counted[key]["unfinished"] for key, rule in rules.items()}
-    for place, key, rule in limited:
+    counted = await _count(
+        connection, {key: concurrency.limit for key, concurrency in by_key.items()}
+    )
+    room = {
+        key: concurrency.limit - counted[key]["unfinished"] for key, concurrency in by_key.items()
+    }
+    for place, key, concurrency in limited:
         room[key] -= 1
         if room[key] >= 0:
             continue
         running = counted[key]["oldest"]
-        if rule.policy == "fail":
-            raise ConcurrencyLimit(key, rule.limit, running)
+        if concurrency.policy == "fail":
+            raise ConcurrencyLimit(key, concurrency.limit, running)
         decided.turns[place] = Turn(
-            word="skip" if rule.policy == "skip" else "wait", behind=running
+            word="skip" if concurrency.policy == "skip" else "wait", behind=running
         )
     return decided
 
@@ -162,5 +166,5 @@ async def _make_room(connection: Connection[Record], key: Key, kept: int) -> Eff
         connection,
         [row["id"] for row in rows],
         cause="superseded",
-        message="a newer execution with its concurrency key took its place",
+        message="a newer execution with its concurrency key replaced it",
     )

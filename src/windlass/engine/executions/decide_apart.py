@@ -32,14 +32,14 @@ from windlass.model.expression.evaluation import (
     Check,
     Decided,
     DecideSteps,
+    FanOutItems,
     Filled,
     Form,
     Output,
-    Places,
     Question,
     Undoing,
     Written,
-    places_within,
+    items_within,
     raw,
 )
 from windlass.model.json.schema import Allowance, Found, TooMuchToCheck, value_problems
@@ -137,17 +137,17 @@ async def decide_steps_apart(
     )
 
 
-async def places_apart(
+async def items_apart(
     facts: Facts, vertex: Vertex, scope: dict[str, Any], items: list[Any], first: int
 ) -> list[StepDecision]:
     """Of as many items, which stand from `first` on, as one transaction has time for; at least of
     one.
     """
     assert vertex.each is not None
-    decisions = places_within(EXPRESSION_QUICK_WORK_MAX, vertex.each, scope, items, first).decisions
+    decisions = items_within(EXPRESSION_QUICK_WORK_MAX, vertex.each, scope, items, first).decisions
     if len(decisions) == len(items):
         return decisions
-    asked = Places(
+    asked = FanOutItems(
         written=_written(facts, vertex),
         scope=raw({name: scope[name] for name in scope if name not in ("item", "index")}),
         items=items[len(decisions) :],

@@ -109,7 +109,7 @@ def remember(row: Record | Mapping[str, Any], plan: Plan) -> Facts:
     return facts
 
 
-# A value in a list or an object, beside its text: its head, its place, its share of a table.
+# A value in a list or an object, beside its text: its head, its reference, its share of a table.
 _VALUE_BYTES: Final = 64
 
 

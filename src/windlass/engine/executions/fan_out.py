@@ -1,9 +1,9 @@
-"""Fan-outs (`map` steps): put their places in, a bounded number at a time; end them when all have
+"""Fan-outs (`map` steps): put their items in, a bounded number at a time; end them when all have
 ended.
 
     tally (no lock) -> stop, expand or close under the row's lock, by a newer tally
 
-A place that ends appends to a sum (see `progress`) and touches nothing else. Whoever appended last
+An item that ends appends to a sum (see `progress`) and touches nothing else. Whoever appended last
 sees the whole sum after its commit and closes the fan-out; two that do are told apart by the lock.
 """
 
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from windlass.engine.effects import Effects
 from windlass.engine.executions.facts import facts_in
-from windlass.engine.executions.fan_out_places import insert_places
+from windlass.engine.executions.fan_out_items import insert_items
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.jobs.end import advance, bury_unstorable, end_awaited
 from windlass.engine.locks.grant import take_locks
@@ -101,7 +101,7 @@ def _must_stop(row: Record) -> bool:
 
 
 def _room(row: Record) -> int:
-    """How many places may be put in now."""
+    """How many items may be put in now."""
     if row["is_stopped"]:
         return 0
     left: int = row["total"] - row["expanded"]
@@ -130,7 +130,7 @@ async def _expand(database: Database, rows: Sequence[Record]) -> Effects:
         if count <= 0:
             return Effects()
         facts = (await facts_in(connection, [key[0]]))[key[0]]
-        effects = await insert_places(connection, facts, held[0], row, count)
+        effects = await insert_items(connection, facts, held[0], row, count)
         await take_locks(connection, effects)
         if count == FAN_CHUNK:
             effects.add(_again(key))
@@ -145,7 +145,7 @@ async def _stop(database: Database, rows: Sequence[Record]) -> Effects:
 
     async def work(connection: Connection[Record]) -> Effects:
         await connection.fetch(statement("fan_stop_many"), *columns)
-        queued = await connection.fetch(statement("fan_queued_places"), *columns, FINISH_BATCH_MAX)
+        queued = await connection.fetch(statement("fan_queued_items"), *columns, FINISH_BATCH_MAX)
         count = len(queued)
         dropped = await connection.fetch(
             statement("job_drop_many"),
@@ -170,7 +170,7 @@ async def _close(database: Database, rows: Sequence[Record]) -> Effects:
         held = await connection.fetch(statement("fan_lock_many"), *columns)
         tallies = await connection.fetch(statement("fan_tally_many"), *_columns(_keys(held)))
         over = [row for row in tallies if _is_over(row)]
-        # Its places were stopped because its execution is: that is no failure of theirs.
+        # Its items were stopped because its execution is: that is no failure of theirs.
         ending = _keys([row for row in held if row["is_ending"]])
         outcomes = {
             row["job_id"]: Cancelled()
@@ -188,7 +188,7 @@ async def _close(database: Database, rows: Sequence[Record]) -> Effects:
 async def _outcome(connection: Connection[Record], row: Record) -> Outcome:
     tally = {name: row[name] for name in ("total", "succeeded", "failed")}
     if row["failed"] > row["failures_max"] or _ended(row) < row["total"]:
-        said = f"{row['failed']} of {row['total']} places failed; {row['failures_max']} may"
+        said = f"{row['failed']} of {row['total']} items failed; {row['failures_max']} may"
         return Failed("places_failed", said, detail=tally, is_final=True)
     facts = (await facts_in(connection, [row["execution_id"]]))[row["execution_id"]]
     if not facts.plan.vertices[row["step"]].is_collected:

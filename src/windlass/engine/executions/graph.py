@@ -26,7 +26,7 @@ class GraphStep:
     title: str | None = None
     needs: tuple[Need, ...] = ()
     row: Record | None = None  # of step_view_many; None: it has no job yet
-    places: Record | None = None  # of fan_view_many; None: it is no fan-out, or has not begun
+    items: Record | None = None  # of fan_view_many; None: it is no fan-out, or has not begun
 
 
 async def read_graph(database: Database, execution: Record) -> list[GraphStep]:
@@ -39,15 +39,15 @@ async def read_graph(database: Database, execution: Record) -> list[GraphStep]:
     rows = await database.read("step_view_many", execution_id, since, OUTPUT_SHOWN_CHARS_MAX)
     by_step = {row["step"]: row for row in rows}
     fans = [row["step"] for row in rows if KINDS[row["kind"]].awaits == "places"]
-    places: Mapping[str, Record] = {}
+    items: Mapping[str, Record] = {}
     if fans:
         found = await database.read("fan_view_many", execution_id, since, fans)
-        places = {row["step"]: row for row in found}
-    return [*_steps(facts.plan, by_step, places), *_undone(by_step)]
+        items = {row["step"]: row for row in found}
+    return [*_steps(facts.plan, by_step, items), *_undone(by_step)]
 
 
 def _steps(
-    plan: Plan, by_step: Mapping[str, Record], places: Mapping[str, Record]
+    plan: Plan, by_step: Mapping[str, Record], items: Mapping[str, Record]
 ) -> list[GraphStep]:
     return [
         GraphStep(
@@ -56,7 +56,7 @@ def _steps(
             title=step.title,
             needs=step.needs,
             row=by_step.get(step.id),
-            places=places.get(step.id),
+            items=items.get(step.id),
         )
         for step in plan.definition.steps
     ]

@@ -21,7 +21,7 @@ from windlass.store.database import Database, Record
 from windlass.store.statements import statement
 
 STATES: Final[tuple[ExecutionState, ...]] = get_args(ExecutionState)
-# Stands for the place of a job that is none of a fan-out's: behind all that are.
+# Stands for the item of a job that is none of a fan-out's: behind all that are.
 NO_ITEM: Final = 2**31 - 1
 
 
@@ -40,7 +40,7 @@ class ExecutionFilter:
     finished_before: datetime | None = None
 
 
-class JobPlace(NamedTuple):
+class JobPosition(NamedTuple):
     """Where a job stands among those of its execution."""
 
     step: str
@@ -76,21 +76,21 @@ async def list_executions(
 
 
 async def list_jobs_of(
-    database: Database, execution: Record, limit: int, after: JobPlace | None = None
+    database: Database, execution: Record, limit: int, after: JobPosition | None = None
 ) -> list[Record]:
-    """Up to `limit` jobs behind the place, by step and item, as rows of job_get_many."""
-    after = after or JobPlace("", -1, UUID(int=0))
+    """Up to `limit` jobs behind the position, by step and item, as rows of job_get_many."""
+    after = after or JobPosition("", -1, UUID(int=0))
     found = await database.read(
         "execution_job_ids", execution["id"], limit, execution["created_at"], *after
     )
-    order = {row["id"]: place for place, row in enumerate(found)}
+    order = {row["id"]: number for number, row in enumerate(found)}
     jobs = await read_jobs(database, list(order))
     return sorted(jobs, key=lambda job: order[job["id"]])
 
 
-def place_of(job: Record) -> JobPlace:
+def position_of(job: Record) -> JobPosition:
     item = job["item"]
-    return JobPlace(job["step"] or "", NO_ITEM if item is None else item, job["id"])
+    return JobPosition(job["step"] or "", NO_ITEM if item is None else item, job["id"])
 
 
 def _conditions(which: ExecutionFilter, before: UUID | None) -> Conditions:

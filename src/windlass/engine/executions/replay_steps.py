@@ -105,7 +105,7 @@ async def _go_on(
     refused: dict[UUID, Conflict] = {
         row["id"]: NotReplayable(row, why) for row in rows if (why := _refusal(row, held, ends))
     }
-    refused |= await _reopen_places(connection, [row for row in rows if row["id"] not in refused])
+    refused |= await _reopen_items(connection, [row for row in rows if row["id"] not in refused])
     if facts is not None:
         left = [row for row in rows if row["id"] not in refused]
         refused |= await _take_back(connection, facts, ends, left)
@@ -134,19 +134,19 @@ def _refusal(row: Record, held: Record, ends: Ends) -> str | None:
     return None
 
 
-async def _reopen_places(
+async def _reopen_items(
     connection: Connection[Record], rows: Sequence[Record]
 ) -> dict[UUID, NotReplayable]:
-    """Places of fan-outs may be tried again while the others go on: they count as open."""
-    places = [row for row in rows if row["item"] is not None]
-    keys = sorted({(row["execution_id"], row["step"]) for row in places})
+    """Items of fan-outs may be tried again while the others go on: they count as open."""
+    items = [row for row in rows if row["item"] is not None]
+    keys = sorted({(row["execution_id"], row["step"]) for row in items})
     if not keys:
         return {}
     columns = [execution_id for execution_id, _ in keys], [step for _, step in keys]
     await connection.fetch(statement("fan_lock_many"), *columns)
     fans = await connection.fetch(statement("fan_tally_many"), *columns)
     going = {fan["step"] for fan in fans if not fan["is_stopped"]}
-    back = [row for row in places if row["step"] in going]
+    back = [row for row in items if row["step"] in going]
     succeeded = Counter(row["step"] for row in back if row["state"] == "succeeded")
     failed = Counter(row["step"] for row in back if row["state"] != "succeeded")
     await connection.fetch(
@@ -157,7 +157,7 @@ async def _reopen_places(
     )
     return {
         row["id"]: NotReplayable(row, "its fan-out has ended")
-        for row in places
+        for row in items
         if row["step"] not in going
     }
 
@@ -170,10 +170,8 @@ async def _take_back(
     roots = {step: row for step, row in roots.items() if row["item"] is None}
     later = descendants(facts.plan, roots)
     open_ones = [step for step in later if step in ends.known and ends.known[step].is_open]
-    places = await connection.fetch(
-        statement("step_open_places"), facts.execution_id, sorted(later)
-    )
-    if open_ones or places:
+    items = await connection.fetch(statement("step_open_items"), facts.execution_id, sorted(later))
+    if open_ones or items:
         return {
             row["id"]: NotReplayable(row, "what follows from it runs") for row in roots.values()
         }

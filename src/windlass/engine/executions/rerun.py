@@ -152,7 +152,7 @@ async def read_ends(connection: Connection[Record], facts: Facts) -> Ends:
 async def forget_steps(
     connection: Connection[Record], facts: Facts, steps: Collection[str]
 ) -> Counter[str]:
-    """Ended steps, with their places and compensations; returns how many of each state."""
+    """Ended steps, with their items and compensations; returns how many of each state."""
     names = sorted({*steps, *(step + UNDO for step in steps)})
     gone: Counter[str] = Counter()
     while True:

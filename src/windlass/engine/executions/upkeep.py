@@ -7,7 +7,7 @@ crash.
     find_neglected  what time or a crash has left undone, for the next round
 
 What follows a commit is done by the process that made it (`engine.follow`). When that dies in
-between, a fan-out has no places, a child was never begun, a question never asked, and jobs have not
+between, a fan-out has no items, a child was never begun, a question never asked, and jobs have not
 heard that their execution was cancelled; and nobody but the clock says that an execution is out of
 time. So the leader looks every few seconds: one transaction when there is nothing to do.
 

@@ -100,7 +100,7 @@ async def _tree(database: Database, execution_id: UUID, tree_max: int) -> list[R
 
 
 async def _turn(database: Database, execution: Record) -> list[Reason]:
-    """Its place in the line of its concurrency key."""
+    """How many wait before it for its concurrency key."""
     if execution["begun_at"] is not None:
         return []
     (row,) = await database.read("execution_why", execution["id"], _AHEAD_MAX)

@@ -54,7 +54,7 @@ class QueueDefaults:
 async def admit(
     connection: Connection[Record],
     requests: list[Request],
-    limits: QueueDefaults,
+    queue_defaults: QueueDefaults,
     *,
     is_waiting: bool = False,  # for queues that others hold
 ) -> None:
@@ -62,7 +62,7 @@ async def admit(
     for request in requests:
         request.begin()
     firsts, rest = _apart(requests)
-    await _admit(connection, firsts, limits, is_waiting)
+    await _admit(connection, firsts, queue_defaults, is_waiting)
     known: set[tuple[str, str]] = set()  # Idempotency-Keys that are taken by now
     for _ in range(ENQUEUE_SAME_KEY_MAX):
         # By now they find what the first of their kind was answered, and take no room again. Where
@@ -70,7 +70,7 @@ async def admit(
         firsts, rest = _next_of(rest, firsts, known)
         if not firsts:
             return
-        await _admit(connection, firsts, limits, is_waiting)
+        await _admit(connection, firsts, queue_defaults, is_waiting)
     for request in rest:
         request.answer = Unavailable("too many different requests of one key at once; repeat it")
 
@@ -121,9 +121,12 @@ def _next_of(
 
 
 async def _admit(
-    connection: Connection[Record], requests: list[Request], limits: QueueDefaults, is_waiting: bool
+    connection: Connection[Record],
+    requests: list[Request],
+    queue_defaults: QueueDefaults,
+    is_waiting: bool,
 ) -> None:
-    limited = await _lock_limited(connection, requests, limits, is_waiting)
+    limited = await _lock_limited(connection, requests, queue_defaults, is_waiting)
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
     # locks: whoever filled it a moment ago may have been the first of our kind.
     await _recall(connection, requests)
@@ -169,12 +172,17 @@ async def _admit_alike(
 
 
 async def _lock_limited(
-    connection: Connection[Record], requests: list[Request], limits: QueueDefaults, is_waiting: bool
+    connection: Connection[Record],
+    requests: list[Request],
+    queue_defaults: QueueDefaults,
+    is_waiting: bool,
 ) -> dict[str, Record]:
     """The queues that have a limit, by name, locked until the commit."""
     queues = sorted({draft.queue for request in requests for draft in request.drafts})
     name = "queue_wait_many" if is_waiting else "queue_lock_many"
-    records = await connection.fetch(statement(name), queues, limits.max_jobs, limits.max_bytes)
+    records = await connection.fetch(
+        statement(name), queues, queue_defaults.max_jobs, queue_defaults.max_bytes
+    )
     held = {record["name"] for record in records if not record["is_locked"]}
     for request in requests if held else ():
         for draft in request.drafts:
@@ -212,14 +220,20 @@ def _open(requests: list[Request]) -> list[Request]:
     return [request for request in requests if request.answer is None]
 
 
-def _refusal(name: str, limits: Record, held: list[int], jobs: int, size: int) -> QueueFull | None:
-    if limits["max_jobs"] is not None and held[0] + jobs > limits["max_jobs"]:
+def _refusal(
+    name: str, queue_limits: Record, held: list[int], jobs: int, size: int
+) -> QueueFull | None:
+    if queue_limits["max_jobs"] is not None and held[0] + jobs > queue_limits["max_jobs"]:
         return QueueFull(
-            queue=name, limit=limits["max_jobs"], current=held[0], requested=jobs, unit="jobs"
+            queue=name, limit=queue_limits["max_jobs"], current=held[0], requested=jobs, unit="jobs"
         )
-    if limits["max_bytes"] is not None and held[1] + size > limits["max_bytes"]:
+    if queue_limits["max_bytes"] is not None and held[1] + size > queue_limits["max_bytes"]:
         return QueueFull(
-            queue=name, limit=limits["max_bytes"], current=held[1], requested=size, unit="bytes"
+            queue=name,
+            limit=queue_limits["max_bytes"],
+            current=held[1],
+            requested=size,
+            unit="bytes",
         )
     return None
 

@@ -1,7 +1,7 @@
 """Lock contention at the door: submissions that need a row which another transaction holds.
 
     a batch meets a row that somebody holds -> who needs it leaves the batch -> comes here
-        -> each name has a line of its own, tried again with rests that grow
+        -> each name has a wait list of its own, tried again with rests that grow
         -> accepted when the row is free, or told to come back after ENQUEUE_HELD_SECONDS
 
 Owns: who waits for such a row, by the name of what it needs (a queue, a key, a parent).
@@ -44,23 +44,23 @@ class _Waiting:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Line:
+class _WaitList:
     waiting: list[_Waiting] = field(default_factory=list)
     runner: asyncio.Task[None] | None = None
 
 
 class ContendedSubmissions:
-    """A line for each name that is held."""
+    """A wait list for each name that is held."""
 
     def __init__(self, attempt: Try) -> None:
         self._attempt = attempt
-        self._lines: dict[Name, _Line] = {}
+        self._wait_lists: dict[Name, _WaitList] = {}
         self.count = 0
         self._turn = asyncio.Semaphore(_LANES_AT_ONCE)
 
     def needs(self, request: Request) -> bool:
         """Whether it asks for something that is known to be held."""
-        return bool(self._lines) and any(name in self._lines for name in request.needs)
+        return bool(self._wait_lists) and any(name in self._wait_lists for name in request.needs)
 
     async def put(self, request: Request) -> Accepted:
         """Wait until it is accepted or refused. Raises RowLocked when that took too long."""
@@ -68,7 +68,7 @@ class ContendedSubmissions:
             raise (
                 request.answer if isinstance(request.answer, RowLocked) else RowLocked(_too_many())
             )
-        known = (name for name in request.needs if name in self._lines)
+        known = (name for name in request.needs if name in self._wait_lists)
         name = request.held_by or next(known, request.needs[0])
         answer: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         until = monotonic() + ENQUEUE_HELD_SECONDS
@@ -77,27 +77,27 @@ class ContendedSubmissions:
         return await answer
 
     def _join(self, name: Name, one: _Waiting) -> None:
-        line = self._lines.setdefault(name, _Line())
-        line.waiting.append(one)
-        if line.runner is None:
-            line.runner = supervisor().keep("enqueue detour", partial(self._serve, name, line))
+        its = self._wait_lists.setdefault(name, _WaitList())
+        its.waiting.append(one)
+        if its.runner is None:
+            its.runner = supervisor().keep("enqueue detour", partial(self._serve, name, its))
 
-    async def _serve(self, name: Name, line: _Line) -> None:
+    async def _serve(self, name: Name, its: _WaitList) -> None:
         rest = ENQUEUE_HELD_REST_SECONDS
-        while line.waiting:
-            held = len(line.waiting)
+        while its.waiting:
+            held = len(its.waiting)
             async with self._turn:
-                await self._try(name, line)
-            if len(line.waiting) < held:
+                await self._try(name, its)
+            if len(its.waiting) < held:
                 rest = ENQUEUE_HELD_REST_SECONDS
-            elif line.waiting:
+            elif its.waiting:
                 await asyncio.sleep(rest)
                 rest = min(2 * rest, ENQUEUE_HELD_REST_SECONDS_MAX)
-        del self._lines[name]
+        del self._wait_lists[name]
 
-    async def _try(self, name: Name, line: _Line) -> None:
-        """Once; those who have their answer, or wait for something else, leave the line."""
-        tried = line.waiting[:]
+    async def _try(self, name: Name, its: _WaitList) -> None:
+        """Once; those who have their answer, or wait for something else, leave the wait list."""
+        tried = its.waiting[:]
         try:
             await self._attempt([one.request for one in tried])
         except Exception as trouble:  # every caller must hear of it
@@ -108,10 +108,10 @@ class ContendedSubmissions:
             answer = one.request.answer
             if isinstance(answer, RowLocked) and now < one.until and not one.answer.done():
                 if (other := one.request.held_by or name) != name:
-                    line.waiting.remove(one)
+                    its.waiting.remove(one)
                     self._join(other, one)
                 continue
-            line.waiting.remove(one)
+            its.waiting.remove(one)
             self.count -= 1
             if not one.answer.done():  # the caller went away; its job stands all the same
                 _tell(one.answer, answer)

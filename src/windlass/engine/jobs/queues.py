@@ -58,7 +58,7 @@ async def put_queue(
         if wanted.is_given:
             row = await connection.fetchrow(statement("queue_hold"), name)
             assert row is not None, "it is made if need be"
-            wanted.check("queue", name, None if row["is_made"] else _limits(row).etag)
+            wanted.check("queue", name, None if row["is_made"] else _queue_limits(row).etag)
         await connection.fetch(
             statement("queue_put"),
             *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
@@ -93,7 +93,7 @@ async def _read(database: Database, after: str, limit: int, name: str | None) ->
 def _queue(row: Any, held: QueueCounts) -> Queue:
     return Queue(
         name=row["name"],
-        limits=_limits(row),
+        limits=_queue_limits(row),
         is_paused=row["is_paused"],
         paused_at=row["paused_at"],
         created_at=row["created_at"],
@@ -101,7 +101,7 @@ def _queue(row: Any, held: QueueCounts) -> Queue:
     )
 
 
-def _limits(row: Any) -> QueueLimits:
+def _queue_limits(row: Any) -> QueueLimits:
     return QueueLimits(
         max_jobs=row["max_jobs"],
         max_bytes=row["max_bytes"],

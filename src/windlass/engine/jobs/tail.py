@@ -73,7 +73,7 @@ class TailedEvent:
     def position(self) -> Position:
         """What its reader gives to go on behind it."""
         settled_at = min(self.settled_at, self.event.at)
-        # A moment earlier than need be, and so no place at which the tail itself ever stood.
+        # A moment earlier than need be, and so no position at which the tail itself ever stood.
         return Position(self.event.sort_key, settled_at - _MOMENT if self.is_read else settled_at)
 
 

@@ -158,7 +158,7 @@ def _gates(facts: Record) -> Iterator[Gate]:
     yield from _time(facts)
     yield from _target(facts)
     yield from _queue(facts)
-    yield from _places(facts)
+    yield from _node_gates(facts)
 
 
 def _parents(facts: Record) -> Iterator[Gate]:
@@ -252,7 +252,7 @@ def _queue(facts: Record) -> Iterator[Gate]:
 
 
 def _runners(facts: Record) -> str:
-    """Which jobs have the places of its queue."""
+    """Which jobs fill its queue."""
     named = [ids.show("job", job_id) for job_id in facts["runners"]]
     more = facts["running"] - len(named)
     return f": {', '.join(named)}" + (f" and {more} more" if more > 0 else "") if named else ""
@@ -265,7 +265,7 @@ def _by_queue(counted: str | None) -> str:
     )
 
 
-def _places(facts: Record) -> Iterator[Gate]:
+def _node_gates(facts: Record) -> Iterator[Gate]:
     if facts["crashes"] >= CRASHES_SOLO:
         yield Gate(
             gate="quarantine",
@@ -357,8 +357,8 @@ def _child(row: Record) -> str:
 
 def _fan_out(row: Record) -> str:
     if row["total"] is None:
-        return "its places are about to be made"
-    return f"{row['ended']} of its {row['total']} places have ended, {row['expanded']} have begun"
+        return "its items are about to be made"
+    return f"{row['ended']} of its {row['total']} items have ended, {row['expanded']} have begun"
 
 
 # The gate that a step of each kind waits at, and its reason.

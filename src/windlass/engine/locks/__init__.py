@@ -1,15 +1,15 @@
 """Distributed locks and semaphores: mutual exclusion of jobs and of callers of the API.
 
-A lock is a name with a number of places. Whoever holds a place has a token that is larger than all
-before it: a fencing token, by which whatever is guarded can refuse an earlier holder. Jobs hold
-until they end, callers for a time that they renew; who finds no place waits in the line.
+A lock is a name with a capacity: so many may hold it. Whoever does has a token that is larger
+than all before it: a fencing token, by which whatever is guarded can refuse an earlier holder. Jobs
+hold until they end, callers for a time that they renew; who finds it taken waits.
 
-    job wants locks   -> parked for `lock` -> in line -> granted -> queued -> runs -> ends: released
-    caller wants one  -> ticket -> in line -> granted -> renewed, or expires -> given back
+    job wants locks   -> parked for `lock` -> waits -> granted -> queued -> runs -> ends: released
+    caller wants one  -> ticket -> waits -> granted -> renewed, or expires -> given back
 
-Owns: the tables of locks, holds and lines.
-Promises: never more holds than places, whoever asks at once; what a job holds goes to the next in
-line in the transaction that ends it; a hold that has expired is held by nobody.
+Owns: the tables of locks, holds and waiters.
+Promises: never more holds than capacity, whoever asks at once; what a job holds goes to the next
+waiter in the transaction that ends it; a hold that has expired is held by nobody.
 Never: keeps anything of this in Redis (G9), or holds a connection while somebody waits.
 
 Doors:

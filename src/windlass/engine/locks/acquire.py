@@ -1,8 +1,8 @@
 """Acquire, renew and release a lock with a fencing token, for callers of the API.
 
-A caller stands in line like a job, under a ticket, and holds the lock for a time that it renews.
+A caller waits like a job, under a ticket, and holds the lock for a time that it renews.
 The token of its hold is larger than that of every hold before: whatever the lock guards can refuse
-the word of an earlier one. Where a place is free and nobody waits, there is no line to stand in.
+the word of an earlier one. Where capacity is free and nobody waits, no ticket is written.
 
 Promises: a hold that has run out is held by nobody, and cannot be renewed (LockLost). Taking with
 the same ticket again gives the same hold; giving back twice does no harm, and is told.
@@ -49,14 +49,14 @@ class LockHold:
 
 
 async def acquire(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
-    """None: it is taken. Whoever waits then has its ticket in line (see engine.locks.waiters)."""
+    """None: it is taken. Whoever waits then has its ticket there (see engine.locks.waiters)."""
     columns = call.name, call.ticket, call.owner, call.ttl_seconds
     for row in await database.ask_at_once("lock_take", *columns):
         return hold_from_row(row), Effects(look_seconds=call.ttl_seconds)
-    return await _acquire_in_line(database, call)
+    return await _acquire_in_turn(database, call)
 
 
-async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
+async def _acquire_in_turn(database: Database, call: LockCall) -> tuple[LockHold | None, Effects]:
     async def work(connection: Connection[Record]) -> tuple[LockHold | None, Effects]:
         if known := await _held(connection, call.ticket, is_replayed=True):
             return known, Effects()
@@ -76,8 +76,8 @@ async def _acquire_in_line(database: Database, call: LockCall) -> tuple[LockHold
         await grant_next(connection, Change(freed=one, entered=one, lapsed=one), effects)
         held = await _held(connection, call.ticket)
         if held is not None or not call.wait_seconds:
-            # Also if it was granted: another call of this ticket may have been first, and a place
-            # in line beside a hold would become a hold that nobody knows of.
+            # Also if it was granted: another call of this ticket may have been first, and a ticket
+            # that waits beside a hold would become a hold that nobody knows of.
             await _leave(connection, call)
         # Somebody has to look when it runs out, or when the caller's patience does.
         effects.look_in(call.wait_seconds if held is None else call.ttl_seconds)
@@ -90,7 +90,7 @@ async def give_up(database: Database, call: LockCall) -> tuple[LockHold | None, 
     """The caller waits no longer. It may have got the lock at the last moment."""
 
     async def work(connection: Connection[Record]) -> tuple[LockHold | None, Effects]:
-        # Whoever it kept places from may go now.
+        # Whoever it kept waiting may go now.
         effects = Effects()
         await grant_next(connection, Change(freed=[call.name], leaving=[call.ticket]), effects)
         return await _held(connection, call.ticket), effects
@@ -131,7 +131,7 @@ async def give_back(database: Database, name: str, token: int) -> Effects:
 
 
 async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
-    """Whether it is done: nobody waits for the place, or has it in hand."""
+    """Whether it is done: nobody waits for the lock, or has it in hand."""
 
     async def work(connection: Connection[Record]) -> bool:
         if not await connection.fetch(statement("lock_row_take"), name):

@@ -1,8 +1,8 @@
-"""Grant locks: every change of who holds a lock, who waits in its line, and whose turn comes next.
+"""Grant locks: every change of who holds a lock, who waits for it, and whose turn comes next.
 
-Owns: the rows of locks, holds and lines, in the caller's transaction.
+Owns: the rows of locks, holds and waiters, in the caller's transaction.
 
-    hold the locks' rows -> take away what is over -> read places and lines -> turns -> grant
+    hold the locks' rows -> take away what is over -> read capacity and waiters -> turns -> grant
 
 Three occasions lead to `grant_next`:
   release    jobs have ended, and others come to want their locks. Both at once, because a
@@ -15,8 +15,8 @@ Three occasions lead to `grant_next`:
              something (runtime.duties), and along with its rescue (engine.jobs.rescue), which is
              how it comes to know.
 
-Promises: never more holds than places, whoever asks at once: they are counted under the lock's row,
-and rows are asked for in one order. What a job held goes to the next in line in the very
+Promises: never more holds than capacity, whoever asks at once: they are counted under the lock's
+row, and rows are asked for in one order. What a job held goes to the next waiter in the very
 transaction that ends it. Nobody whose turn it is waits once the transaction commits, or
 `Effects.look_seconds` says by when somebody has to look. A lock whose row somebody holds keeps
 neither the others nor the rescue waiting: a round waits for SIFT_WAITS_MAX of them at most, and the
@@ -41,13 +41,13 @@ from windlass.limits import (
     HELD_REST_SECONDS_MAX,
     LOCK_AGAIN_SECONDS,
     LOCK_LEAD_SECONDS,
-    LOCK_LINE_MAX,
     LOCK_LOOK_SECONDS,
     LOCK_PATIENCE_SECONDS,
+    LOCK_WAITERS_READ_MAX,
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
-from windlass.model.job.lock import Grants, Waiter, grant_places
+from windlass.model.job.lock import Grants, Waiter, decide_grants
 from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
 
@@ -61,13 +61,13 @@ _last: Final[WeakKeyDictionary[Database, str]] = WeakKeyDictionary()
 class Change:
     """What happened to locks."""
 
-    freed: Collection[str] = ()  # a place may be free that was not
+    freed: Collection[str] = ()  # of these more may be free than was
     entered: Collection[str] = ()  # somebody came who may go at once
     leaving: Sequence[UUID] = ()  # jobs that have ended, tickets that are given up
     tokens: Sequence[int] = ()  # holds that callers give back
     lapsed: Sequence[str] = ()  # holds of these may have run out of time
     late: Sequence[UUID] = ()  # waiters that somebody had to look at
-    line: int = LOCK_LINE_MAX  # how far to look in each line at a time
+    waiters_max: int = LOCK_WAITERS_READ_MAX  # how many of each wait list are read at a time
 
 
 async def release(
@@ -80,12 +80,12 @@ async def release(
     entering, effects.parked_for_lock = effects.parked_for_lock, []
     if not leaving and not entering:
         return
-    entered = await enter_lines(connection, entering)
+    entered = await enter_wait_lists(connection, entering)
     change = Change(
         freed={name for row in leaving for name in row["locks"]},
         entered=entered.due,
         leaving=[row["id"] for row in leaving],
-        line=LOCK_LINE_MAX + len(leaving) + len(entering),
+        waiters_max=LOCK_WAITERS_READ_MAX + len(leaving) + len(entering),
     )
     await grant_next(connection, change, effects)
     effects.look_in(entered.look_seconds)
@@ -96,11 +96,13 @@ async def take_locks(connection: Connection[Record], effects: Effects) -> None:
     await release(connection, [], effects)
 
 
-async def enter_lines(connection: Connection[Record], job_ids: Sequence[UUID]) -> LineEntry:
-    """Put jobs that are parked for their locks into the lines of these. Their turn comes with
+async def enter_wait_lists(
+    connection: Connection[Record], job_ids: Sequence[UUID]
+) -> WaitListEntry:
+    """Put jobs that are parked for their locks into the wait lists of these. Their turn comes with
     `grant_next`, which the caller sees to.
     """
-    entered = LineEntry()
+    entered = WaitListEntry()
     if not job_ids:
         return entered
     rows = await connection.fetch(statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS)
@@ -111,8 +113,8 @@ async def enter_lines(connection: Connection[Record], job_ids: Sequence[UUID]) -
 
 
 @dataclass(slots=True)
-class LineEntry:
-    due: set[str] = field(default_factory=set)  # locks in whose line somebody may go at once
+class WaitListEntry:
+    due: set[str] = field(default_factory=set)  # locks for which somebody may go at once
     look_seconds: float | None = None  # until the first of the others is due; None: all are
 
 
@@ -155,7 +157,7 @@ async def grant_due_in(connection: Connection[Record], name: str | None = None) 
             entered=locks,
             lapsed=lapsed,
             late=late["waiters"],
-            line=LOCK_LINE_MAX + len(late["waiters"]),
+            waiters_max=LOCK_WAITERS_READ_MAX + len(late["waiters"]),
         )
         await grant_next(connection, change, effects)
     effects.look_in(late["next_seconds"])
@@ -163,7 +165,7 @@ async def grant_due_in(connection: Connection[Record], name: str | None = None) 
 
 
 async def grant_next(connection: Connection[Record], change: Change, effects: Effects) -> None:
-    """Apply the change, then grant free places to those whose turn it is, until none can go."""
+    """Apply the change, then grant what is free to those whose turn it is, until none can go."""
     held = await _hold(connection, change)
     if not held:
         return
@@ -171,20 +173,20 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
     if any(over):
         await connection.fetch(statement("lock_leave_many"), held, *map(list, over))
     while True:
-        lines = await connection.fetch(
-            statement("lock_line_many"), held, change.line, LOCK_PATIENCE_SECONDS
+        rows = await connection.fetch(
+            statement("lock_waiters_many"), held, change.waiters_max, LOCK_PATIENCE_SECONDS
         )
-        grants = grant_places(_waiters(lines), {row["name"]: row["free"] for row in lines})
+        grants = decide_grants(_waiters(rows), {row["name"]: row["free"] for row in rows})
         count = await _grant(connection, grants.granted, effects)
-        if not count or not _goes_on(lines, grants, change.line):
+        if not count or not _goes_on(rows, grants, change.waiters_max):
             break
-    if again := _unsure(lines, grants, {*change.freed, *change.entered}):
+    if again := _unsure(rows, grants, {*change.freed, *change.entered}):
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
         effects.look_in(LOCK_AGAIN_SECONDS)
 
 
 async def _hold(connection: Connection[Record], change: Change) -> list[str]:
-    columns = list(change.freed), list(change.entered), change.line
+    columns = list(change.freed), list(change.entered), change.waiters_max
     rows = await connection.fetch(statement("lock_hold_many"), *columns)
     missing = set(change.entered).difference(row["name"] for row in rows)
     if missing:
@@ -194,16 +196,16 @@ async def _hold(connection: Connection[Record], change: Change) -> list[str]:
     return [row["name"] for row in rows]
 
 
-def _waiters(lines: Iterable[Record]) -> list[Waiter]:
-    """Each once, in however many lines it stands."""
+def _waiters(rows: Iterable[Record]) -> list[Waiter]:
+    """Each once, however many locks it waits for."""
     found = {
         row["waiter"]: Waiter(
             id=row["waiter"],
             locks=tuple(row["locks"]),
             rank=row["rank"],
-            keeps_places=row["keeps_places"],
+            keeps_capacity=row["keeps_capacity"],
         )
-        for row in lines
+        for row in rows
         if row["waiter"] is not None
     }
     return list(found.values())
@@ -224,15 +226,15 @@ async def _grant(
     return len(rows)
 
 
-def _goes_on(lines: Sequence[Record], grants: Grants, line: int) -> bool:
-    """Is a place left in a lock whose line is longer than what was looked at?"""
-    stood = Counter(row["name"] for row in lines if row["waiter"] is not None)
-    return any(count == line and grants.left[name] > 0 for name, count in stood.items())
+def _goes_on(rows: Sequence[Record], grants: Grants, waiters_max: int) -> bool:
+    """Is capacity left in a lock for which more wait than were looked at?"""
+    stood = Counter(row["name"] for row in rows if row["waiter"] is not None)
+    return any(count == waiters_max and grants.left[name] > 0 for name, count in stood.items())
 
 
-def _unsure(lines: Sequence[Record], grants: Grants, asked: set[str]) -> list[UUID]:
-    """Those who came just now: one of their locks was not held here. In the lines of other locks
-    nothing has changed, and whoever stands there stays.
+def _unsure(rows: Sequence[Record], grants: Grants, asked: set[str]) -> list[UUID]:
+    """Those who came just now: one of their locks was not held here. In the wait lists of other
+    locks nothing has changed, and whoever waits there stays.
     """
-    near = {row["waiter"] for row in lines if row["name"] in asked}
+    near = {row["waiter"] for row in rows if row["name"] in asked}
     return [waiter.id for waiter in grants.unsure if waiter.id in near]

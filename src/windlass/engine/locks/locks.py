@@ -1,6 +1,6 @@
-"""Distributed locks and semaphores as people see and set them: places, holders, waiters.
+"""Distributed locks and semaphores as people see and set them: capacity, holders, waiters.
 
-Owns: reading them, and how many places one has. Resizing grants what became free.
+Owns: reading them, and what capacity one has. Resizing grants what became free.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InLine:
+class LockWaiter:
     job_id: UUID | None  # None: a caller of the API
     owner: str | None
     priority: int
@@ -48,7 +48,7 @@ class Lock:
     waiting: int  # counted to LOCK_COUNTED_MAX
     has_more_waiting: bool
     holders: list[Holder]  # the first LOCK_SHOWN_MAX
-    waiters: list[InLine]  # the first LOCK_SHOWN_MAX, in order
+    waiters: list[LockWaiter]  # the first LOCK_SHOWN_MAX, in order
 
     @property
     def etag(self) -> str:
@@ -70,7 +70,7 @@ async def read_lock(database: Database, name: str) -> Lock:
 async def resize_lock(
     database: Database, name: str, capacity: int, wanted: Precondition = UNCONDITIONAL
 ) -> Effects:
-    """Give it so many places; a lock that is not known yet is made. Raises PreconditionFailed."""
+    """Let so many hold it; a lock that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> Effects:
         if wanted.is_given:
@@ -106,7 +106,7 @@ def _lock(row: Record) -> Lock:
         waiting=min(row["waiting"], LOCK_COUNTED_MAX),
         has_more_waiting=row["waiting"] > LOCK_COUNTED_MAX,
         holders=[_holder(one) for one in json.loads(row["holders"])],
-        waiters=[_in_line(one) for one in json.loads(row["waiters"])],
+        waiters=[_waiter(one) for one in json.loads(row["waiters"])],
     )
 
 
@@ -120,8 +120,8 @@ def _holder(found: dict[str, Any]) -> Holder:
     )
 
 
-def _in_line(found: dict[str, Any]) -> InLine:
-    return InLine(
+def _waiter(found: dict[str, Any]) -> LockWaiter:
+    return LockWaiter(
         job_id=_uuid(found["job_id"]),
         owner=found["owner"],
         priority=found["priority"],

@@ -1,7 +1,7 @@
 """Repair orphaned holds and waiters of locks, and forget locks that nobody uses.
 
 A node of an earlier version ends jobs without a word to their locks, and a defect may do anything:
-the leader looks for holds of jobs that are over and for jobs that wait in no line. Idempotent.
+the leader looks for holds of jobs that are over and for jobs that are in no wait list. Idempotent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import structlog
 
 from windlass.engine.effects import Effects
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
-from windlass.engine.locks.grant import Change, enter_lines, grant_next
-from windlass.limits import LOCK_KEPT_SECONDS, LOCK_LINE_MAX
+from windlass.engine.locks.grant import Change, enter_wait_lists, grant_next
+from windlass.limits import LOCK_KEPT_SECONDS, LOCK_WAITERS_READ_MAX
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -45,13 +45,13 @@ async def _mend(database: Database, strays: Sequence[Record]) -> Effects:
     async def work(connection: Connection[Record]) -> Effects:
         over = [row for row in strays if row["problem"] != "in_no_line"]
         lost = [row["job_id"] for row in strays if row["problem"] == "in_no_line"]
-        entered = await enter_lines(connection, lost)
+        entered = await enter_wait_lists(connection, lost)
         freed = {row["lock"] for row in over}
         change = Change(
             freed=freed,
-            entered=entered.due | freed,  # a line may be there without its lock
+            entered=entered.due | freed,  # waiters may be there without their lock
             leaving=list({row["job_id"] for row in over}),
-            line=LOCK_LINE_MAX + len(strays),
+            waiters_max=LOCK_WAITERS_READ_MAX + len(strays),
         )
         effects = Effects()
         await grant_next(connection, change, effects)

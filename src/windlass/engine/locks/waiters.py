@@ -1,6 +1,6 @@
 """Callers of the API that wait for a lock (long polling).
 
-Each has its ticket in line (engine.locks.acquire). Whoever grants the lock tells at once through
+Each waits under a ticket (engine.locks.acquire). Whoever grants the lock tells at once through
 the fast lane; without it one query for all waiting callers of the process is repeated with a
 growing rest. While somebody waits here this process sees to what time brings about, too. Nobody
 holds a connection while waiting.
@@ -60,7 +60,7 @@ class LockWaiters:
     async def _wait(self, call: LockCall, seconds: float) -> LockHold | None:
         self._names[call.name] += 1
         try:
-            with self._waiting.place(call.ticket) as future, contextlib.suppress(TimeoutError):
+            with self._waiting.enter(call.ticket) as future, contextlib.suppress(TimeoutError):
                 return await asyncio.wait_for(future, seconds)
             return None
         finally:

@@ -36,10 +36,10 @@ def _reason(row: Record) -> LockReason:
     said = f"it waits for lock {row['lock']!r}"
     if _is_taken(row):
         said += f", which {_holders(row)}"
-    place = row["ahead"] + 1
+    number = row["ahead"] + 1
     more = "or later " if row["ahead"] >= _COUNTED else ""
     return LockReason(
-        reason=f"{said}; it is {_nth(place)} {more}in line",
+        reason=f"{said}; it is {_nth(number)} {more}to wait",
         since=row["since"],
         until=row["expires_at"] if _is_taken(row) else None,
     )
@@ -50,10 +50,10 @@ def _holders(row: Record) -> str:
     named += row["owners"] or ()
     more = row["held"] - len(named[:_SHOWN])
     who = ", ".join(named[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    places = f" ({row['held']} of {row['capacity']} places)" if row["capacity"] > 1 else ""
-    return f"{who} {'hold' if row['held'] > 1 else 'holds'}{places}"
+    all_of_it = f" ({row['held']} of {row['capacity']} at once)" if row["capacity"] > 1 else ""
+    return f"{who} {'hold' if row['held'] > 1 else 'holds'}{all_of_it}"
 
 
-def _nth(place: int) -> str:
-    ending = "th" if place % 100 in (11, 12, 13) else _ENDINGS.get(place % 10, "th")
-    return f"{place}{ending}"
+def _nth(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.effects import Effects
-from windlass.engine.schedules.decide import Fired, FireRules, PlannedFiring
+from windlass.engine.schedules.decide import Fired, FireOptions, PlannedFiring
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
 from windlass.engine.schedules.make import make
 from windlass.engine.schedules.schedules import database_time, lock_schedule, schedule_not_found
@@ -87,7 +87,7 @@ async def backfill(
     since: datetime,
     until: datetime,
     *,
-    rules: FireRules | None = None,
+    options: FireOptions | None = None,
 ) -> Backfilled:
     """Fire each instant that has made nothing, oldest first, a batch in each transaction.
 
@@ -97,7 +97,7 @@ async def backfill(
     done = Backfilled()
     after: datetime | None = None
     while True:
-        found = await _batch(database, ref, since, until, after, rules or FireRules())
+        found = await _batch(database, ref, since, until, after, options or FireOptions())
         if found is None:
             return done
         after, fired = found
@@ -112,7 +112,7 @@ async def _batch(
     since: datetime,
     until: datetime,
     after: datetime | None,
-    rules: FireRules,
+    options: FireOptions,
 ) -> tuple[datetime, Fired] | None:
     """The newest instant of the batch; None: there is no more."""
 
@@ -129,7 +129,7 @@ async def _batch(
         if not instants:
             return None
         await _stand_apart(connection, row, known, instants)
-        fired = await make(connection, await _enter(connection, row, instants), now, rules)
+        fired = await make(connection, await _enter(connection, row, instants), now, options)
         fired.late_seconds.clear()  # nobody waited for them
         return instants[-1], fired
 

@@ -40,10 +40,10 @@ from windlass.store.statements import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FireRules:
+class FireOptions:
     """What a round needs to know of its installation."""
 
-    limits: QueueDefaults = field(default_factory=QueueDefaults)
+    queue_defaults: QueueDefaults = field(default_factory=QueueDefaults)
     max_attempts: int = 5  # of a job that does not say
     # Whether queues that other transactions hold are waited for, as long as lock_timeout says.
     # False: SchedulesHeld names at once whom that concerns.

@@ -29,7 +29,7 @@ from windlass import ids
 from windlass.engine.schedules.decide import (
     Due,
     Fired,
-    FireRules,
+    FireOptions,
     PlannedFiring,
     SchedulesHeld,
     due_of,
@@ -59,34 +59,34 @@ from windlass.store.statements import statement
 log = structlog.get_logger()
 
 
-async def fire_due(database: Database, rules: FireRules, most: int = FIRE_BATCH) -> Fired:
+async def fire_due(database: Database, options: FireOptions, most: int = FIRE_BATCH) -> Fired:
     """One round. `is_full` says that there may be more."""
 
     async def work(connection: Connection[Record]) -> Fired:
-        return await _fire_locked(connection, rules, most, is_each_looked_at=False)
+        return await _fire_locked(connection, options, most, is_each_looked_at=False)
 
     async def with_care(connection: Connection[Record]) -> Fired:
-        return await _fire_locked(connection, rules, most, is_each_looked_at=True)
+        return await _fire_locked(connection, options, most, is_each_looked_at=True)
 
     try:
         return await database.together(work, lock_seconds=FIRE_LOCK_SECONDS)
     except AlreadyInLedger:
         return await database.together(with_care, lock_seconds=FIRE_LOCK_SECONDS)
     except RowLocked:
-        return await _fire_beside(database, rules, most)
+        return await _fire_beside(database, options, most)
     except BadValue as trouble:
         # Something of one of them cannot be stored. Fewer at a time, until it stands alone.
         if most > 1:
-            fired = await fire_due(database, rules, max(1, most // 10))
+            fired = await fire_due(database, options, max(1, most // 10))
         else:
             fired = await _put_off_first(database, str(trouble))
         fired.is_full = True
         return fired
 
 
-async def _fire_beside(database: Database, rules: FireRules, most: int) -> Fired:
+async def _fire_beside(database: Database, options: FireOptions, most: int) -> Fired:
     """What needs nothing that is held; whose queue it is that is held is known at once."""
-    hasty = replace(rules, is_waiting=False)
+    hasty = replace(options, is_waiting=False)
 
     async def work(connection: Connection[Record]) -> Fired:
         return await _fire_locked(connection, hasty, most, is_each_looked_at=True)
@@ -101,7 +101,7 @@ async def _fire_beside(database: Database, rules: FireRules, most: int) -> Fired
     except RowLocked as trouble:
         # A key, or a job that is to stop. Fewer at a time, until it stands alone.
         if most > 1:
-            fired = await _fire_beside(database, rules, max(1, most // 10))
+            fired = await _fire_beside(database, options, max(1, most // 10))
         else:
             fired = await _put_off_first(database, str(trouble), FIRE_HELD_SECONDS)
         fired.is_full = True
@@ -109,21 +109,21 @@ async def _fire_beside(database: Database, rules: FireRules, most: int) -> Fired
 
 
 async def _fire_locked(
-    connection: Connection[Record], rules: FireRules, most: int, *, is_each_looked_at: bool
+    connection: Connection[Record], options: FireOptions, most: int, *, is_each_looked_at: bool
 ) -> Fired:
     rows = await connection.fetch(statement("schedule_due_lock"), most)
     if not rows:
         return Fired()
     now: datetime = rows[0]["now"]
-    if is_each_looked_at or rules.limits.are_set:
+    if is_each_looked_at or options.queue_defaults.are_set:
         groups: list[Group] = []
         alone = [row["id"] for row in rows]
     else:
-        groups, alone = await group_due(connection, rows, now, _patterns(rules.max_attempts))
+        groups, alone = await group_due(connection, rows, now, _patterns(options.max_attempts))
     fired = await fire_groups(connection, groups, now)
     if alone:
         read = await connection.fetch(statement("schedule_read_many"), alone)
-        fired.add(await fire_rows(connection, read, now, rules))
+        fired.add(await fire_rows(connection, read, now, options))
     fired.is_full = fired.is_full or len(rows) >= most
     return fired
 
@@ -137,7 +137,7 @@ async def fire_rows(
     connection: Connection[Record],
     rows: Sequence[Record],
     now: datetime,
-    rules: FireRules,
+    options: FireOptions,
     *,
     is_hasty: bool = False,
 ) -> Fired:
@@ -150,7 +150,7 @@ async def fire_rows(
     beside = await unfinished_of(connection, [one.row for one in due])
     planned = plan_firings(due, now, beside)
     await enter_in_ledger(connection, planned)
-    fired = await make(connection, [one for one in planned if one.is_entered], now, rules)
+    fired = await make(connection, [one for one in planned if one.is_entered], now, options)
     await _move_on(connection, due)
     fired.schedules = len(due)
     fired.is_full = len(due) + len(broken) < len(rows)

@@ -19,12 +19,18 @@ from windlass.engine.jobs.admission import admit
 from windlass.engine.jobs.cancel import cancel_in
 from windlass.engine.jobs.end import request_execution_cancel
 from windlass.engine.jobs.request import COPY_COLUMNS, Accepted, Request, copy_rows
-from windlass.engine.schedules.decide import Fired, FireRules, PlannedFiring, Refusal, SchedulesHeld
+from windlass.engine.schedules.decide import (
+    Fired,
+    FireOptions,
+    PlannedFiring,
+    Refusal,
+    SchedulesHeld,
+)
 from windlass.engine.schedules.make_executions import start_executions
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import RULES_KEPT_MAX
 from windlass.model.job.draft import Draft
-from windlass.model.job.submission import Rules, read_job
+from windlass.model.job.submission import SubmissionContext, read_job
 from windlass.model.json import strict as strict_json
 from windlass.model.schedule.placeholder import fill
 from windlass.model.schedule.rule import EPOCH
@@ -36,7 +42,7 @@ async def make(
     connection: Connection[Record],
     planned: Sequence[PlannedFiring],
     now: datetime,
-    rules: FireRules,
+    options: FireOptions,
 ) -> Fired:
     """All of it in the caller's transaction, which has entered them in the ledger."""
     fired = Fired()
@@ -44,7 +50,7 @@ async def make(
     fired.effects.add(await _make_room(connection, wanted))
     jobs = [one for one in wanted if one.job_id is not None]
     if jobs:
-        await insert_jobs(connection, jobs, fired, now, rules)
+        await insert_jobs(connection, jobs, fired, now, options)
     executions = [one for one in wanted if one.execution_id is not None]
     if executions:
         await start_executions(connection, executions, fired)
@@ -90,14 +96,14 @@ async def insert_jobs(
     planned: Sequence[PlannedFiring],
     fired: Fired,
     now: datetime,
-    rules: FireRules,
+    options: FireOptions,
 ) -> None:
     """Those that are refused say so (`PlannedFiring.refusal`); lines with new work are in
     `fired.effects`.
     """
-    drafted = _drafted(planned, now, rules)
+    drafted = _drafted(planned, now, options)
     plain = [(one, draft) for one, draft in drafted if draft.is_plain]
-    if rules.limits.are_set or not rules.is_waiting:
+    if options.queue_defaults.are_set or not options.is_waiting:
         plain = []
     free: set[str] = set()
     if plain:
@@ -110,7 +116,7 @@ async def insert_jobs(
     for waits in (False, True):
         few = [(one, draft) for one, draft in rest if draft.has_parents == waits]
         if few:
-            await _admit(connection, few, fired, rules)
+            await _admit(connection, few, fired, options)
     for one, draft in drafted:
         if one.is_made and not draft.has_parents:
             fired.effects.add_line(
@@ -119,14 +125,14 @@ async def insert_jobs(
 
 
 def _drafted(
-    planned: Sequence[PlannedFiring], now: datetime, rules: FireRules
+    planned: Sequence[PlannedFiring], now: datetime, options: FireOptions
 ) -> list[tuple[PlannedFiring, Draft]]:
     drafted = []
     for one in planned:
         row = one.row
         text = fill(row["job"], one.decision.instant)
         try:
-            draft = draft_of(text, row["owner"], row["priority"], rules.max_attempts)
+            draft = draft_of(text, row["owner"], row["priority"], options.max_attempts)
         except InvalidInput as trouble:
             one.refusal = Refusal("skipped", f"{trouble.code}: {trouble}")
             continue
@@ -141,8 +147,10 @@ def draft_of(text: str, owner: str | None, priority: int | None, max_attempts: i
     """What to submit. Many schedules share one: nobody may change it."""
     value = strict_json.parse(text.encode())
     # Its kind was checked when the schedule was put; the node that leads need not perform it.
-    rules = Rules(kinds={value.get("kind"): lambda _: []}, max_attempts=max_attempts, owner=owner)
-    draft = read_job(value, rules, EPOCH)
+    context = SubmissionContext(
+        kinds={value.get("kind"): lambda _: []}, max_attempts=max_attempts, owner=owner
+    )
+    draft = read_job(value, context, EPOCH)
     if priority is not None and "priority" not in value:
         draft.priority = priority
     return draft
@@ -166,7 +174,7 @@ async def _admit(
     connection: Connection[Record],
     pairs: Sequence[tuple[PlannedFiring, Draft]],
     fired: Fired,
-    rules: FireRules,
+    options: FireOptions,
 ) -> None:
     queues = sorted({draft.queue for _, draft in pairs})
     await connection.fetch(statement("queue_ensure_many"), queues, None)
@@ -175,7 +183,7 @@ async def _admit(
         for one, draft in pairs
         if one.made_id is not None
     ]
-    await admit(connection, requests, rules.limits, is_waiting=rules.is_waiting)
+    await admit(connection, requests, options.queue_defaults, is_waiting=options.is_waiting)
     _raise_held(pairs, requests)
     for (one, _), request in zip(pairs, requests, strict=True):
         one.refusal = _refusal(request.answer)

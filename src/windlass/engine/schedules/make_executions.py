@@ -1,8 +1,8 @@
 """Start the executions of schedules that fire.
 
 One that cannot be started, because its workflow is gone or its input does not fit any more, is
-refused alone. With `queue_one` its executions stand in a line of the schedule's own, in which the
-next begins when the one before it has ended (see engine.executions.concurrency).
+refused alone. With `queue_one` its executions have a concurrency key of the schedule's own,
+under which the next begins when the one before it has ended (see engine.executions.concurrency).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def start_executions(
     await _begin_apart(connection, ready, fired)
 
 
-def line_of(schedule_id: UUID) -> str:
+def concurrency_key_of(schedule_id: UUID) -> str:
     """The concurrency key of its executions."""
     return f"schedule {schedule_id.hex}"
 
@@ -54,7 +54,7 @@ def _start(one: PlannedFiring) -> Start:
         priority=row["priority"],
         owner=row["owner"],
         execution_id=one.made_id,
-        line=line_of(row["id"]) if row["overlap"] == "queue_one" else None,
+        line=concurrency_key_of(row["id"]) if row["overlap"] == "queue_one" else None,
     )
 
 
@@ -63,9 +63,9 @@ def _refusal(one: PlannedFiring, prepared: Prepared | WindlassError) -> Refusal 
         return Refusal("skipped", f"{prepared.code}: {prepared}")
     if one.behind is None:
         return None
-    line = line_of(one.row["id"])
-    stands_there = all(found["concurrency_key"] == line for found in one.beside)
-    if prepared.key == line and stands_there:
+    key = concurrency_key_of(one.row["id"])
+    stands_there = all(found["concurrency_key"] == key for found in one.beside)
+    if prepared.key == key and stands_there:
         return None
     # Under another policy, or by a definition with a key of its own: nobody would tell it to begin.
     return Refusal("skipped", "overlap: one had not ended that cannot be waited for")

@@ -18,7 +18,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.idempotency import recall
 from windlass.engine.jobs.request import Idempotency
-from windlass.engine.schedules.decide import Fired, FireRules
+from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.engine.schedules.fire import fire_rows
 from windlass.engine.schedules.fire_together import group_key
 from windlass.engine.schedules.known_rules import rule_of
@@ -84,7 +84,7 @@ async def put_schedule(
     draft: ScheduleDraft,
     *,
     edition: int | None = None,
-    rules: FireRules | None = None,
+    options: FireOptions | None = None,
     wanted: Precondition = UNCONDITIONAL,
 ) -> tuple[Schedule, bool, Fired]:
     """Make it, or change the one of its name; whether it is new; and what was due by the old rule.
@@ -103,7 +103,7 @@ async def put_schedule(
                 raise EditionConflict(draft.name, edition, known)
             now = await database_time(connection)
             if row is not None:
-                return await _change(connection, row, draft, now, rules or FireRules())
+                return await _change(connection, row, draft, now, options or FireOptions())
             made = await _make(connection, ids.uuid7(), draft, now)
             if made is not None:
                 return made, True, Fired()
@@ -133,9 +133,9 @@ async def _change(
     row: Record,
     draft: ScheduleDraft,
     now: datetime,
-    rules: FireRules,
+    options: FireOptions,
 ) -> tuple[Schedule, bool, Fired]:
-    fired = await fire_overdue(connection, row, now, rules)
+    fired = await fire_overdue(connection, row, now, options)
     after = max(now, row["last_at"] or now)
     next_at, fire_at = _next(row["id"], draft, row["created_at"], after)
     [changed] = await connection.fetch(
@@ -145,14 +145,14 @@ async def _change(
 
 
 async def fire_overdue(
-    connection: Connection[Record], row: Record, now: datetime, rules: FireRules
+    connection: Connection[Record], row: Record, now: datetime, options: FireOptions
 ) -> Fired:
     """Decide what is due of a schedule that is held, before anything else is done with it.
 
     Of one that is paused, too: what came since then is skipped, and what was due before is not.
     """
     is_due = row["next_at"] is not None and row["next_at"] <= now
-    return await fire_rows(connection, [row], now, rules, is_hasty=True) if is_due else Fired()
+    return await fire_rows(connection, [row], now, options, is_hasty=True) if is_due else Fired()
 
 
 def _next(

@@ -8,7 +8,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.schedules.decide import (
     Fired,
-    FireRules,
+    FireOptions,
     plan_decisions,
     shown_id,
     unfinished_of,
@@ -23,7 +23,7 @@ from windlass.store.database import Connection, Database, Record
 
 
 async def trigger(
-    database: Database, ref: UUID | str, *, rules: FireRules | None = None
+    database: Database, ref: UUID | str, *, options: FireOptions | None = None
 ) -> tuple[Firing, Fired]:
     """One firing at this very instant, `is_asked`; of a paused schedule too. Raises NotFound.
 
@@ -45,7 +45,7 @@ async def trigger(
             now = await database_time(connection)
             one.decision = replace(one.decision, instant=now)
             await enter_in_ledger(connection, [one], is_asked=True)
-        fired = await make(connection, [one], now, rules or FireRules())
+        fired = await make(connection, [one], now, options or FireOptions())
         fired.late_seconds.clear()  # nobody waited for it
         firing = Firing(
             schedule_id=row["id"],

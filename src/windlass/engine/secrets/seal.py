@@ -24,7 +24,7 @@ _ID_BYTES: Final = 8
 
 
 class CannotOpen(WindlassError):
-    """Sealed under a key that is not here, or not what was sealed for this place."""
+    """Sealed under a key that is not here, or not what was sealed for this."""
 
     code = "cannot_open"
 

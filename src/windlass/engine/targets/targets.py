@@ -93,7 +93,7 @@ async def put_target(
         if wanted.is_given:
             row = await connection.fetchrow(statement("target_hold"), host)
             assert row is not None, "it is made if need be"
-            wanted.check("target", host, None if row["is_made"] else _limits(row).etag)
+            wanted.check("target", host, None if row["is_made"] else _target_limits(row).etag)
         await connection.fetch(
             statement("target_put"),
             *(host, limits.rate, limits.max_running),
@@ -139,7 +139,7 @@ def _target(row: Record) -> Target:
         is_enabled=row["is_enabled"],
         disabled_at=row["disabled_at"],
         disabled_reason=row["disabled_reason"],
-        limits=_limits(row),
+        limits=_target_limits(row),
         breaker=Breaker(
             state=row["breaker"],
             opened_at=row["opened_at"],
@@ -158,7 +158,7 @@ def _target(row: Record) -> Target:
     )
 
 
-def _limits(row: Record) -> TargetLimits:
+def _target_limits(row: Record) -> TargetLimits:
     return TargetLimits(
         rate=row["rate"],
         max_running=row["max_running"],

@@ -67,18 +67,18 @@ async def _changed_after(database: Database, changed_at: datetime, host: str) ->
         changed_at, host = page[-1]["changed_at"], page[-1]["host"]
 
 
-async def unpark(database: Database, places: Mapping[str, int]) -> list[Record]:
+async def unpark(database: Database, most: Mapping[str, int]) -> list[Record]:
     """Unpark jobs of these targets, at most so many of each; returns them with their lines.
 
     Other nodes, who unpark jobs of the same targets, are waited for; a row that somebody keeps for
     longer is left out.
     """
-    if not places:
+    if not most:
         return []
 
     async def work(lock: str, connection: Connection[Record]) -> list[Record]:
-        rows = await connection.fetch(statement(lock), sorted(places))
-        counts = await _counts(connection, rows, places)
+        rows = await connection.fetch(statement(lock), sorted(most))
+        counts = await _counts(connection, rows, most)
         going = [(target, count) for target, count in counts if count > 0]
         if not going:
             return []
@@ -96,7 +96,7 @@ async def unpark(database: Database, places: Mapping[str, int]) -> list[Record]:
 
 
 async def _counts(
-    connection: Connection[Record], rows: list[Record], places: Mapping[str, int]
+    connection: Connection[Record], rows: list[Record], most: Mapping[str, int]
 ) -> list[tuple[Target, int]]:
     targets = [target_from(row) for row in rows]
     limited = [target.host for target in targets if not target.is_unlimited]
@@ -113,7 +113,7 @@ async def _counts(
                 row["now"],
                 passes=passes.get(target.host, 0),
                 probes=TARGET_PROBES,
-                places=places[target.host],
+                most=most[target.host],
             ),
         )
         for target, row in zip(targets, rows, strict=True)

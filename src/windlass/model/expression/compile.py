@@ -41,9 +41,9 @@ def program(node: Node) -> Program:
         case Name(_, slot):
             return lambda run: run.bound[slot]
         case Select(of, key):
-            return _select(program(of), key, _place(of))
+            return _select(program(of), key, _name_of(of))
         case Index(of, at):
-            inside, where, key_of = program(of), _place(of), program(at)
+            inside, where, key_of = program(of), _name_of(of), program(at)
             return lambda run: child(inside(run), key_of(run), where)
         case Has(of, key):
             return _has(of, key)
@@ -90,7 +90,7 @@ def _select(inside: Program, key: str | int, where: Callable[[], str]) -> Progra
     return select
 
 
-def _place(of: Node) -> Callable[[], str]:
+def _name_of(of: Node) -> Callable[[], str]:
     """How a message calls it."""
     keys: list[str | int] = []
     while isinstance(of, Select):
@@ -101,7 +101,7 @@ def _place(of: Node) -> Callable[[], str]:
 
 
 def _has(of: Node, key: str) -> Program:
-    path, where = path_of(of), _place(of)
+    path, where = path_of(of), _name_of(of)
     # Not by way of `program`: a lazy mapping is asked for one key, not made whole.
     walk = None if path is None else walker(*path)
     inside = program(of)

@@ -1,6 +1,6 @@
 """Evaluations that take a while, as questions that another process can answer.
 
-Steps to decide, places of a fan-out, an output, a value beside its schema: what a user wrote. A
+Steps to decide, items of a fan-out, an output, a value beside its schema: what a user wrote. A
 question is bytes and so is its answer, so it does not matter where it is answered; expressions and
 schemas have no effects, so it does not matter either how often. Steps travel as they were written:
 whoever answers compiles them, and keeps the small ones.
@@ -39,13 +39,13 @@ class DecideSteps(msgspec.Struct, tag="steps", kw_only=True):
     work_max: int  # of all together
 
 
-class Places(msgspec.Struct, tag="places", kw_only=True):
-    """The jobs of so many places of a fan-out. Answered by Decided, of as many as fit."""
+class FanOutItems(msgspec.Struct, tag="items", kw_only=True):
+    """The jobs of so many items of a fan-out. Answered by Decided, of as many as fit."""
 
     written: msgspec.Raw
     scope: msgspec.Raw
     items: list[Any]
-    first: int  # the place of the first item
+    first: int  # the index of the first item
     work_max: int
 
 
@@ -76,7 +76,7 @@ class Form(msgspec.Struct, tag="form", kw_only=True):
     form: msgspec.Raw
 
 
-Question = DecideSteps | Places | Undoing | Output | Check | Form
+Question = DecideSteps | FanOutItems | Undoing | Output | Check | Form
 
 
 class Decided(msgspec.Struct, kw_only=True):
@@ -108,11 +108,11 @@ def _answer(asked: Question) -> Decided | Filled | Found:
     match asked:
         case DecideSteps():
             return _decide_steps(asked)
-        case Places():
+        case FanOutItems():
             work = _vertex(asked.written).each
             assert work is not None
             scope = msgspec.json.decode(asked.scope)
-            return places_within(asked.work_max, work, scope, asked.items, asked.first)
+            return items_within(asked.work_max, work, scope, asked.items, asked.first)
         case Undoing():
             work = _vertex(asked.written).undo
             assert work is not None
@@ -129,14 +129,14 @@ def _answer(asked: Question) -> Decided | Filled | Found:
             assert_never(asked)
 
 
-def places_within(
+def items_within(
     work_max: int, work: Work, scope: dict[str, Any], items: list[Any], first: int
 ) -> Decided:
     """The decisions of as many items, from the first on, as the work allows."""
     decisions: list[StepDecision] = []
     left = work_max
-    for place, item in enumerate(items, first):
-        scope["item"], scope["index"] = item, place
+    for index, item in enumerate(items, first):
+        scope["item"], scope["index"] = item, index
         allowed = min(EXPRESSION_WORK_MAX, left)
         run = Run(scope, allowed)
         decision = work_of(work, scope, run)

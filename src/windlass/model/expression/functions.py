@@ -27,7 +27,7 @@ from windlass.model.expression.values import Run, Unanswerable, type_of
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER: Final = re.compile(
-    # Each digit can be in one place alone: who may try several tries them all.
+    # Each digit can be matched in one way alone: who may try several tries them all.
     r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
 )
 _DIGITS_MAX: Final = 1_000
@@ -152,7 +152,7 @@ def _looking(name: str, look: Callable[[str, str], Any]) -> Callable[..., Any]:
 
 
 def _spend_search(run: Run, text: str, wanted: str) -> None:
-    """Python looks for a text in a short one place by place, and may compare half of it at each."""
+    """Python looks for a text at each character of a short one, and may compare half of it."""
     size, length = len(text), len(wanted)
     run.spend_text(size + length)
     if size < 2_500 or length < 6 or (length < 100 and size < 30_000):

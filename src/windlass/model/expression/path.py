@@ -73,8 +73,8 @@ def _walk_slowly(scope: Mapping[str, Any], root: str, keys: tuple[Key, ...]) -> 
         raise Unanswerable(
             lambda: f"there is no {root!r} here; there are: {_listed(scope)}"
         ) from None
-    for place, key in enumerate(keys):
-        value = child(value, key, partial(shown, root, keys[:place]))
+    for depth, key in enumerate(keys):
+        value = child(value, key, partial(shown, root, keys[:depth]))
     return value
 
 

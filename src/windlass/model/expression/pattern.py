@@ -3,7 +3,7 @@
 Python's own matcher takes exponential time over `(a+)+$`, and it runs where everybody waits. This
 one does not go back. What it takes to compile a pattern grows with its counted repeats and
 with the classes of letters in them, which are bounded together; each is compiled once and kept.
-Linear in the text is not quick: `(?:.?){999}x` may be in a thousand places at every character, and
+Linear in the text is not quick: `(?:.?){999}x` may be in a thousand states at every character, and
 takes a tenth of a millisecond for each. So who matches a text counts the states, too.
 """
 
@@ -77,7 +77,7 @@ def cost_of(pattern: str) -> int:
 
 
 def states_of(pattern: str) -> int:
-    """About how many places in it one character of a text can lead to."""
+    """About how many states of it one character of a text can lead to."""
     groups, last = [0], 0
     for found in _PARTS.finditer(pattern[:PATTERN_CHARS_MAX]):
         match found.lastgroup:

@@ -39,10 +39,10 @@ class Template:
     """
 
     __slots__ = (
+        "_hole_indexes",
         "_holes",
         "_is_plain",
         "_pieces",
-        "_places",
         "expressions",
         "is_constant",
         "names",
@@ -60,7 +60,7 @@ class Template:
         self.steps = frozenset(name for one in found for name in one.steps)
         self.is_constant = not self.expressions
         self._is_plain = all(one.is_plain for one in found)
-        self._pieces, self._places, self._holes = reader.written()
+        self._pieces, self._hole_indexes, self._holes = reader.written()
 
     def fill(self, scope: Scope, run: Run | None = None) -> Any:
         """The value, the caller's own. Raises Unanswerable that says where and why.
@@ -79,8 +79,8 @@ class Template:
         pieces = self._pieces.copy()
         run = None if self._is_plain else run or Run(scope)
         left = TEMPLATE_BYTES_MAX
-        for place, hole in zip(self._places, self._holes, strict=True):
-            made = pieces[place] = hole(scope, run)
+        for index, hole in zip(self._hole_indexes, self._holes, strict=True):
+            made = pieces[index] = hole(scope, run)
             left -= len(made)
             if left < 0:
                 raise _too_large()
@@ -108,7 +108,7 @@ class _Reader:
     def written(self) -> tuple[list[str], tuple[int, ...], tuple[Hole, ...]]:
         """The pieces, and which of them are to be filled by what."""
         pieces: list[str] = []
-        places: list[int] = []
+        indexes: list[int] = []
         holes: list[Hole] = []
         constant = ""
         for part in self._made:
@@ -116,10 +116,10 @@ class _Reader:
                 constant += part
                 continue
             pieces += [constant, ""]
-            places.append(len(pieces) - 1)
+            indexes.append(len(pieces) - 1)
             holes.append(part)
             constant = ""
-        return [*pieces, constant], tuple(places), tuple(holes)
+        return [*pieces, constant], tuple(indexes), tuple(holes)
 
     def read(self, value: Any, pointer: str, depth: int) -> None:
         if isinstance(value, str) and "${" in value:

@@ -16,7 +16,7 @@ Doors:
     settle        `settle`: outcome -> next state and when
     retry         `Retry`: exponential backoff with jitter, or the ladder of webhooks; Retry-After
     event, fold   the event log with ids that sort; the job as it was at an instant
-    lock          named locks (mutex, semaphore): who in the line may go, without starvation
+    lock          named locks (mutex, semaphore): which waiter may go, without starvation
     target        circuit breaker, rate limit and concurrency limit of a webhook's host
     secret_hosts  to which hosts a named secret may go
     running       the job as its own task sees it: `current()`, its transaction, its log

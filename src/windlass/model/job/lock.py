@@ -1,21 +1,21 @@
-"""Named locks (mutex, semaphore): what they are called, and who in the line may go.
+"""Named locks (mutex, semaphore): what they are called, and which waiter may go.
 
-The line of a lock is in order of rank: the instant since when somebody waits, moved back by
+The wait list of a lock is in order of rank: the instant since when somebody waits, moved back by
 LOCK_LEAD_SECONDS for each level of priority. So the more urgent go first, and nobody is passed by
 for ever: whoever comes much later stands behind.
 
 A waiter takes all its locks at once or none, so that nobody holds one while waiting for another.
 
-    free places   a: 1   b: 0
-    line          W1 wants a b      not yet: b is taken. Patient: a is left to others
+    free          a: 1   b: 0
+    waiters       W1 wants a b      not yet: b is taken. Patient: a is left to others
                   W2 wants a        goes
                   W3 wants a        waits
-    later         W1 has waited for LOCK_PATIENCE_SECONDS: now it keeps a place in `a` as soon as
-                  there is one, and those behind it wait for it
+    later         W1 has waited for LOCK_PATIENCE_SECONDS: now it keeps what is free of `a`,
+                  and those behind it wait for it
 
 Without that patience a busy `b` would leave `a` idle; without its end W1 might wait until the one
-instant at which both are free by chance. Of all who keep places, the first in line waits for nobody
-but holders, and they end: so nobody starves.
+instant at which both are free by chance. Of all who keep capacity, the first waiter waits for
+nobody but holders, and they end: so nobody starves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Waiter:
     id: UUID
     locks: tuple[str, ...]  # all that it wants
     rank: datetime
-    keeps_places: bool  # it has waited long enough
+    keeps_capacity: bool  # it has waited long enough
 
 
 @dataclass(slots=True)
@@ -59,11 +59,11 @@ class Grants:
     granted: list[Waiter] = field(default_factory=list)
     # May go as far as can be seen here: one of their locks is not among those looked at.
     unsure: list[Waiter] = field(default_factory=list)
-    left: dict[str, int] = field(default_factory=dict)  # places nobody took
+    left: dict[str, int] = field(default_factory=dict)  # capacity that nobody took
 
 
-def grant_places(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Grants:
-    """Who may go. `free` says how many places each lock has, of those that were looked at."""
+def decide_grants(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Grants:
+    """Who may go. `free` is the free capacity of each lock, of those that were looked at."""
     grants = Grants(left=dict(free))
     left = grants.left
     for waiter in sorted(waiters, key=lambda one: (one.rank, one.id)):
@@ -73,7 +73,7 @@ def grant_places(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Grants:
                 _take(waiter, left)
                 continue
             grants.unsure.append(waiter)
-        if waiter.keeps_places:
+        if waiter.keeps_capacity:
             _take(waiter, left)
     return grants
 

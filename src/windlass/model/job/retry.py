@@ -40,7 +40,7 @@ def rest_seconds(
     """How long to rest after `tries` tries, or None when the policy is spent.
 
     `chance` lies in [0, 1): with jitter the rest is spread over ±25 %. `max_attempts`, if given,
-    stands in place of the policy's.
+    stands instead of the policy's.
     """
     if tries >= (max_attempts or policy.max_attempts):
         return None

@@ -33,15 +33,15 @@ def targets_outside(targets: Iterable[str], hosts: Collection[str]) -> list[str]
 
 
 def _read_host(value: object) -> str:
-    rule = "must be a host, with its port unless that is 443: shop.example:8080, *.shop.example"
+    wanted = "must be a host, with its port unless that is 443: shop.example:8080, *.shop.example"
     if not isinstance(value, str):
-        raise ValueError(rule)
+        raise ValueError(wanted)
     try:
         host = read_target(value.removeprefix(_ANY))
     except ValueError:
-        raise ValueError(rule) from None
+        raise ValueError(wanted) from None
     if not value.startswith(_ANY):
         return host
     if _ADDRESS.fullmatch(host):
-        raise ValueError(f"{rule}; an address has nothing before it that {_ANY} could stand for")
+        raise ValueError(f"{wanted}; an address has nothing before it that {_ANY} could stand for")
     return _ANY + host

@@ -1,4 +1,4 @@
-"""Reading the job object of POST /v1/jobs: every problem at once, each with its place and the fix.
+"""Reading the job object of POST /v1/jobs: every problem at once, with its pointer and the fix.
 
 Written by hand rather than as a decoder: ten thousand of these make a batch, a caller wants all
 mistakes in one answer, and the common job must cost a few microseconds.
@@ -56,13 +56,13 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 PLACE_PATTERN: Final = "#[0-9]{1,6}"
 _PLACE: Final = re.compile(PLACE_PATTERN)
 ON_PARENT_FAILURE: Final[tuple[OnParentFailure, ...]] = get_args(OnParentFailure)
-_NAME_RULE: Final = (
+_NAME_ALLOWED: Final = (
     f"must be 1 to {NAME_CHARS_MAX} letters, digits and _ . : - and start with a letter or digit"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class SubmissionContext:
     """What the reader must know about this installation."""
 
     kinds: Mapping[str, InputCheck]
@@ -70,10 +70,10 @@ class Rules:
     owner: str | None = None
 
 
-def read_job(value: object, rules: Rules, now: datetime, at: str = "") -> Draft:
+def read_job(value: object, context: SubmissionContext, now: datetime, at: str = "") -> Draft:
     """The draft in `value`. Raises InvalidInput with every problem found."""
     problems: list[FieldProblem] = []
-    draft = _read(value, rules, now, at, problems)
+    draft = _read(value, context, now, at, problems)
     if draft.depends_on_places:
         problems.append(
             FieldProblem(
@@ -85,7 +85,7 @@ def read_job(value: object, rules: Rules, now: datetime, at: str = "") -> Draft:
     return draft
 
 
-def read_batch(value: object, rules: Rules, now: datetime) -> list[Draft]:
+def read_batch(value: object, context: SubmissionContext, now: datetime) -> list[Draft]:
     """The drafts in `{"jobs": […]}`."""
     if not isinstance(value, dict) or not isinstance(value.get("jobs"), list):
         raise InvalidInput.at("/jobs", 'must be a list of jobs: {"jobs": [{"kind": …}, …]}')
@@ -95,18 +95,20 @@ def read_batch(value: object, rules: Rules, now: datetime) -> list[Draft]:
     jobs = value["jobs"]
     if not 1 <= len(jobs) <= BATCH_JOBS_MAX:
         raise InvalidInput.at("/jobs", f"holds {len(jobs)} jobs; a batch has 1 to {BATCH_JOBS_MAX}")
-    drafts = list(read_jobs(jobs, rules, now))
+    drafts = list(read_jobs(jobs, context, now))
     check_order([draft.depends_on_places for draft in drafts])
     return drafts
 
 
-def read_jobs(values: Iterable[object], rules: Rules, now: datetime) -> Iterator[Draft]:
+def read_jobs(
+    values: Iterable[object], context: SubmissionContext, now: datetime
+) -> Iterator[Draft]:
     """The drafts of a batch's jobs, as they come. Raises InvalidInput at its end, or earlier when
     there are more problems than anybody would read.
     """
     problems: list[FieldProblem] = []
     for place, value in enumerate(values):
-        draft = _read(value, rules, now, f"/jobs/{place}", problems)
+        draft = _read(value, context, now, f"/jobs/{place}", problems)
         if len(problems) >= PROBLEMS_MAX:
             break
         if not problems:
@@ -137,9 +139,9 @@ def check_order(places: Sequence[Sequence[int]]) -> None:
 
 
 def _read(
-    value: object, rules: Rules, now: datetime, at: str, problems: list[FieldProblem]
+    value: object, context: SubmissionContext, now: datetime, at: str, problems: list[FieldProblem]
 ) -> Draft:
-    draft = Draft(kind="", owner=rules.owner)
+    draft = Draft(kind="", owner=context.owner)
 
     def problem(pointer: str, detail: str) -> None:
         if len(problems) < PROBLEMS_MAX:
@@ -149,12 +151,12 @@ def _read(
         problem("", 'a job is a JSON object such as {"kind": "noop"}')
         return draft
     kind = value.get("kind")
-    check_input = rules.kinds.get(kind) if isinstance(kind, str) else None
+    check_input = context.kinds.get(kind) if isinstance(kind, str) else None
     if isinstance(kind, str) and check_input is not None:
         draft.kind = kind
     else:
-        problem("/kind", f"must be one of: {' '.join(sorted(rules.kinds))}")
-    draft.max_attempts = default_for(draft.kind, rules.max_attempts).max_attempts
+        problem("/kind", f"must be one of: {' '.join(sorted(context.kinds))}")
+    draft.max_attempts = default_for(draft.kind, context.max_attempts).max_attempts
     for name, found in value.items():
         read = _READ.get(name)
         if read is None:
@@ -279,7 +281,7 @@ def _tags(draft: Draft, value: object) -> None:
 
 
 def read_tags(value: object) -> tuple[str, ...]:
-    """Raises ValueError, or InvalidInput with the place of a tag that is none."""
+    """Raises ValueError, or InvalidInput with the pointer of a tag that is none."""
     if not isinstance(value, list) or len(value) > TAGS_MAX:
         raise ValueError(f"must be a list of at most {TAGS_MAX} texts")
     tags: dict[str, None] = {}
@@ -364,7 +366,7 @@ _READ: Final = {name: field.read for name, field in FIELDS.items()}
 def read_name(value: object) -> str:
     """A name as queues have them."""
     if not isinstance(value, str) or len(value) > NAME_CHARS_MAX or not _NAME.fullmatch(value):
-        raise ValueError(_NAME_RULE)
+        raise ValueError(_NAME_ALLOWED)
     return value
 
 

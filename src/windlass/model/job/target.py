@@ -10,7 +10,7 @@ An answer of any kind shows that the target lives; only 5xx, silence and a broke
 against it. What went wrong on our own side says nothing.
 
 How fast? `RateLimit` keeps an even pace with a little slack (GCRA, a leaky bucket): how many may go
-now, and when the next one. fastlane/lua/limit_take.lua is the same rule for all nodes together;
+now, and when the next one. fastlane/lua/limit_take.lua decides the same for all nodes together;
 this one is for when Redis is gone, and every node keeps to its share of the rate by itself.
 
 By what name? Limits, breakers, who is disabled and whose key signs are asked under one name, which
@@ -20,7 +20,7 @@ is also what is connected to. `https://api.shop.example/hooks` -> `api.shop.exam
 what is not ASCII as IDNA has it (`bücher.example` -> `xn--bcher-kva.example`, `①②⑦.0.0.1` ->
 `127.0.0.1`), an IPv6 address as short as it goes, one that is a mapped IPv4 address as that one. A
 spelling that some read as another address than others is none: `0177.1`, `0x7f.1`, `2130706433`.
-The newest migration of `windlass.target_of` has the same rule for jobs that come by SQL.
+The newest migration of `windlass.target_of` reads the same for jobs that come by SQL.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def reason_to_park(target: Target, *, has_pass: bool) -> ParkedFor | None:
     return None if target.max_running is None else "max_running"
 
 
-def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, places: int) -> int:
-    """How many parked jobs of a target may go. `passes` are out already; `places` is what the
+def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, most: int) -> int:
+    """How many parked jobs of a target may go. `passes` are out already; `most` is what the
     rate, or the node that asks, has room for.
     """
     if not target.is_enabled:
@@ -136,8 +136,8 @@ def unpark_count(target: Target, now: datetime, *, passes: int, probes: int, pla
     if target.breaker != "closed":
         return max(0, probes - passes)
     if target.max_running is not None:
-        places = min(places, target.max_running - passes)
-    return max(0, places)
+        most = min(most, target.max_running - passes)
+    return max(0, most)
 
 
 def verdict(outcome: Outcome, status_code: int | None) -> Verdict:
@@ -262,7 +262,7 @@ def _ipv6_name(host: str) -> str:
     except ValueError:
         raise ValueError("its host is no IPv6 address like [2001:db8::1]") from None
     if found.scope_id is not None:
-        raise ValueError("its host has a zone, which names another place on every machine")
+        raise ValueError("its host has a zone, which names another network on every machine")
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return found.compressed
@@ -270,7 +270,7 @@ def _ipv6_name(host: str) -> str:
 
 # -- its name in JSON Schema -----------------------------------------------------------------------
 
-# For schemas: the same rule as far as a regular expression can say it, in what every engine knows.
+# For schemas: the same as far as a regular expression can say it, in what every engine knows.
 _GROUP: Final = "[0-9A-Fa-f]{1,4}"
 _LABEL: Final = "[A-Za-z0-9_-]{1,63}"
 _V4_PATTERN: Final = _IPV4.pattern.replace("?:", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# A name that is longer than this is the caller's own joke; the place is plain without its end.
+# A name that is longer than this is the caller's own joke; where it is is plain without its end.
 NAME_CHARS_SHOWN: Final = 60
 
 

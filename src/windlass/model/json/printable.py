@@ -2,7 +2,7 @@
 
 Refused are control characters, what ends a line, what is invisible, and what turns the direction of
 the text around it. Not refused are joiners, without which some scripts and many emoji fall apart.
-The rule is one that a regular expression can say, so that schemas say it too.
+What is refused is something that a regular expression can say, so that schemas say it too.
 """
 
 from __future__ import annotations

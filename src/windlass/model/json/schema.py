@@ -55,7 +55,7 @@ _WORDS: Final = {
 
 class TooMuchToCheck(Exception):
     """The value and its schema together are more work than was allowed: schemas may refer to
-    themselves in two places at once, which doubles the work at every level.
+    themselves twice, which doubles the work at every level.
     """
 
 
@@ -345,7 +345,7 @@ class _Judge:
             self.spend(_PATTERN_COSTS * cost_of(pattern) + states_of(pattern) // 2)
             self._patterns[pattern] = compiled(pattern), states_of(pattern)
         is_match, states = self._patterns[pattern]
-        # A character takes half a microsecond, and more where it may be in very many places.
+        # A character takes half a microsecond, and more where it may be in very many states.
         self.spend(1 + len(value) // 2 + len(value) * (states // _STATES))
         if is_match is not None and not is_match(value):
             self.say(at, f"must match {pattern}")

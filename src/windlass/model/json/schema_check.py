@@ -1,4 +1,4 @@
-"""Is a JSON Schema one that can be used? Every mistake with its place.
+"""Is a JSON Schema one that can be used? Every mistake with its pointer.
 
 A keyword that would be passed over in silence is refused: whoever writes `minimun` or
 `patternProperties` believes that it does something.
@@ -49,15 +49,15 @@ def schema_mistakes(schema: Any) -> Found:
             if name in _NOTES or name.startswith("x-"):
                 continue
             check = _CHECKS.get(name)
-            place = at + pointer_to(name)
+            pointer = at + pointer_to(name)
             if check is None and len(found) < PROBLEMS_MAX:
-                found.append((place, unknown(name, _KNOWN)))
+                found.append((pointer, unknown(name, _KNOWN)))
             elif check is None:
                 break
             elif said := check(value):
-                found.append((place, said))
+                found.append((pointer, said))
             else:
-                rest += [(place + below, part) for below, part in _below(name, value)]
+                rest += [(pointer + below, part) for below, part in _below(name, value)]
     return found or _lost_references(schema)
 
 
@@ -111,7 +111,7 @@ def _lost_references(schema: Any) -> Found:
 
 def _leads_somewhere(root: Any, ref: Any, known: dict[str, bool]) -> bool:
     """`known` tells of references that were followed before: in a row of thousands each is once.
-    What lies where no schema is looked for (`default`) may hold anything in the place of a $ref.
+    What lies where no schema is looked for (`default`) may hold anything where a $ref would be.
     """
     followed: list[str] = []
     is_good: bool | None = None  # None: not known yet

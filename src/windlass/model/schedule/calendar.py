@@ -122,8 +122,8 @@ class Calendar:
                 return run.start - 1 if day - run.start < CALENDAR_MOVE_DAYS_MAX else None
 
     def _in_range(self, day: int) -> bool:
-        place = bisect_right(self.ranges, (day, _FAR)) - 1
-        return place >= 0 and day <= self.ranges[place][1]
+        index = bisect_right(self.ranges, (day, _FAR)) - 1
+        return index >= 0 and day <= self.ranges[index][1]
 
 
 def read_country(value: object) -> str:
@@ -142,10 +142,10 @@ def read_country(value: object) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def holidays_of(place: str, year: int) -> frozenset[date]:
+def holidays_of(region: str, year: int) -> frozenset[date]:
     import holidays
 
-    country, _, part = place.partition("-")
+    country, _, part = region.partition("-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says so when it knows nothing of a year that far away
         return frozenset(holidays.country_holidays(country, subdiv=part or None, years=year))

@@ -99,16 +99,16 @@ def _special(special: Special, first: int, length: int) -> int:
 
 
 def _first_on(weekday: int, first: int) -> int:
-    """The place of the first such weekday, from 0. Cron counts from Sunday, Python from Monday."""
+    """The index of the first such weekday, from 0. Cron counts from Sunday, Python from Monday."""
     return (weekday - 1 - first) % 7
 
 
-def _near_workday(place: int, first: int, length: int) -> int:
+def _near_workday(day: int, first: int, length: int) -> int:
     """Saturday goes back a day and Sunday on, unless that leaves the month."""
-    match (first + place) % 7:
+    match (first + day) % 7:
         case 5:
-            return place - 1 if place > 0 else place + 2
+            return day - 1 if day > 0 else day + 2
         case 6:
-            return place + 1 if place + 1 < length else place - 2
+            return day + 1 if day + 1 < length else day - 2
         case _:
-            return place
+            return day

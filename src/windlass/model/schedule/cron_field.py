@@ -197,11 +197,11 @@ def _numbers(item: str, kind: FieldKind, spread: str) -> range:
     return range(low, _end(item, low, last, kind) + 1, step)
 
 
-def _spread(item: str, limits: str | None, step: int | None, kind: FieldKind, spread: str) -> range:
+def _spread(item: str, bounds: str | None, step: int | None, kind: FieldKind, spread: str) -> range:
     """One value, or every `step`th, from a start that the schedule's name chooses."""
     low, high = kind.spread[0], kind.spread[-1]
-    if limits is not None:
-        first, dash, last = limits.upper().partition("-")
+    if bounds is not None:
+        first, dash, last = bounds.upper().partition("-")
         if not dash:
             raise ValueError(f"{item!r}: H takes a range, such as H({low}-{high})")
         low = _value(first, kind)

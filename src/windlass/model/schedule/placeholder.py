@@ -15,7 +15,7 @@ _WORD: Final = re.compile(r"\$\{schedule\.[^}\"]*\}?")
 
 
 def fill(text: str, instant: datetime) -> str:
-    """The text of a JSON document with the instant in its places."""
+    """The text of a JSON document with the instant for its placeholders."""
     if INSTANT not in text:
         return text
     return text.replace(INSTANT, instant.isoformat().replace("+00:00", "Z"))

@@ -1,9 +1,9 @@
-"""Reading what a schedule says about time: every problem at once, with its place and the fix.
+"""Reading what a schedule says about time: every problem at once, with its pointer and the fix.
 
     {"cron": "0 8 * * 1-5", "timezone": "Europe/Berlin", "dst": {"gap": "next", "overlap": "first"},
      "starts_at": …, "ends_at": …, "jitter": "30s", "calendar": {…}}
 
-In the place of `cron` stands `every` (a duration) or `at` (an instant, or a list of them).
+Instead of `cron` stands `every` (a duration) or `at` (an instant, or a list of them).
 """
 
 from __future__ import annotations

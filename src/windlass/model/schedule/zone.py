@@ -108,9 +108,9 @@ def _page(name: str, number: int) -> tuple[tuple[int, ...], tuple[Span, ...]]:
     pieces = _pieces(_zone(name), first - _MARGIN_SECONDS, end + _MARGIN_SECONDS)
     spans = []
     seen_until = pieces[0][0] + pieces[0][2]
-    for place, (start, until, offset) in enumerate(pieces):
+    for index, (start, until, offset) in enumerate(pieces):
         again_from = min(
-            [at + later for at, _, later in pieces[place + 1 :]], default=until + offset
+            [at + later for at, _, later in pieces[index + 1 :]], default=until + offset
         )
         cut = Span(max(start, first), min(until, end), offset, seen_until, again_from)
         if cut.start < cut.end:

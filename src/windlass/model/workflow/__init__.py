@@ -3,7 +3,7 @@
 Owns: the language windlass/v1 and every check of it; which step follows which end (join, condition,
 switch, fan-out, compensation); what an execution's state is, given its jobs.
 Promises: a definition that was let through has no cycle, no step that can never run and no
-expression that names what is not there; every problem is told at once, with its place. A step is
+expression that names what is not there; every problem is told at once, with its pointer. A step is
 ready only when enough of what it needs has ended as required (G5); an execution's state is the
 aggregate of its jobs and nothing else (G8).
 Never: knows rows, nodes or the network. The engine (engine/executions) does what is decided here.

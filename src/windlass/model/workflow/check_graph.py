@@ -40,7 +40,7 @@ def check_order(graph: Graph, at: Sequence[int], collector: Collector) -> list[i
     """The steps in order, or None when some wait in a circle."""
     order, circles = topological_order(graph.needs)
     for circle in circles:
-        names = [graph.steps[place].id for place in [*circle[:_CIRCLE_SHOWN_MAX], circle[0]]]
+        names = [graph.steps[index].id for index in [*circle[:_CIRCLE_SHOWN_MAX], circle[0]]]
         if len(circle) > _CIRCLE_SHOWN_MAX:
             names.insert(-1, f"… {len(circle) - _CIRCLE_SHOWN_MAX} more …")
         way = " needs ".join(names)
@@ -54,27 +54,27 @@ def check_reachable(
     """Notes the first steps that can never run; what only follows from them is not repeated."""
     ends = [0] * len(graph.steps)
     chosen: list[Cases] = [{}] * len(graph.steps)
-    for place in order:
-        step = graph.steps[place]
-        met = [ends[graph.places[need.step]] & _WANTED[need.when] != 0 for need in step.needs]
+    for index in order:
+        step = graph.steps[index]
+        met = [ends[graph.indexes[need.step]] & _WANTED[need.when] != 0 for need in step.needs]
         # More than there are was told already.
         wanted = len(step.needs) if step.join is None else min(step.join, len(step.needs))
         trouble = None
         if sum(met) < wanted:
             trouble = _impossible(step, met, graph, ends)
         elif wanted == len(step.needs):
-            chosen[place], trouble = _all_of(step, graph, chosen)
+            chosen[index], trouble = _all_of(step, graph, chosen)
         else:
-            chosen[place] = _any_of(step, graph, chosen)
+            chosen[index] = _any_of(step, graph, chosen)
         if trouble is not None:
-            collector.say(f"/steps/{at[place]}/needs", trouble)
+            collector.say(f"/steps/{at[index]}/needs", trouble)
             # Taken as reachable from here on, so that each mistake is told once.
-        ends[place] = _ends_of(step, graph, ends)
+        ends[index] = _ends_of(step, graph, ends)
 
 
 def _ends_of(step: Step, graph: Graph, ends: Sequence[int]) -> int:
     is_sure = step.condition is None and all(
-        not need.cases and ends[graph.places[need.step]] & ~_WANTED[need.when] == 0
+        not need.cases and ends[graph.indexes[need.step]] & ~_WANTED[need.when] == 0
         for need in step.needs
     )
     ran = _SUCCEEDED | _FAILED if KINDS[step.kind].can_succeed else _FAILED
@@ -87,7 +87,7 @@ def _impossible(step: Step, met: Sequence[bool], graph: Graph, ends: Sequence[in
 
 
 def _why(need: Need, graph: Graph) -> str:
-    other = graph.steps[graph.places[need.step]]
+    other = graph.steps[graph.indexes[need.step]]
     if not KINDS[other.kind].can_succeed and need.when == "succeeded":
         return f"it is of kind {other.kind}; say when: failed"
     return "it has no condition, and nothing that it needs can go wrong"
@@ -131,7 +131,7 @@ def _any_of(step: Step, graph: Graph, chosen: Sequence[Cases]) -> Cases:
 def _asked(need: Need, graph: Graph, chosen: Sequence[Cases]) -> Cases:
     if need.when in ("ended", "skipped"):
         return {}  # met although it never ran
-    above = chosen[graph.places[need.step]]
+    above = chosen[graph.indexes[need.step]]
     if not need.cases:
         return above
     return _bounded([*above.items(), (need.step, frozenset(need.cases))])

@@ -43,29 +43,29 @@ def _argument_problems(given: dict[str, Any], shape: TaskShape) -> Found:
             f"takes {len(shape.names)}: {' '.join(shape.names)}" if shape.names else "takes none"
         )
         found.append(("/args", f"holds {len(args)} values and the task {takes}"))
-    by_place = dict(zip(shape.names, args, strict=False))
+    positional = dict(zip(shape.names, args, strict=False))
     found += [
-        (f"/kwargs{pointer_to(name)}", "is given by its place in args as well")
+        (f"/kwargs{pointer_to(name)}", "is given by its position in args as well")
         for name in kwargs
-        if name in by_place
+        if name in positional
     ]
-    places = {name: f"/args/{place}" for place, name in enumerate(by_place)}
-    for pointer, detail in value_problems({**by_place, **kwargs}, shape.schema, is_open):
+    pointers = {name: f"/args/{index}" for index, name in enumerate(positional)}
+    for pointer, detail in value_problems({**positional, **kwargs}, shape.schema, is_open):
         name, _, below = pointer.removeprefix("/").partition("/")
-        place = places.get(name, f"/kwargs/{name}")
-        found.append((f"{place}/{below}" if below else place, detail))
+        pointer_of = pointers.get(name, f"/kwargs/{name}")
+        found.append((f"{pointer_of}/{below}" if below else pointer_of, detail))
     return found
 
 
 def _settled(found: Found, given: dict[str, Any]) -> Found:
-    """Without what is said of places that only the run will fill."""
+    """Without what is said of values that only the run will fill."""
     if not found:
         return []
-    later = {place for place, _ in open_texts(given)}
+    later = {pointer for pointer, _ in open_texts(given)}
     return [(pointer, detail) for pointer, detail in found if later.isdisjoint(_above(pointer))]
 
 
 def _above(pointer: str) -> list[str]:
-    """The place itself and those that it lies in."""
+    """The pointer itself and those of what it lies in."""
     parts = pointer.split("/")
     return ["/".join(parts[:depth]) for depth in range(2, len(parts) + 1)]

@@ -45,7 +45,7 @@ def check_names(
 
 
 def _compiled(use: Use, collector: Collector) -> Iterable[tuple[str, Expression]]:
-    """The expressions with their places below the use; notes those that are none."""
+    """The expressions with their pointers below the use; notes those that are none."""
     if use.is_template:
         template = compile_template(use.value)
         for pointer, detail in template.problems:
@@ -70,7 +70,7 @@ class _Names:
     ) -> None:
         self.graph = graph
         self.before = None if order is None else _before(graph, order)
-        self.place_of = {place: n for n, place in enumerate(at)}
+        self.index_of = {given: index for index, given in enumerate(at)}
         self.vars = found.get("vars") or {}
         self.inputs = _declared(found.get("inputs"))
 
@@ -98,19 +98,19 @@ class _Names:
         if not keys:
             return "must name the step that it asks: steps.charge.output"
         name = str(keys[0])
-        place = self.graph.places.get(name)
-        if place is None:
-            return f"there is no step {name}{likely(name, self.graph.places)}"
+        index = self.graph.indexes.get(name)
+        if index is None:
+            return f"there is no step {name}{likely(name, self.graph.indexes)}"
         if len(keys) > 1 and keys[1] not in _OF_STEP:
             return f"steps.{name} has no {keys[1]}; it has {' '.join(_OF_STEP)}"
-        mine = self.place_of.get(use.step) if use.step is not None else None
+        mine = self.index_of.get(use.step) if use.step is not None else None
         if mine is None or self.before is None:
             return None
-        if place == mine:
+        if index == mine:
             if use.sees_itself:
                 return None
             return f"steps.{name} is this step itself, which has not ended yet"
-        if not self.before[mine] >> place & 1:
+        if not self.before[mine] >> index & 1:
             own = self.graph.steps[mine].id
             return f"{name} need not have ended before {own} begins; add it to the needs of {own}"
         return None
@@ -125,11 +125,11 @@ def _strange(root: str | int, use: Use) -> str:
 def _before(graph: Graph, order: Sequence[int]) -> list[int]:
     """For each step the steps that come before it, a bit each."""
     before = [0] * len(graph.steps)
-    for place in order:
+    for index in order:
         reached = 0
-        for parent in graph.needs[place]:
+        for parent in graph.needs[index]:
             reached |= before[parent] | 1 << parent
-        before[place] = reached
+        before[index] = reached
     return before
 
 

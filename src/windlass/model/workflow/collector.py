@@ -30,7 +30,7 @@ class Use:
     pointer: str
     value: Any  # a template, or CEL as it stands
     is_template: bool
-    step: int | None = None  # the place of the step that it belongs to; None: no step's
+    step: int | None = None  # the index of the step that it belongs to; None: no step's
     sees_item: bool = False  # `item` and `index` are there
     sees_itself: bool = False  # and so is the end of its own step
     sees_steps: bool = True  # False: it is asked before there are any
@@ -73,14 +73,14 @@ def is_open(value: object) -> bool:
 
 
 def open_texts(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
-    """Every text with an expression in it, and its place."""
+    """Every text with an expression in it, and its pointer."""
     rest = [(at, value)]
     while rest:
-        place, found = rest.pop()
+        pointer, found = rest.pop()
         if isinstance(found, str):
             if "${" in found:
-                yield place, found
+                yield pointer, found
         elif isinstance(found, dict):
-            rest += [(place + pointer_to(name), inner) for name, inner in reversed(found.items())]
+            rest += [(pointer + pointer_to(name), inner) for name, inner in reversed(found.items())]
         elif isinstance(found, list):
-            rest += [(f"{place}/{n}", found[n]) for n in reversed(range(len(found)))]
+            rest += [(f"{pointer}/{n}", found[n]) for n in reversed(range(len(found)))]

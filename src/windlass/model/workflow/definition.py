@@ -38,7 +38,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """Work that a step does besides itself: one place of a fan-out, or its compensation."""
+    """Work that a step does besides itself: one item of a fan-out, or its compensation."""
 
     kind: str
     input: dict[str, Any] = field(default_factory=dict)  # a template
@@ -78,7 +78,7 @@ class Step:
     each: Inner | None = None
     max_parallel: int | None = None  # None: any number
     tolerance: int | float = (
-        0  # places that may fail: a number, or a share of them in [0, 1] (float)
+        0  # items that may fail: a number, or a share of them in [0, 1] (float)
     )
     collect: bool = True
     # `switch` alone.

@@ -3,11 +3,11 @@
     some job has not ended   paused, if somebody paused it; pending, while none has started; running
     all have ended           failed, if one failed or it was doomed; cancelled; succeeded
 
-A failure that the definition foresaw fails nothing by itself: a place of a fan-out, whose own step
+A failure that the definition foresaw fails nothing by itself: an item of a fan-out, whose own step
 counts them, or a step with another one for this case. Nor does a foreseen cancellation cancel. When
 somebody asked to cancel the whole execution it never ends `succeeded` (G7), even if all its jobs
 did: steps that would have followed were left out. store/sql/execution/execution_refresh_many.sql is
-the same rule for thousands at once; a test compares them.
+the same decision for thousands at once; a test compares them.
 
 Its input is what was given, with the definition's defaults filled in, checked against its schema.
 """

@@ -26,7 +26,7 @@ from windlass.model.json.whole import read_whole, whole
 _STEP_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHARE: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%")
 _SHOWN_MAX: Final = 40
-PLACES_MAX: Final = 2**31 - 1
+TOLERANCE_MAX: Final = 2**31 - 1
 # Looking for a likely name among thousands takes longer than reading the whole definition.
 _LIKELY_MAX: Final = 50
 
@@ -103,13 +103,13 @@ def read_parallel(value: object) -> int:
 
 
 def read_tolerance(value: object) -> int | float:
-    """How many places may fail: a number, or a share of them (a float)."""
+    """How many items may fail: a number, or a share of them (a float)."""
     if isinstance(value, str) and (found := _SHARE.fullmatch(value)) and float(found[1]) <= 100:
         return float(found[1]) / 100
-    places = whole(value)
-    if places is not None and 0 <= places <= PLACES_MAX:
-        return places
-    raise ValueError('must be a number of places, or a share of them such as "10%"')
+    count = whole(value)
+    if count is not None and 0 <= count <= TOLERANCE_MAX:
+        return count
+    raise ValueError('must be a number of items, or a share of them such as "10%"')
 
 
 def read_expression(value: object) -> str:

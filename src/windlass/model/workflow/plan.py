@@ -67,7 +67,7 @@ class Vertex:
     items: Expression | None = None
     each: Work | None = None
     max_parallel: int | None = None
-    tolerance: int | float = 0  # places, or a share of them when it is a float
+    tolerance: int | float = 0  # items, or a share of them when it is a float
     is_collected: bool = True
     # Of a switch: its cases in order.
     cases: tuple[tuple[Expression, int], ...] = ()
@@ -152,7 +152,7 @@ def _case_of(end: End) -> int | None:
 
 
 def failures_max(vertex: Vertex, total: int) -> int:
-    """How many places of a fan-out may fail."""
+    """How many items of a fan-out may fail."""
     tolerance = vertex.tolerance
     return int(total * tolerance) if isinstance(tolerance, float) else min(tolerance, total)
 
@@ -165,7 +165,7 @@ def vertex_of(step: Step, queue: str) -> Vertex:
     items = None if step.items is None else compile_expression(step.items)
     each = None if step.each is None else _work(queue, step, step.each)
     cases = tuple(
-        (compile_expression(case.condition), place) for place, case in enumerate(step.cases)
+        (compile_expression(case.condition), index) for index, case in enumerate(step.cases)
     )
     undo = None if step.undo is None else _work(queue, step, step.undo)
     work = _work(queue, step, _of(step))

@@ -1,4 +1,4 @@
-"""Reading a definition (windlass/v1): every problem at once, each with its place and the fix.
+"""Reading a definition (windlass/v1): every problem at once, each with its pointer and the fix.
 
     document -> steps one by one -> graph -> order -> what can run -> what expressions may name
 
@@ -110,9 +110,9 @@ def _read_graph(given: Any, found: dict[str, Any], collector: Collector) -> Grap
 
 def _graph_in(given: list[Any], collector: Collector) -> tuple[Graph, list[int]]:
     """The graph, and where in the document each of its steps stands."""
-    read = [(place, read_step(step, place, collector)) for place, step in enumerate(given)]
-    steps = [(place, step) for place, step in read if step is not None]
-    at = [place for place, _ in steps]
+    read = [(index, read_step(step, index, collector)) for index, step in enumerate(given)]
+    steps = [(index, step) for index, step in read if step is not None]
+    at = [index for index, _ in steps]
     return graph_of([step for _, step in steps], at, collector), at
 
 

@@ -19,7 +19,7 @@ from windlass.model.workflow.read_work import (
     read_kind,
     read_needs,
 )
-from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS, PLACE_KINDS
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, ITEM_KINDS, KINDS
 
 # The fields that say who waits for whom.
 _SHAPING: Final = frozenset(("id", "needs", "join", "if", "cases", "default"))
@@ -29,17 +29,17 @@ _SHAPING: Final = frozenset(("id", "needs", "join", "if", "cases", "default"))
 _EVERY: Final = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.all_fields()))
 
 
-def read_step(given: Any, place: int, collector: Collector) -> Step | None:
+def read_step(given: Any, index: int, collector: Collector) -> Step | None:
     """The step, or None when it has no id to go by."""
-    return _StepReader(given, place, collector).read()
+    return _StepReader(given, index, collector).read()
 
 
 class _StepReader:
     """The fields of one step, each read by the method of its name."""
 
-    def __init__(self, given: Any, place: int, collector: Collector) -> None:
-        self.given, self.place, self.collector = given, place, collector
-        self.at = f"/steps/{place}"
+    def __init__(self, given: Any, index: int, collector: Collector) -> None:
+        self.given, self.index, self.collector = given, index, collector
+        self.at = f"/steps/{index}"
         self.kind = ""
         self.found: dict[str, Any] = {}
 
@@ -64,7 +64,7 @@ class _StepReader:
             self._check_missing_input()
         if "id" not in self.found:
             return None
-        # One of an unknown kind keeps its place, so that those who need it are not blamed.
+        # One of an unknown kind keeps its position, so that those who need it are not blamed.
         return Step(kind=self.kind or "noop", **self.found)
 
     def _read_field(self, name: str, value: Any) -> None:
@@ -100,7 +100,7 @@ class _StepReader:
 
     def _use(self, pointer: str, text: str) -> None:
         self.collector.uses.append(
-            Use(pointer=pointer, value=text, is_template=False, step=self.place)
+            Use(pointer=pointer, value=text, is_template=False, step=self.index)
         )
 
     def id(self, value: Any) -> None:
@@ -121,7 +121,7 @@ class _StepReader:
 
     def input(self, value: Any) -> None:
         if self._take("input", "input", fields.read_object, value) is not None:
-            self.collector.collect(f"{self.at}/input", value, step=self.place)
+            self.collector.collect(f"{self.at}/input", value, step=self.index)
             if self.kind:
                 check_kind_input(self.kind, value, f"{self.at}/input", self.collector)
 
@@ -141,11 +141,11 @@ class _StepReader:
 
     def locks(self, value: Any) -> None:
         if self._take("locks", "locks", fields.read_locks, value) is not None:
-            self.collector.collect(f"{self.at}/locks", value, step=self.place)
+            self.collector.collect(f"{self.at}/locks", value, step=self.index)
 
     def undo(self, value: Any) -> None:
         self.found["undo"] = read_inner(
-            value, f"{self.at}/undo", self.collector, step=self.place, sees_itself=True
+            value, f"{self.at}/undo", self.collector, step=self.index, sees_itself=True
         )
 
     def items(self, value: Any) -> None:
@@ -156,9 +156,9 @@ class _StepReader:
             value,
             f"{self.at}/step",
             self.collector,
-            step=self.place,
+            step=self.index,
             sees_item=True,
-            own=PLACE_KINDS,
+            own=ITEM_KINDS,
         )
 
     def max_parallel(self, value: Any) -> None:

@@ -1,6 +1,6 @@
 """Reading the parts of a step: its kind, its needs and join, its retry policy, and work below it.
 
-Work below a step is one place of a fan-out, or a compensation. A node performs it; a place of a
+Work below a step is one item of a fan-out, or a compensation. A node performs it; an item of a
 fan-out may also be an execution of another workflow. Needs say whom a step waits for, which end,
 and how many of them.
 """
@@ -44,7 +44,7 @@ def read_kind(value: Any, at: str, collector: Collector, own: frozenset[str]) ->
 def read_inner(
     given: Any, at: str, collector: Collector, own: frozenset[str] = frozenset(), **sight: Any
 ) -> Inner | None:
-    """Work below a step: it has no place in the graph."""
+    """Work below a step: it stands in no graph."""
     if not isinstance(given, dict):
         collector.say(at, 'must be an object such as {"kind": "http", "input": {…}}')
         return None

@@ -35,9 +35,9 @@ from windlass.model.json.value_schema import (
     text_schema,
 )
 from windlass.model.workflow.definition import POLICIES, SCHEMA, WHENS
-from windlass.model.workflow.fields import PLACES_MAX
+from windlass.model.workflow.fields import TOLERANCE_MAX
 from windlass.model.workflow.read import RESERVED
-from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS, PLACE_KINDS, InputField
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, ITEM_KINDS, KINDS, InputField
 
 _OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
 _NAME: Final[Schema] = {**NAME_SCHEMA, "not": {"enum": sorted(RESERVED)}}
@@ -93,9 +93,9 @@ _STEP: Final[dict[str, Schema]] = {
     "items": _EXPRESSION,
     "max_parallel": {"type": "integer", "minimum": 1, "maximum": PARALLEL_MAX},
     "tolerance": {
-        "description": "Places that may fail, or a share of them",
+        "description": "Items that may fail, or a share of them",
         "anyOf": [
-            {"type": "integer", "minimum": 0, "maximum": PLACES_MAX},
+            {"type": "integer", "minimum": 0, "maximum": TOLERANCE_MAX},
             {
                 "type": "string",
                 "pattern": "^(0{0,2}100([.]0{1,3})?|0?[0-9]{1,2}([.][0-9]{1,3})?)%$",
@@ -154,7 +154,7 @@ def definition_schemas(inputs: Mapping[str, Schema], below: str) -> dict[str, Sc
         "Definition": _definition(below),
         "DefinitionStep": {"anyOf": [_step(kind, known.get(kind), below) for kind in kinds]},
         "DefinitionWork": work(inputs),
-        "DefinitionPlace": work([*inputs, *PLACE_KINDS]),
+        "DefinitionPlace": work([*inputs, *ITEM_KINDS]),
         **{
             name: {"description": f"What a step of kind {kind} takes", **inputs[kind]}
             for kind, name in named.items()
@@ -222,8 +222,8 @@ def _definition(below: str) -> Schema:
 
 def _step(kind: str, given: Schema | None, below: str) -> Schema:
     """`given` is what its input may be; None: it has none."""
-    place, work = ({"$ref": f"{below}Definition{name}"} for name in ("Place", "Work"))
-    every = {**_STEP, "step": place, "undo": work, "input": given or _WORK["input"]}
+    item, work = ({"$ref": f"{below}Definition{name}"} for name in ("Place", "Work"))
+    every = {**_STEP, "step": item, "undo": work, "input": given or _WORK["input"]}
     row = KINDS[kind]
     if row.awaits is not None:
         every["timeout"] = _PATIENCE

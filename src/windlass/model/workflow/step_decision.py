@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.limits import FAN_PLACES_MAX, LOCKS_MAX
+from windlass.limits import FAN_OUT_ITEMS_MAX, LOCKS_MAX
 from windlass.model.expression import Expression, Run, Spent, Unanswerable
 from windlass.model.job.lock import read_lock_name
 from windlass.model.job.target import target_of
@@ -56,7 +56,7 @@ def decide_step(vertex: Vertex, scope: Scope, run: Run | None = None) -> StepDec
 
 
 def work_of(work: Work, scope: Scope, run: Run | None = None) -> StepDecision:
-    """The job of one piece of work: of a step, a place of a fan-out, or a compensation."""
+    """The job of one piece of work: of a step, an item of a fan-out, or a compensation."""
     run = run or Run(scope)
     kind = KINDS[work.kind]
     try:
@@ -102,9 +102,9 @@ def _switch(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
 
 
 def _chosen(vertex: Vertex, scope: Scope, run: Run) -> int:
-    for condition, place in vertex.cases:
+    for condition, index in vertex.cases:
         if _holds(condition, scope, run):
-            return place
+            return index
     return DEFAULT_CASE
 
 
@@ -118,8 +118,8 @@ def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
     items = vertex.items.evaluate(scope, run)
     if not isinstance(items, list):
         raise Unanswerable(f"items gave {type(items).__name__}, and must give a list")
-    if len(items) > FAN_PLACES_MAX:
-        raise Unanswerable(f"items has {len(items)} elements; at most {FAN_PLACES_MAX} are allowed")
+    if len(items) > FAN_OUT_ITEMS_MAX:
+        raise Unanswerable(f"items has {len(items)} elements; at most {FAN_OUT_ITEMS_MAX} may be")
     if not items:
         empty = "[]" if vertex.is_collected else '{"total":0,"succeeded":0,"failed":0}'
         return StepDecision(state="succeeded", result=empty)

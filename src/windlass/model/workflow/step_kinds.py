@@ -36,7 +36,7 @@ KindName = Literal[
     "switch", "transform", "fail",
 ]
 # fmt: on
-# What ends an awaited step: the places of its fan-out, its child execution, somebody's answer.
+# What ends an awaited step: the items of its fan-out, its child execution, somebody's answer.
 Awaits = Literal["places", "child", "answer"]
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class StepKind(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None  # the field of its input that says whom it calls; None: nobody
     has_task: bool = False  # its input names a task, and holds what that one takes
     can_succeed: bool = True
-    is_place: bool = False  # it may be a place of a fan-out, as all that is performed may
+    may_be_item: bool = False  # it may be an item of a fan-out, as all that is performed may
     shape: tuple[str, str] = ("[", "]")  # what stands around it in a Mermaid flowchart
 
     def all_fields(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ _ROWS: Final[dict[KindName, StepKind]] = {
         },
         shape=("[[", "]]"),
     ),
-    "workflow": StepKind(awaits="child", input=_CHILD, is_place=True, shape=("[[", "]]")),
+    "workflow": StepKind(awaits="child", input=_CHILD, may_be_item=True, shape=("[[", "]]")),
     "switch": StepKind(
         fields={
             "cases": 'needs its cases: [{"if": "${…}", "go": ["step"]}]',
@@ -206,8 +206,8 @@ AWAITED_KINDS: Final = frozenset(kind for kind, row in KINDS.items() if row.awai
 ASKED_KINDS: Final = frozenset(kind for kind, row in KINDS.items() if row.awaits == "answer")
 # Those of the engine: no node performs them, and no job outside of an execution is one.
 ENGINE_KINDS: Final = frozenset(KINDS) - PERFORMED_KINDS
-# Those of them that one place of a fan-out may be.
-PLACE_KINDS: Final = frozenset(kind for kind in ENGINE_KINDS if KINDS[kind].is_place)
+# Those of them that one item of a fan-out may be.
+ITEM_KINDS: Final = frozenset(kind for kind in ENGINE_KINDS if KINDS[kind].may_be_item)
 
 assert KINDS.keys() == set(get_args(KindName)), "the table has a row for each kind"
 assert not PERFORMED_KINDS & AWAITED_KINDS, "one ends a step: a node, or what it waits for"
@@ -220,7 +220,9 @@ def complete(kinds: Collection[str], verbs: Mapping[KindName, T]) -> dict[str, T
     if missing := sorted(set(kinds) - verbs.keys()):
         raise TypeError(f"what becomes of a step of kind {' '.join(missing)} is not said here")
     if strange := sorted(verbs.keys() - set(kinds)):
-        raise TypeError(f"{' '.join(strange)} has no place in a table of {' '.join(sorted(kinds))}")
+        raise TypeError(
+            f"{' '.join(strange)} does not belong in a table of {' '.join(sorted(kinds))}"
+        )
     return dict(verbs.items())
 
 

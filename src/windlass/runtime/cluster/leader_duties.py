@@ -38,7 +38,7 @@ class LeaderDuty:
     name: str
     every_seconds: float
     do: Callable[[], Awaitable[object]]
-    rest: Callable[[], float] | None = None  # in place of `every_seconds`; None: always the same
+    rest: Callable[[], float] | None = None  # instead of `every_seconds`; None: always the same
     is_fenced: bool = True  # False: two that both believe they lead do no harm, so nobody asks
 
 

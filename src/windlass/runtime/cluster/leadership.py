@@ -115,10 +115,10 @@ class Leadership:
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
         # A wait for the seat ends by itself; nothing else may end it with an error.
-        limits = {"statement_timeout": "0", "lock_timeout": "0"} if self._has_seat else {}
+        timeouts = {"statement_timeout": "0", "lock_timeout": "0"} if self._has_seat else {}
         session = await self._address.connect(
             seconds=CALL_SECONDS,
-            server_settings={"application_name": "windlass leadership", **limits},
+            server_settings={"application_name": "windlass leadership", **timeouts},
         )
         try:
             yield session

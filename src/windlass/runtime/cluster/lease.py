@@ -4,7 +4,7 @@ That thread has a connection of its own, too: nothing that happens on the node's
 slow, can delay a renewal. The node trusts its lease only for a window counted from when the last
 successful renewal *started*, by the monotonic clock, less a margin: it stops starting work before
 anybody may take its jobs away. When half of the margin is gone too it gives up what still runs, so
-that nothing runs in two places at once (G2).
+that nothing runs on two nodes at once (G2).
 
     renewal starts        answer        stop starting   give up   lease lapses
     |---------------------|-------------------|-----------|-----------|

@@ -63,19 +63,21 @@ class MarkClaims:
             self._look_at.clear()
             return []
         overdue = self._due_for_a_look()
-        limits = dict.fromkeys(overdue, _UNKNOWN) or self._plan()
-        if not limits:
+        most_by_shard = dict.fromkeys(overdue, _UNKNOWN) or self._plan()
+        if not most_by_shard:
             return []
         try:
-            claims = await self._marks.claim(limits, self._hold_seconds, is_back=bool(overdue))
+            claims = await self._marks.claim(
+                most_by_shard, self._hold_seconds, is_back=bool(overdue)
+            )
         except LaneDown:
             self._not_before = monotonic() + _AGAIN_SECONDS
-            self.expect(limits)
+            self.expect(most_by_shard)
             # What it may have given all the same comes back one day.
-            self.look_back(limits, self._hold_seconds + _SLACK_SECONDS)
+            self.look_back(most_by_shard, self._hold_seconds + _SLACK_SECONDS)
             raise
         for claim in claims:
-            self._note(claim, limits[claim.shard])
+            self._note(claim, most_by_shard[claim.shard])
         return [claim for claim in claims if claim.marks or claim.broken]
 
     async def done(self, claims: Sequence[Claim], lost: set[UUID]) -> None:
@@ -108,7 +110,7 @@ class MarkClaims:
 
     def _plan(self) -> dict[int, int]:
         """From each of these shards so many, together about as much as one alone may give."""
-        limits: dict[int, int] = {}
+        most_by_shard: dict[int, int] = {}
         room = REFRESH_CLAIM_MAX
         for shard in list(self._expected):
             if room <= 0:
@@ -116,9 +118,9 @@ class MarkClaims:
             count = self._expected.pop(shard)
             if shard in self._shards.own:
                 # Others may have left some of which we have not heard yet.
-                limits[shard] = min(REFRESH_CLAIM_MAX, max(16, 2 * count))
+                most_by_shard[shard] = min(REFRESH_CLAIM_MAX, max(16, 2 * count))
                 room -= count
-        return limits
+        return most_by_shard
 
     def _note(self, claim: Claim, limit: int) -> None:
         if len(claim.marks) >= limit:

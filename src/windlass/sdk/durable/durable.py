@@ -216,5 +216,5 @@ def _check(name: str, function: Callable[..., Any], parameters: Any) -> None:
     unnamed = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
     if odd := [p.name for p in parameters if p.kind in unnamed]:
         raise TypeError(
-            f"an execution's input has names: {name!r} cannot take {', '.join(odd)} by place only"
+            f"an execution's input has names; {name!r} cannot take {', '.join(odd)} by position"
         )

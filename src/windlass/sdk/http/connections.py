@@ -4,7 +4,7 @@
           └─ lookup (DNS) ─ TCP, of several addresses the fastest ─ TLS ── new
 
 Owns: every socket that the SDK opens.
-Promises: no more connections than the bound, and whoever finds none free stands in line; one that
+Promises: no more connections than the bound, and whoever finds none free waits; one that
 the server has closed, or that was idle for long, is not used again; one on which anything may be
 left of the last exchange is closed.
 """

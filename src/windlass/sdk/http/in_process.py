@@ -20,7 +20,7 @@ from windlass.sdk.http.transport import Request, Response
 # The name of the caller in the scope; api.http.door reads it.
 INSIDE: Final = "windlass.inside"
 # What errors call it, where others name an address.
-PLACE: Final = "the node in this process"
+WHERE: Final = "the node in this process"
 # Pieces of a stream that wait for a slow reader; then the API is kept waiting.
 PIECES_MAX: Final = 16
 
@@ -35,9 +35,9 @@ class InProcessTransport:
             async with asyncio.timeout(total):
                 return await on_loop(self._loop, self._answer(request))
         except TimeoutError:
-            raise Unreachable(PLACE, f"no answer within {total:.3g} s") from None
+            raise Unreachable(WHERE, f"no answer within {total:.3g} s") from None
         except ConnectionError as trouble:
-            raise Unreachable(PLACE, str(trouble), is_final=True) from None
+            raise Unreachable(WHERE, str(trouble), is_final=True) from None
 
     @contextlib.asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -142,7 +142,7 @@ class _Flow:
     async def answered(self) -> AsyncIterator[bytes]:
         """The lines, once the API has said that there are some. Raises what it refused with."""
         if await self._next() is None:  # the head comes first, and has no bytes
-            raise Unreachable(PLACE, "it ended without an answer")
+            raise Unreachable(WHERE, "it ended without an answer")
         if self._head.response().status == 200:
             return self._lines()
         body = b""
@@ -163,9 +163,9 @@ class _Flow:
             async with asyncio.timeout(self._silence_seconds):
                 piece = await self.pieces.get()
         except TimeoutError:
-            raise Unreachable(PLACE, f"nothing heard for {self._silence_seconds:g} s") from None
+            raise Unreachable(WHERE, f"nothing heard for {self._silence_seconds:g} s") from None
         if isinstance(piece, ConnectionError):
-            raise Unreachable(PLACE, str(piece), is_final=True) from None
+            raise Unreachable(WHERE, str(piece), is_final=True) from None
         if isinstance(piece, Exception):
             raise piece
         return piece

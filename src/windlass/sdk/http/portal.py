@@ -80,7 +80,7 @@ async def _tidied() -> None:
         await asyncio.wait(left, timeout=CLOSE_SECONDS / 8)
 
 
-class _Place:
+class _Holder:
     """Where the process keeps its portal."""
 
     def __init__(self) -> None:
@@ -107,16 +107,16 @@ class _Place:
             portal.close()
 
 
-_place = _Place()
-os.register_at_fork(after_in_child=_place.forget)
-atexit.register(_place.close)
+_holder = _Holder()
+os.register_at_fork(after_in_child=_holder.forget)
+atexit.register(_holder.close)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """What the coroutine returns or raises; the calling thread waits for it."""
-    return _place.get().run(coroutine)
+    return _holder.get().run(coroutine)
 
 
 def get() -> Portal:
     """That of this process, made if need be."""
-    return _place.get()
+    return _holder.get()

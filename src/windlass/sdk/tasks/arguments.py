@@ -18,7 +18,7 @@ from windlass.errors import InvalidArguments
 from windlass.sdk.tasks.codec import UNKNOWN, Codec, Unusable, schemas_of
 from windlass.sdk.tasks.type_hints import hints_of, signature_of
 
-_BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _REST: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
@@ -39,24 +39,24 @@ class Arguments:
         parameters = signature.parameters.values()
         slots = {p.name: Slot(p.name, hints[p.name]) for p in parameters}
         self._task = task
-        self._placed = [slots[p.name] for p in parameters if p.kind in _BY_PLACE]
+        self._positional = [slots[p.name] for p in parameters if p.kind in _POSITIONAL]
         self._named = {p.name: slots[p.name] for p in parameters if p.kind in _BY_NAME}
         self._rest = _only(slots, parameters, Parameter.VAR_POSITIONAL)
         self._others = _only(slots, parameters, Parameter.VAR_KEYWORD)
         plain = [p for p in parameters if p.kind not in _REST]
         self._required = frozenset(p.name for p in plain if p.default is p.empty)
-        self._is_whole_by_place = self._required <= {slot.name for slot in self._placed}
+        self._is_whole_by_position = self._required <= {slot.name for slot in self._positional}
         self._returned = Slot("return", hints["return"])
         self._head = b'{"task":' + msgspec.json.encode(task) + b',"args":['
-        first = self._placed[0].codec.hint if self._placed else None
+        first = self._positional[0].codec.hint if self._positional else None
         self._spreads_tuples = not _is_made_of(first, tuple)
         self._spreads_names = not _is_made_of(first, Mapping)
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """The input of a job, as JSON. Raises InvalidArguments."""
         self._check(len(args), kwargs)
-        placed = b",".join([self._encoded(self._at(n), value) for n, value in enumerate(args)])
-        return self._head + placed + self._tail(kwargs)
+        positional = b",".join([self._encoded(self._at(n), value) for n, value in enumerate(args)])
+        return self._head + positional + self._tail(kwargs)
 
     def encode_many(self, items: Iterable[Any], fixed: Mapping[str, Any]) -> list[bytes]:
         """One input for each item: the first argument, or a tuple of several, or a dict of names.
@@ -119,7 +119,7 @@ class Arguments:
 
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of its parameters by name."""
-        named = {slot.name: slot for slot in self._placed} | self._named
+        named = {slot.name: slot for slot in self._positional} | self._named
         schemas, below = schemas_of([slot.codec.hint for slot in named.values()])
         schema: dict[str, Any] = {
             "type": "object",
@@ -137,20 +137,20 @@ class Arguments:
         return schema | ({"$defs": below} if below else {})
 
     def _check(self, count: int, kwargs: Mapping[str, Any]) -> None:
-        """That a call with so many values by place and these by name is one."""
-        if not kwargs and count == len(self._placed) and self._is_whole_by_place:
+        """That a call with so many values by position and these by name is one."""
+        if not kwargs and count == len(self._positional) and self._is_whole_by_position:
             return  # nothing by name, nothing missing: most calls, and a node makes many
-        if count > len(self._placed) and self._rest is None:
-            most = f"takes {len(self._placed)} by place, and {count} were given"
+        if count > len(self._positional) and self._rest is None:
+            most = f"takes {len(self._positional)} by position, and {count} were given"
             raise InvalidArguments(task=self._task, parameter=None, detail=most)
-        by_place = {slot.name for slot in self._placed[:count]}
+        by_position = {slot.name for slot in self._positional[:count]}
         for name in kwargs:
-            if name in by_place and name in self._named:
-                raise self._refused(name, "is given twice: by place and by name")
+            if name in by_position and name in self._named:
+                raise self._refused(name, "is given twice: by position and by name")
             if name not in self._named and self._others is None:
                 known = " ".join(self._named) or "none"
                 raise self._refused(str(name), f"is no parameter of it; by name it takes: {known}")
-        for name in self._required - by_place:
+        for name in self._required - by_position:
             if name not in kwargs:
                 raise self._refused(name, "is missing")
 
@@ -161,9 +161,9 @@ class Arguments:
         ]
         return b'],"kwargs":{' + b",".join(named) + b"}}"
 
-    def _at(self, place: int) -> Slot:
-        if place < len(self._placed):
-            return self._placed[place]
+    def _at(self, index: int) -> Slot:
+        if index < len(self._positional):
+            return self._positional[index]
         assert self._rest is not None
         return self._rest
 

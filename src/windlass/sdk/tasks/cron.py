@@ -1,6 +1,6 @@
 """Schedules that are written beside what they run: `@app.cron("0 8 * * 1-5")`, `@app.every("5m")`.
 
-The rule is judged here and now, by the server's own rules; what it does is written down when the
+The rule is judged here and now, by the server's own checks; what it does is written down when the
 app is published (sdk.tasks.publish), because a hint may name what stands further down in the file.
 """
 

@@ -191,15 +191,15 @@ class Handles(Sequence[Handle[R_co]], Generic[R_co]):
         self._home, self._read = home, read
 
     @overload
-    def __getitem__(self, place: int) -> Handle[R_co]: ...
+    def __getitem__(self, index: int) -> Handle[R_co]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Handles[R_co]: ...
+    def __getitem__(self, index: slice) -> Handles[R_co]: ...
 
-    def __getitem__(self, place: int | slice) -> Handle[R_co] | Handles[R_co]:
-        if isinstance(place, slice):
-            return Handles(self._home, self.ids[place], self._read)
-        return Handle(self._home, self.ids[place], self._read)
+    def __getitem__(self, index: int | slice) -> Handle[R_co] | Handles[R_co]:
+        if isinstance(index, slice):
+            return Handles(self._home, self.ids[index], self._read)
+        return Handle(self._home, self.ids[index], self._read)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -31,11 +31,11 @@ def batches_of(inputs: list[bytes], fields: Mapping[str, Any]) -> Iterator[list[
         yield [job_of(given, fields) for given in inputs]
         return
     begin, size = 0, 0
-    for place, given in enumerate(inputs):
+    for index, given in enumerate(inputs):
         more = len(given) + beside
-        if place - begin == BATCH_JOBS_MAX or (size and size + more > room):
-            yield [job_of(one, fields) for one in inputs[begin:place]]
-            begin, size = place, 0
+        if index - begin == BATCH_JOBS_MAX or (size and size + more > room):
+            yield [job_of(one, fields) for one in inputs[begin:index]]
+            begin, size = index, 0
         size += more
     if begin < len(inputs):
         yield [job_of(one, fields) for one in inputs[begin:]]

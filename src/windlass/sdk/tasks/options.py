@@ -42,7 +42,7 @@ class Retry:
         _, problems = retries.read_retry(self.to_json(), retries.DEFAULT)
         if problems:
             raise InvalidInput(
-                *(FieldProblem(pointer=f"/retry{place}", detail=why) for place, why in problems)
+                *(FieldProblem(pointer=f"/retry{pointer}", detail=why) for pointer, why in problems)
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class Task(Generic[P, R]):
         self.home, self.name, self.function = home, name, function
         self.isolate: Isolate | None = isolate
         self.options: dict[str, Any] = dict(options or {})
-        # What a test has called in place of the function when this is a step of a durable function.
+        # What a test has called instead of the function when this is a step of a durable function.
         self.stand_in: Callable[..., Any] | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

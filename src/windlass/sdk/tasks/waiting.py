@@ -1,7 +1,7 @@
 """Waiting for many handles at once.
 
 Each is asked by a poll that the server holds until it has ended, so many of them at a time. When
-there are more, polls are short: those in line get their turn, and what has ended is soon found.
+there are more, polls are short: those that wait get their turn, and what has ended is soon found.
 """
 
 from __future__ import annotations
@@ -108,22 +108,22 @@ async def _next(ended: AsyncGenerator[H, None]) -> H | None:
 
 async def _as_they_end(handles: list[H], deadline: float | None) -> AsyncGenerator[H, None]:
     """Those that have ended by `deadline` (monotonic; None: there is none)."""
-    line = deque(handles)
+    waiting = deque(handles)
     polls: dict[asyncio.Task[bool], H] = {}
     if handles:
         refuse_in_task(handles[0].id)
     try:
-        while line or polls:
-            while line and len(polls) < POLLS_MAX:
-                handle = line.popleft()
-                polls[asyncio.create_task(handle.aended(_poll(deadline, bool(line))))] = handle
+        while waiting or polls:
+            while waiting and len(polls) < POLLS_MAX:
+                handle = waiting.popleft()
+                polls[asyncio.create_task(handle.aended(_poll(deadline, bool(waiting))))] = handle
             done, _ = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
             for poll in done:
                 handle = polls.pop(poll)
                 if poll.result():
                     yield handle
                 elif deadline is None or monotonic() < deadline:
-                    line.append(handle)
+                    waiting.append(handle)
     finally:
         for poll in polls:
             poll.cancel()

@@ -22,7 +22,7 @@ from windlass.sdk.workflow.block import Switch
 from windlass.sdk.workflow.bound import BoundWorkflow, WorkflowOptions
 from windlass.sdk.workflow.cannot_trace import CannotTrace
 from windlass.sdk.workflow.inputs import Inputs
-from windlass.sdk.workflow.needs import Graph, Place
+from windlass.sdk.workflow.needs import Graph, Vertex
 from windlass.sdk.workflow.render import expression, rendered
 from windlass.sdk.workflow.step import After, Each, Step
 from windlass.sdk.workflow.trace import TRACE, Trace
@@ -135,7 +135,7 @@ class WorkflowCode(Generic[P]):
         return {field: value for field, value in made.items() if value is not None}
 
     def _checked(self, document: Document) -> Document:
-        """By the model's own rules. What only a node knows is left to it."""
+        """By the model's own checks. What only a node knows is left to it."""
         kinds = {step["kind"] for step in document["steps"]}
         inner = {part["kind"] for step in document["steps"] for part in _inner(step)}
         known = KnownKinds(checks=dict.fromkeys(kinds | inner | {"noop"}, _taken))
@@ -176,25 +176,25 @@ class WorkflowRegistrar:
 def steps_of(trace: Trace) -> list[dict[str, Any]]:
     """Raises CannotTrace where the code says what no definition can."""
     graph = Graph(trace)
-    return [_step(graph.places[step.id]) for step in trace.steps]
+    return [_step(graph.vertices[step.id]) for step in trace.steps]
 
 
-def _step(place: Place) -> dict[str, Any]:
-    step = place.step
+def _step(vertex: Vertex) -> dict[str, Any]:
+    step = vertex.step
     made: dict[str, Any] = {"id": step.id}
     if step.title is not None:
         made["title"] = step.title
     body = dict(step.body)
     made["kind"] = body.pop("kind")
-    if place.needs:
+    if vertex.needs:
         made["needs"] = [
             name if when == "succeeded" else {"step": name, "when": when}
-            for name, when in place.needs.items()
+            for name, when in vertex.needs.items()
         ]
-    if place.join is not None:
-        made["join"] = place.join
-    if place.conditions:
-        made["if"] = expression(reduce(and_, place.conditions))
+    if vertex.join is not None:
+        made["join"] = vertex.join
+    if vertex.conditions:
+        made["if"] = expression(reduce(and_, vertex.conditions))
     made |= body if step.switch is None else _ways(step.switch)
     if step.undo_body is not None:
         made["undo"] = step.undo_body

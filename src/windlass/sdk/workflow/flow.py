@@ -51,7 +51,7 @@ __all__ = [
     "work",
 ]
 
-# In the work of a map: its item, and that one's place. `each=` is often the clearer way.
+# In the work of a map: its item, and that one's index. `each=` is often the clearer way.
 item: Final = ITEM
 index: Final = INDEX
 # The execution itself: execution["id"], ["workflow"], ["version"], ["created_at"].

@@ -34,9 +34,9 @@ class Inputs:
     def values(self) -> tuple[list[Value], dict[str, Value]]:
         """What the function is called with while it is traced."""
         named = [one for one in self._parameters if one.kind is Parameter.KEYWORD_ONLY]
-        placed = [one for one in self._parameters if one.kind is not Parameter.KEYWORD_ONLY]
+        positional = [one for one in self._parameters if one.kind is not Parameter.KEYWORD_ONLY]
         by_name = {one.name: Value(f"inputs.{one.name}") for one in named}
-        return [Value(f"inputs.{one.name}") for one in placed], by_name
+        return [Value(f"inputs.{one.name}") for one in positional], by_name
 
     def schema(self) -> dict[str, Any] | None:
         """None: it takes none."""

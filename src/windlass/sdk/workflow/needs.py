@@ -30,7 +30,7 @@ from windlass.sdk.workflow.value import Value, value_of
 _FINE: Final = value_of(["succeeded", "skipped"])
 
 
-class Place:
+class Vertex:
     """What is known of a step once everything before it is."""
 
     def __init__(self, step: Step[Any]) -> None:
@@ -53,20 +53,20 @@ class Place:
 
 
 class Graph:
-    """The places of all steps, filled in the order in which they were written."""
+    """The vertices of all steps, made in the order in which they were written."""
 
     def __init__(self, trace: Trace) -> None:
-        self.places: dict[str, Place] = {}
+        self.vertices: dict[str, Vertex] = {}
         for step in trace.steps:
-            self.places[step.id] = _Placing(step, self.places).place
+            self.vertices[step.id] = _EdgeFinder(step, self.vertices).vertex
 
 
-class _Placing:
-    """One step finds its place."""
+class _EdgeFinder:
+    """Finds the edges that lead to one step."""
 
-    def __init__(self, step: Step[Any], places: dict[str, Place]) -> None:
-        self.step, self.places = step, places
-        self.place = Place(step)
+    def __init__(self, step: Step[Any], vertices: dict[str, Vertex]) -> None:
+        self.step, self.vertices = step, vertices
+        self.vertex = Vertex(step)
         self.implied: dict[str, WhenWord] = {}
         self.fine: dict[str, None] = {}  # steps of blocks passed by, of which none may have failed
         self._imply(step.body)
@@ -83,15 +83,15 @@ class _Placing:
     def _explicit(self) -> None:
         self._check_ends()
         if self.step.join is None and self._are_all_ways():
-            self.place.join = "any"
+            self.vertex.join = "any"
         for end in self.step.after_ends:
             is_used = self.implied.get(end.step.id) == "succeeded"
             if end.when is not None:
-                self.place.needs[end.step.id] = end.when
-            elif self.place.join is None and not is_used and self._gate(end.step) is not None:
+                self.vertex.needs[end.step.id] = end.when
+            elif self.vertex.join is None and not is_used and self._gate(end.step) is not None:
                 self._pass_by(end.step)
             else:
-                self.place.needs[end.step.id] = "succeeded"
+                self.vertex.needs[end.step.id] = "succeeded"
 
     def _check_ends(self) -> None:
         for end in self.step.after_ends:
@@ -136,18 +136,18 @@ class _Placing:
         if gate is None:
             self.implied.setdefault(other.id, "succeeded")
             return
-        if other.id in self.place.lax:
+        if other.id in self.vertex.lax:
             return
-        self.place.needs.setdefault(other.id, "ended")
-        self.place.lax.add(other.id)
+        self.vertex.needs.setdefault(other.id, "ended")
+        self.vertex.lax.add(other.id)
         for name in self._inside(other.id, gate):
-            place = self.places[name]
+            vertex = self.vertices[name]
             self.fine[name] = None
-            for need, when in place.parents.items():
-                if _is_in(self.places[need].step, gate):
+            for need, when in vertex.parents.items():
+                if _is_in(self.vertices[need].step, gate):
                     continue
-                if need in place.lax:
-                    self._pass_by(self.places[need].step)
+                if need in vertex.lax:
+                    self._pass_by(self.vertices[need].step)
                 else:
                     self.implied.setdefault(need, when)
 
@@ -155,18 +155,18 @@ class _Placing:
         """The step and those before it in the block, in the order of the code."""
         found, rest = {name}, [name]
         while rest:
-            for need in self.places[rest.pop()].parents:
-                if need not in found and _is_in(self.places[need].step, gate):
+            for need in self.vertices[rest.pop()].parents:
+                if need not in found and _is_in(self.vertices[need].step, gate):
                     found.add(need)
                     rest.append(need)
-        return sorted(found, key=lambda one: self.places[one].step.place)
+        return sorted(found, key=lambda one: self.vertices[one].step.position)
 
     def _imply(self, template: Any, but: str | None = None) -> None:
         """It needs the steps that its expressions ask for: their output, or at least their end."""
         for name, is_output in references(template):
             if name == but:
                 continue
-            if name not in self.places:
+            if name not in self.vertices:
                 self._refuse(f"it asks for a step {name}, which is not there before it")
             if is_output or name not in self.implied:
                 self.implied[name] = "succeeded" if is_output else "ended"
@@ -177,76 +177,76 @@ class _Placing:
             if self._is_covered(block):
                 break  # and so is whatever that one lies in
             if isinstance(block, When):
-                self.place.conditions.insert(0, block.condition)
+                self.vertex.conditions.insert(0, block.condition)
                 self._imply(expression(block.condition))
             elif isinstance(block, Case):
-                if self.place.join is not None:
+                if self.vertex.join is not None:
                     self._refuse("join= at the start of a case; put a step before it")
                 block.go.append(self.step.id)
-                self.place.case = block
+                self.vertex.case = block
 
     def _ask_for_harm(self) -> None:
         states = [Value(f"steps.{name}.state") for name in self.fine]
         if len(states) == 1:
-            self.place.conditions.append(_FINE.contains(states[0]))
+            self.vertex.conditions.append(_FINE.contains(states[0]))
         elif states:
-            self.place.conditions.append(value_of(states).all(lambda state: _FINE.contains(state)))
+            self.vertex.conditions.append(value_of(states).all(lambda state: _FINE.contains(state)))
 
     def _is_covered(self, block: Block) -> bool:
-        known = {**self.implied, **self.place.needs}
+        known = {**self.implied, **self.vertex.needs}
         inside = [
-            when == "succeeded" and _is_in(self.places[name].step, block)
+            when == "succeeded" and _is_in(self.vertices[name].step, block)
             for name, when in known.items()
         ]
-        if self.place.case is not None:
-            inside.append(_is_in(self.place.case.switch.step, block))
-        return bool(inside) and (any(inside) if self.place.join is None else all(inside))
+        if self.vertex.case is not None:
+            inside.append(_is_in(self.vertex.case.switch.step, block))
+        return bool(inside) and (any(inside) if self.vertex.join is None else all(inside))
 
     def _add_implied(self) -> None:
         """What is used must have been said, where it does not follow from something else."""
-        if self.place.join is not None:
+        if self.vertex.join is not None:
             self._check_joined()
             return
-        for name in sorted(self.implied, key=lambda one: self.places[one].step.place):
+        for name in sorted(self.implied, key=lambda one: self.vertices[one].step.position):
             when = self.implied[name]
-            if name in self.place.needs and name not in self.place.lax:
+            if name in self.vertex.needs and name not in self.vertex.lax:
                 continue
-            others = [other for other in {**self.place.needs, **self.implied} if other != name]
+            others = [other for other in {**self.vertex.needs, **self.implied} if other != name]
             if self._follows(name, when, others):
                 continue
-            self.place.needs[name] = when
+            self.vertex.needs[name] = when
 
     def _check_joined(self) -> None:
         """Another need would be counted by the join, so what is used must be among those named."""
         for name in self.implied:
             if not any(
-                name == need or name in self.places[need].before for need in self.place.needs
+                name == need or name in self.vertices[need].before for need in self.vertex.needs
             ):
                 self._refuse(f"it uses {name} as well, so with join= name that in after=")
 
     def _follows(self, name: str, when: WhenWord, others: list[str]) -> bool:
-        known = {**self.implied, **self.place.needs}
-        switch = None if self.place.case is None else self.place.case.switch.step.id
+        known = {**self.implied, **self.vertex.needs}
+        switch = None if self.vertex.case is None else self.vertex.case.switch.step.id
         if when == "succeeded":
             strict = [other for other in others if known[other] == "succeeded"]
             strict += [] if switch is None else [switch]
-            return name == switch or any(name in self.places[other].sure for other in strict)
+            return name == switch or any(name in self.vertices[other].sure for other in strict)
         every = others + ([] if switch is None else [switch])
-        return when == "ended" and any(name in self.places[other].before for other in every)
+        return when == "ended" and any(name in self.vertices[other].before for other in every)
 
     def _remember(self) -> None:
-        place = self.place
-        parents = place.parents
+        vertex = self.vertex
+        parents = vertex.parents
         for name, when in parents.items():
-            place.before |= {name, *self.places[name].before}
-            if place.join is None and when == "succeeded":
-                place.sure |= self._known(name)
-        if place.join is not None and {*parents.values()} == {"succeeded"}:
-            place.sure = set.intersection(*(self._known(name) for name in parents))
+            vertex.before |= {name, *self.vertices[name].before}
+            if vertex.join is None and when == "succeeded":
+                vertex.sure |= self._known(name)
+        if vertex.join is not None and {*parents.values()} == {"succeeded"}:
+            vertex.sure = set.intersection(*(self._known(name) for name in parents))
 
     def _known(self, name: str) -> set[str]:
         """What has succeeded when this one has."""
-        return {name, *self.places[name].sure}
+        return {name, *self.vertices[name].sure}
 
     def _refuse(self, detail: str) -> None:
         raise CannotTrace(f"{self.step.id}: {detail}", file=self.step.file, line=self.step.line)

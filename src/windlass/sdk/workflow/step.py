@@ -48,7 +48,7 @@ class Step(Generic[R_co]):
         self.switch: Switch | None = None  # of kind switch alone
         self.file, self.line = where()
         self._is_used = False
-        self.place = 0
+        self.position = 0
         if is_named:
             self._check_free(wish)
         trace.add(self)
@@ -101,7 +101,7 @@ class Step(Generic[R_co]):
         """Waits for these as well."""
         self.after_ends += afters_of(steps)
         for end in self.after_ends:
-            if end.step.place >= self.place:
+            if end.step.position >= self.position:
                 raise CannotTrace(f"{self.id} waits for {end.step.id}; write that one first")
         return self
 

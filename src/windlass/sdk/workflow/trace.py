@@ -33,7 +33,7 @@ class Trace:
         self.concurrency: dict[str, Any] | None = None
 
     def add(self, step: Step[Any]) -> None:
-        step.place = len(self.steps)
+        step.position = len(self.steps)
         self.steps.append(step)
 
     def free_id(self, wish: str) -> str:

@@ -43,11 +43,11 @@ class Value:
             case str() if _NAME.fullmatch(key) and key not in _WORDS:
                 return Value(f"{_at(self, MEMBER)}.{key}")
             case bool():
-                raise CannotTrace(f"{key} is no index; give the name of a field or a place from 0")
+                raise CannotTrace(f"{key} is no index; give the name of a field or an index from 0")
             case str() | int() if not isinstance(key, int) or key >= 0:
                 return Value(f"{_at(self, MEMBER)}[{literal(key)}]")
             case int():
-                said = f"{self.cel}[{key}]: places count from 0"
+                said = f"{self.cel}[{key}]: indexes count from 0"
                 raise CannotTrace(f"{said}; the last one is x[x.size() - 1]")
             case _:
                 raise CannotTrace(f"{self.cel}[{key!r}] cannot be traced; take parts in a task")
@@ -194,7 +194,7 @@ class Value:
         raise CannotTrace(f"the length of {self.cel} is known only at run time; write .size()")
 
     def __contains__(self, part: object) -> Never:
-        raise CannotTrace(f"write x.contains({part!r}) in the place of `{part!r} in x`")
+        raise CannotTrace(f"write x.contains({part!r}) instead of `{part!r} in x`")
 
     def __hash__(self) -> int:
         raise CannotTrace(
@@ -224,7 +224,7 @@ class Value:
     def __index__(self) -> int:
         raise self._number("an index or range(…)")
 
-    def __round__(self, places: SupportsIndex = 0) -> Never:
+    def __round__(self, digits: SupportsIndex = 0) -> Never:
         raise self._number("round(…)")
 
     def __abs__(self) -> Never:

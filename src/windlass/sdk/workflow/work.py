@@ -1,4 +1,4 @@
-"""The work of a step, of each place of a fan-out (map), or of an undo: a task with arguments, say.
+"""The work of a step, of each item of a fan-out (map), or of an undo: a task with arguments, say.
 
 `task.step(…)`, `task.map(…)` and `.undo(task, …)` come in by `step_of`, `map_of` and `inner_of`.
 """
@@ -75,7 +75,7 @@ class Work(Generic[R]):
         return Step(trace, self.wish, body, after=afters_of(after), join=join)
 
     def inner(self) -> dict[str, Any]:
-        """As it stands in a definition, without a place in the graph."""
+        """As it stands in a definition, without needs, as nothing waits for it."""
         made: dict[str, Any] = {"kind": self.kind}
         if self.input is not None:
             made["input"] = rendered(self.input)
@@ -98,7 +98,7 @@ def step_options(fields: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name not in _OPTIONS:
             raise CannotTrace(
-                f"{name} has no meaning for a step, which has its place in the workflow; "
+                f"{name} has no meaning for a step, which stands in its workflow; "
                 f"known are {' '.join(_OPTIONS)}"
             )
         made[name] = _written(name, value)

@@ -1,4 +1,4 @@
-"""The input of an `http` job, checked: every problem at once, each with its place and the fix."""
+"""The input of an `http` job, checked: every problem at once, each with its pointer and the fix."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def judge(
 def verdict_of(
     status: int, statuses: Mapping[str, Any] | None, *, is_renewable: bool = False
 ) -> Verdict:
-    """What a status means; in the job's own rules a number beats a class.
+    """What a status means; in the job's own `statuses` a number beats a class.
 
     `is_renewable`: the credentials were a token, and the next try asks for a new one.
     """
@@ -162,7 +162,7 @@ def _result(answer: Answer) -> bytes:
 
 
 def statuses_problems(value: object) -> list[tuple[str, str]]:
-    """What is wrong with the rules of a job."""
+    """What is wrong with the `statuses` of a job."""
     if not isinstance(value, dict) or not value.keys() <= set(VERDICTS):
         return [("", 'must be an object such as {"succeed": [404], "retry": ["4xx"], "fail": []}')]
     problems: list[tuple[str, str]] = []

@@ -180,7 +180,7 @@ def _in_one_line(text: str) -> str:
 
 def _from_base64(text: str, run_chars: int) -> str:
     """What stands before and behind may be of the same alphabet, so a run is read from each of four
-    places: if most of it is ASCII then. Nearly all ids and digests are nothing of the kind.
+    offsets: if most of it is ASCII then. Nearly all ids and digests are nothing of the kind.
     """
     made = bytearray()
     raw = text.encode("utf-8", "surrogatepass").translate(_STANDARD)

@@ -31,7 +31,7 @@ _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
 NAME_PATTERN: Final = "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}"
 _NAME: Final = re.compile(NAME_PATTERN)
-# What a caller may not say in our place: who we are, and where a message ends.
+# What a caller may not say for us: who we are, and where a message ends.
 OURS: Final = frozenset(
     (
         *("accept-encoding", "connection", "content-length", "expect", "host", "idempotency-key"),

@@ -1,8 +1,8 @@
--- execution_job_ids: one page of an execution's jobs, by step and place; a fan-out's places stand before its own job.
+-- execution_job_ids: one page of an execution's jobs, by step and item; a fan-out's items stand before its own job.
 -- params: execution_id uuid, most int4, since timestamptz (when it was created), after_step text, after_item int4 (the largest
---         int4: a job that is no place), after_id uuid
+--         int4: a job that is no item), after_id uuid
 -- returns: id, in order
--- Index: job_step, job_history_step. What follows a place is in three ranges of the index: further places of its step, the
+-- Index: job_step, job_history_step. What follows an item is in three ranges of the index: further items of its step, the
 -- step's own job, later steps. Each is read from where it begins, so that a page far down a large fan-out costs no more.
 WITH jobs AS (
     (SELECT step, item, id FROM windlass.job

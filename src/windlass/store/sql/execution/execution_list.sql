@@ -1,5 +1,5 @@
 -- execution_list: one page of executions, newest first, or one by its id. engine/executions/read.py puts the asked-for
--- conditions in the place of {where}.
+-- conditions for {where}.
 -- params: limit int4, then those of the conditions
 -- returns: the rows as they are shown, with parent_execution_id: whose step waits for it
 -- Index: primary key read backwards, execution_of for a workflow's, execution_state for those under way; both tables' primary

@@ -1,4 +1,4 @@
--- execution_open_jobs: jobs of an execution that have not ended: steps before places, and what does not run first.
+-- execution_open_jobs: jobs of an execution that have not ended: steps before items, and what does not run first.
 -- params: execution_id uuid, most int4     returns: id, step, item, kind, state
 -- Index: job_step.
 SELECT id, step, item, kind, state FROM windlass.job WHERE execution_id = $1

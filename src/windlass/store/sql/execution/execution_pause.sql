@@ -1,7 +1,7 @@
 -- execution_pause: pause or resume an execution whose row the caller holds.
 -- params: id uuid, is_paused bool, unheard float8 (seconds during which a job may not have heard of it)
 -- returns: paused_at; nothing when it was so before
--- Index: primary key. The state follows at the next refresh, by the same rule as always.
+-- Index: primary key. The state follows at the next refresh, as always.
 WITH changed AS (
     UPDATE windlass.execution e
     SET paused_at = CASE WHEN $2::bool THEN clock_timestamp() END,

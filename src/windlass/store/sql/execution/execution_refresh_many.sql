@@ -4,7 +4,7 @@
 --          else wrote them in the meantime, perhaps from an older snapshot, and they are to be asked for again.
 --          word: 'written', 'same' (it has ended and nothing moved), 'gone' (there is no such execution)
 -- Index: execution primary key, job_step, job_history_step. All jobs of the batch are aggregated and all executions updated
--- in this one statement; the rule is that of model/workflow/execution.py. `finished_at` is bounded on both sides so that days
+-- in this one statement; what is decided is that of model/workflow/execution.py. `finished_at` is bounded on both sides so that days
 -- before the execution and days to come are pruned, and the default partition too: measured, a third of the reading less.
 -- What is open is written in any case: its fence moves on, and nobody's older snapshot can be written after this one.
 -- `refreshed_at` of what is open is when this began, by whose snapshot its jobs were counted. Of an end it is when it is first

@@ -1,6 +1,6 @@
 -- execution_stale: unfinished executions that nobody has refreshed for a while, the oldest of each shard.
 -- params: shard int2[], seconds float8 since their last refresh, most int4 of one shard     returns: id
--- Index: execution_stale, one range a shard. The net under lost marks. A refresh moves them to the end of the line, so that
+-- Index: execution_stale, one range a shard. The net under lost marks. A refresh moves them to the end, so that
 -- however many wait for days, each has its turn.
 SELECT old.id
 FROM unnest($1::int2[]) AS s(shard)

@@ -1,6 +1,6 @@
 -- execution_tally_many: executions whose row the caller holds, and how their jobs have ended.
 -- params: id uuid[]
--- returns: what a conclusion needs of the row; `unfinished` jobs, counts by state, is_failed, is_cancelled (by the rule of
+-- returns: what a conclusion needs of the row; `unfinished` jobs, counts by state, is_failed, is_cancelled (as decided by of
 --          model/workflow/execution.py), first_at, last_at, and the error of the failure that came first, as execution_refresh_many
 --          writes it
 -- Index: execution primary key, job_step, job_history_step.

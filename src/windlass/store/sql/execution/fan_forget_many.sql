@@ -1,4 +1,4 @@
--- fan_forget_many: fan-outs have ended; the sums of their places are not needed any more.
+-- fan_forget_many: fan-outs have ended; the sums of their items are not needed any more.
 -- params: execution_id uuid[], step text[]     Index: primary key, fan_delta_of.
 WITH gone AS (
     DELETE FROM windlass.fan f USING unnest($1::uuid[], $2::text[]) AS g(execution_id, step)

@@ -1,4 +1,4 @@
--- fan_insert_many: begin fan-outs, none of their places being there yet.
+-- fan_insert_many: begin fan-outs, none of their items being there yet.
 -- params: execution_id uuid[], step text[], job_id uuid[], total int4[], parallel int4[], failures_max int4[]
 -- Index: primary key. A rerun has removed the row of before.
 INSERT INTO windlass.fan (execution_id, step, job_id, total, parallel, failures_max)

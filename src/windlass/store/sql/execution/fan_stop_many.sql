@@ -1,4 +1,4 @@
--- fan_stop_many: no further place of these begins: more have failed than may, or nobody waits for them any more.
+-- fan_stop_many: no further item of these begins: more have failed than may, or nobody waits for them any more.
 -- params: execution_id uuid[], step text[]     returns: execution_id, step of those that were not stopped     Index: primary key.
 UPDATE windlass.fan f SET is_stopped = true
 FROM unnest($1::uuid[], $2::text[]) AS g(execution_id, step)

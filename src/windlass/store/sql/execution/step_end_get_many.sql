@@ -1,6 +1,6 @@
 -- step_end_get_many: how far steps of executions are.
 -- params: execution_id uuid[], step text[], wants_result bool[], since timestamptz[] (when the execution was created)
--- returns: execution_id, step, id, state, result, error of every step that has its job; no places of fan-outs
+-- returns: execution_id, step, id, state, result, error of every step that has its job; no items of fan-outs
 -- Index: job_step, job_history_step. A job of an execution ended after the execution was made, so older partitions are left out.
 SELECT g.execution_id, g.step, j.id, j.state, NULL::text AS result, NULL::text AS error
 FROM unnest($1::uuid[], $2::text[]) AS g(execution_id, step)

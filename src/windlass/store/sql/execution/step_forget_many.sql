@@ -1,4 +1,4 @@
--- step_forget_many: forget ended steps of an execution that are to be done again, places of fan-outs included.
+-- step_forget_many: forget ended steps of an execution that are to be done again, items of fan-outs included.
 -- params: execution_id uuid, step text[], since timestamptz (when it was created), most int4
 -- returns: state, count of those that went, so many at most
 -- Index: job_history_step, job_history primary key. Needs windlass.verb = 'replay' in this transaction; the caller holds the

@@ -1,4 +1,4 @@
--- step_list: all steps of an execution that have their job, and compensations; no places of fan-outs.
+-- step_list: all steps of an execution that have their job, and compensations; no items of fan-outs.
 -- params: execution_id uuid, since timestamptz (when it was created)
 -- returns: step, state, is_foreseen, result (of switches alone: which way it went)
 -- Index: job_step, job_history_step.

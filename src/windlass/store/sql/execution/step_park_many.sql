@@ -1,7 +1,7 @@
 -- step_park_many: park the queued jobs of paused executions.
 -- params: execution_id uuid[], most int4     returns: parked int8
--- Index: job_step. Those that wait for a target, or may go to it, wait for their execution now; those that wait for locks keep their place in
--- line, and are parked when it comes to them (lock_grant_many). Who is being claimed just now runs, and ends.
+-- Index: job_step. Those that wait for a target, or may go to it, wait for their execution now; those that wait for locks keep
+-- their rank among its waiters, and are parked when their turn comes (lock_grant_many). Who is being claimed just now runs, and ends.
 WITH picked AS MATERIALIZED (
     SELECT j.id FROM windlass.job j JOIN windlass.execution e ON e.id = ANY (ARRAY[j.execution_id]) AND e.paused_at IS NOT NULL
     WHERE j.execution_id = ANY ($1::uuid[]) AND j.state = 'queued'

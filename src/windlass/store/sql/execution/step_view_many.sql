@@ -1,4 +1,4 @@
--- step_view_many: the steps of an execution that have a job, for its graph. Places of fan-outs are not among them.
+-- step_view_many: the steps of an execution that have a job, for its graph. Items of fan-outs are not among them.
 -- params: execution_id uuid, since timestamptz (when it was created), chars int4 (of a result are shown)
 -- returns: step, id, kind, state, attempt, max_attempts, created_at, started_at, finished_at, callback_until, parked_for,
 --          result (its beginning), result_chars, error, child_id (the execution that it waits for or has waited for)

@@ -10,7 +10,7 @@ CROSS JOIN LATERAL (
     ORDER BY e.created_at, e.id LIMIT 1
 ) oldest
 CROSS JOIN LATERAL (
-    SELECT oldest.most - count(*) AS places FROM (
+    SELECT oldest.most - count(*) AS free FROM (
         SELECT FROM windlass.execution e
         WHERE e.workflow = g.workflow AND e.concurrency_key = g.key AND e.begun_at IS NOT NULL AND e.finished_at IS NULL
         LIMIT oldest.most) few
@@ -18,6 +18,6 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT e.id FROM windlass.execution e
     WHERE e.workflow = g.workflow AND e.concurrency_key = g.key AND e.begun_at IS NULL AND e.finished_at IS NULL
-    ORDER BY e.created_at, e.id LIMIT least(room.places, $3::int4)
+    ORDER BY e.created_at, e.id LIMIT least(room.free, $3::int4)
     FOR NO KEY UPDATE
 ) next

@@ -1,6 +1,6 @@
 -- dead_select: ids of dead letters that match a filter, oldest first.
 -- params: queue text, kind text, cause text, tag text, finished_after timestamptz, finished_before timestamptz (NULL: any), most int4,
---         target text (NULL: any; engine/jobs/replay.py puts its condition in the place of {where})
+--         target text (NULL: any; engine/jobs/replay.py puts its condition for {where})
 -- returns: id
 -- Index: job_history_dead; with a target job_history_dead_target, where all that it failed since an instant lies together.
 -- The instants are written as bounds and not as questions, so that they bound the index and the days in every plan.

@@ -1,4 +1,4 @@
--- event_of_execution: what happened to an execution and its jobs after a place, oldest first.
+-- event_of_execution: what happened to an execution and its jobs after a position, oldest first.
 -- params: execution_id uuid, since timestamptz (when it was created), most int4, after_at timestamptz, after_id uuid,
 --         after_rank int4, after_number int8
 -- returns: as event_window
@@ -14,7 +14,7 @@ WITH job AS MATERIALIZED (
            CASE WHEN outcome IS NOT NULL THEN started_at END, finished_at, outcome, cause, error
     FROM windlass.job_history WHERE execution_id = $1 AND finished_at >= $2::timestamptz - interval '1 hour'
 ), told AS (
-    SELECT x.created_at AS at, x.id AS place_id, 0 AS rank, 0::int8 AS number, 'execution' AS noun, NULL::uuid AS job_id, 'created' AS type,
+    SELECT x.created_at AS at, x.id AS position_id, 0 AS rank, 0::int8 AS number, 'execution' AS noun, NULL::uuid AS job_id, 'created' AS type,
            json_build_object('workflow', x.workflow, 'version', x.version) AS data, NULL::text AS queue
     FROM windlass.execution x WHERE x.id = $1
     UNION ALL
@@ -57,6 +57,6 @@ WITH job AS MATERIALIZED (
            j.queue
     FROM job j JOIN windlass.attempt a ON a.job_id = j.id AND a.next_run_at IS NOT NULL
 )
-SELECT t.at, t.noun, replace(t.place_id::text, '-', '') AS subject, t.job_id, $1::uuid AS execution_id, t.type, t.number, t.data, t.queue
-FROM told t WHERE (t.at, t.place_id, t.rank, t.number) > ($4, $5::uuid, $6::int4, $7::int8)
-ORDER BY t.at, t.place_id, t.rank, t.number LIMIT $3
+SELECT t.at, t.noun, replace(t.position_id::text, '-', '') AS subject, t.job_id, $1::uuid AS execution_id, t.type, t.number, t.data, t.queue
+FROM told t WHERE (t.at, t.position_id, t.rank, t.number) > ($4, $5::uuid, $6::int4, $7::int8)
+ORDER BY t.at, t.position_id, t.rank, t.number LIMIT $3

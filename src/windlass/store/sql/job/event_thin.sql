@@ -1,7 +1,7 @@
 -- event_thin: forget events in some blocks of a partition that are past the retention, and whose job or execution is gone or
 -- that are of neither.
 -- params: from tid, to tid (not included), days int4
--- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name in the place of {partition}
+-- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name for {partition}
 -- Index: none: a range of blocks; job, job_history and execution primary keys, one probe a day that has begun.
 WITH gone AS (
     DELETE FROM {partition} v

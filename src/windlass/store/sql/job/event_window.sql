@@ -1,4 +1,4 @@
--- event_window: what happened after a place and until an instant, oldest first: event rows, and the ordinary events that
+-- event_window: what happened after a position and until an instant, oldest first: event rows, and the ordinary events that
 -- are columns.
 -- params: after_at timestamptz, until timestamptz, most int4, first_id uuid (no job created since `after_at` has a lower
 --         id), after_job uuid, after_rank int4, after_number int8, last_id uuid (nor one created by `until` a higher)
@@ -12,7 +12,7 @@ SELECT p.at, p.noun, p.subject, p.job_id, p.type, p.number, p.data, coalesce(p.q
 FROM (
     (SELECT * FROM (
         SELECT e.at,
-               coalesce(e.job_id, CASE e.noun WHEN 'execution' THEN e.subject::uuid END, '00000000-0000-0000-0000-000000000000') AS place_id,
+               coalesce(e.job_id, CASE e.noun WHEN 'execution' THEN e.subject::uuid END, '00000000-0000-0000-0000-000000000000') AS position_id,
                CASE WHEN e.noun = 'execution' AND e.type = 'finished' THEN 7 WHEN e.noun <> 'job' THEN 9 ELSE
                     CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'cancel_requested' THEN 4
                                 WHEN 'released' THEN 5 WHEN 'finished' THEN 7 WHEN 'replayed' THEN 8 ELSE 9 END
@@ -22,7 +22,7 @@ FROM (
                e.noun, e.subject, e.job_id, e.type, e.data, CASE e.noun WHEN 'queue' THEN e.subject END AS queue,
                CASE e.noun WHEN 'execution' THEN e.subject::uuid END AS execution_id
         FROM windlass.event e WHERE e.at >= $1 AND e.at <= $2) a
-     WHERE (at, place_id, rank, number) > ($1, $5, $6, $7) ORDER BY 1, 2, 3, 4 LIMIT $3)
+     WHERE (at, position_id, rank, number) > ($1, $5, $6, $7) ORDER BY 1, 2, 3, 4 LIMIT $3)
     UNION ALL
     (SELECT (e.data ->> 'claimed_at')::timestamptz, e.job_id, 3, (e.data ->> 'attempt')::int8, 'job', e.subject, e.job_id, 'started',
             json_build_object('attempt', e.data -> 'attempt', 'node_id', e.data -> 'node_id'), NULL, NULL
@@ -99,4 +99,4 @@ LEFT JOIN LATERAL (
     SELECT h.queue, h.execution_id FROM windlass.job_history h WHERE h.id = p.job_id
     LIMIT 1
 ) job ON p.job_id IS NOT NULL AND p.queue IS NULL
-ORDER BY p.at, p.place_id, p.rank, p.number
+ORDER BY p.at, p.position_id, p.rank, p.number

@@ -3,7 +3,7 @@
 -- returns: id of every row that waits now, also of those that had done so before under the same token (a commit whose answer
 -- was lost); a row whose fence moved on, or that somebody asked to cancel, is left alone
 -- Index: job primary key. `must_be` as in job_end_many. The delivery is over: its pass is given back to its target. What it
--- left on record waits in the event until the job goes on, since the job's own row has no place for it.
+-- left on record waits in the event until the job goes on, since the job's own row has no column for it.
 WITH moved AS (
     UPDATE windlass.job j
     SET callback_until = coalesce(j.callback_until, clock_timestamp() + s.patience * interval '1 second'),

@@ -15,7 +15,7 @@ WITH gone AS (
     DELETE FROM windlass.event e USING gone WHERE e.job_id = gone.id
 ), keys AS (
     DELETE FROM windlass.job_key k USING gone WHERE k.job_id = ANY (ARRAY[gone.id])
-), lines AS (
+), log_lines AS (
     DELETE FROM windlass.job_log l USING gone WHERE l.job_id = gone.id
 ), progress AS (
     DELETE FROM windlass.job_progress p USING gone WHERE p.job_id = gone.id

@@ -1,6 +1,6 @@
 -- job_history_thin: forget what nobody needs of some blocks of a partition of finished jobs.
 -- params: from tid, to tid (not included), days int4, parents uuid[] (see parent_awaited)
--- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name in the place of {partition}
+-- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name for {partition}
 -- Needed is what is not past the retention, a step of an execution that is there, and a parent of a job that waits.
 -- Index: none: a range of blocks; execution, job_key and job_progress primary keys. Needs windlass.verb = 'delete' in this
 -- transaction. The counters are told here, since the triggers that count are those of the parent table.

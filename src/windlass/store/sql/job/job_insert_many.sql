@@ -12,7 +12,7 @@
 -- Index: job primary key and job_line take the new rows at their right-hand edge. A queue with limits, or not yet known,
 -- is skipped here unless the caller holds its lock and has counted (is_within_limits), so a limit set a moment ago holds.
 -- A node with a free slot may claim what it inserts (`starts`): the claim's own conditions are asked here too, and the job
--- begins one commit earlier. A job with locks is parked for them, unless it is blocked; the caller takes it into line.
+-- begins one commit earlier. A job with locks is parked for them, unless it is blocked; the caller takes it into the wait lists.
 -- It is created when the transaction began, near the time inside its id, by which events are found (event_window).
 -- An Idempotency-Key is taken together with its job, or neither is: one that was used before, also by another row of this
 -- batch, leaves its job out, and the caller looks for what was answered then. Sorted, so that two batches cannot deadlock.

@@ -1,4 +1,4 @@
--- job_list: one page of jobs, newest first. engine/jobs/read.py puts the asked-for conditions in the place of {where}.
+-- job_list: one page of jobs, newest first. engine/jobs/read.py puts the asked-for conditions for {where}.
 -- params: limit int4, then those of the conditions     returns: as job_get_many, without parked_at and detail
 -- Index: both primary keys read backwards and merged, or the partial index that a condition names (dead, tags, execution).
 (SELECT {job.shown},

@@ -1,6 +1,6 @@
 -- job_lock_solo: a job on its last chance (two nodes died with it) that may start, locked, with the row of its queue.
 -- params: node_id uuid     returns: id, if there is one
--- Index: job_solo, and job_held where a queue has a limit. Whether its queue has a place and a token left is asked here, so
+-- Index: job_solo, and job_held where a queue has a limit. Whether its queue has room and a token left is asked here, so
 -- that one that is full hides nobody behind it, and decided by job_claim_solo.
 SELECT s.id FROM windlass.job s JOIN windlass.queue q ON q.name = s.queue
 WHERE s.state = 'queued' AND s.crashes >= 2 AND s.parked_at IS NULL AND s.run_at <= clock_timestamp() AND NOT q.is_paused

@@ -1,6 +1,6 @@
 -- job_log_thin: forget lines in some blocks of a partition that are past the retention and whose job is gone.
 -- params: from tid, to tid (not included), days int4
--- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name in the place of {partition}
+-- returns: forgotten int8     engine/jobs/partitions.py puts the partition's name for {partition}
 -- Index: none: a range of blocks; job and job_history primary keys, one probe a day that has begun.
 WITH gone AS (
     DELETE FROM {partition} l

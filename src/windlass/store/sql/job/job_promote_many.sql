@@ -1,6 +1,6 @@
 -- job_promote_many: make queued jobs due now.
 -- params: id uuid[]     returns: id, queue, priority, run_at, and the locks that it waits for (NULL: none)
--- Index: job primary key, lock_wait_waiter. In the lines of its locks it stands as if it had come now: the caller passes them on.
+-- Index: job primary key, lock_wait_waiter. Among the waiters of its locks it stands as if it had come now: the caller passes them on.
 WITH moved AS (
     UPDATE windlass.job j SET run_at = clock_timestamp()
     FROM windlass.job was

@@ -3,7 +3,7 @@
 -- returns: id, queue, priority, run_at, parked_for, execution_id of every job brought back
 -- Index: job_history primary key. Needs windlass.verb = 'replay' in this transaction. How the job had ended stays on record:
 -- its last attempt goes to `attempt`, its end becomes an event row. The fence goes on counting; `snoozes` is raised to it, so
--- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into line.
+-- that earlier tries are not held against the job. One that has locks is parked for them: the caller takes it into the wait lists.
 -- A step of a paused execution is parked for that. Children that were not told yet of the end that is taken back wait for the
 -- next one: until then nobody tells them of it, nor those who come to wait for the job meanwhile (parent_end primary key).
 -- What never changes of a job is LASTS in model/job/draft.py.

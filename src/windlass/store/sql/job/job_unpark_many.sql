@@ -20,7 +20,7 @@ WITH chosen AS MATERIALIZED (
                       AND j.queue > hop.queue ORDER BY j.target, j.queue LIMIT 1)
             FROM hop WHERE hop.queue IS NOT NULL
         )
-        SELECT line.id FROM hop
+        SELECT parked.id FROM hop
         JOIN windlass.queue q ON q.name = hop.queue AND NOT q.is_paused AND q.max_running IS DISTINCT FROM 0
         CROSS JOIN LATERAL (
             SELECT (q.max_running IS NOT NULL OR q.rate IS NOT NULL)
@@ -36,8 +36,8 @@ WITH chosen AS MATERIALIZED (
               AND (j.execution_id IS NULL OR NOT coalesce(windlass.execution_is_paused(j.execution_id), false))
             ORDER BY j.target, j.queue, j.priority DESC, j.run_at
             LIMIT room.count
-        ) line
-        ORDER BY turn.is_last, line.priority DESC, line.run_at
+        ) parked
+        ORDER BY turn.is_last, parked.priority DESC, parked.run_at
         LIMIT room.count
     ) first
 ), picked AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- link_recount: set what blocked jobs wait for to the links they have; one without links is queued. For the doctor.
--- params: child_id uuid[]     returns: id, state, queue, priority, run_at, parked_for (`lock`: the caller takes it into line)
--- A child whose parent ended without success, and whose rule then is not to run, is left as it is: somebody must decide.
+-- params: child_id uuid[]     returns: id, state, queue, priority, run_at, parked_for (`lock`: the caller takes it into the wait lists)
+-- A child whose parent ended without success, and whose `on_parent_failure` is not to run, is left as it is: somebody must decide.
 WITH counted AS (
     SELECT c.id, c.run_at, (SELECT count(*) FROM windlass.dependency d WHERE d.child_id = c.id)::int4 AS n
     FROM windlass.job c

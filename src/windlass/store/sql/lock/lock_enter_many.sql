@@ -1,7 +1,7 @@
--- lock_enter_many: put jobs that are parked for their locks into the lines of these.
--- params: job_id uuid[], lead float8 (seconds that a level of priority is worth)     returns: of every place taken lock, due_seconds
+-- lock_enter_many: put jobs that are parked for their locks into the wait lists of these.
+-- params: job_id uuid[], lead float8 (seconds that a level of priority is worth)     returns: of every row lock, due_seconds
 -- (until its job is due; NULL: it is)
--- Index: job primary key; the new rows land in lock_wait_line. A job that is due later is in line from now on, but its turn
+-- Index: job primary key; the new rows land in lock_wait_line. A job that is due later waits from now on, but its turn
 -- cannot come before it is due: `look_at` says when somebody has to look. No row of a lock is held here.
 INSERT INTO windlass.lock_wait (lock, waiter, priority, since, rank, look_at)
 SELECT wanted.lock, j.id, j.priority, due.at, due.at - j.priority * $2::float8 * interval '1 second',

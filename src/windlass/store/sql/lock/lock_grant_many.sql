@@ -1,9 +1,9 @@
 -- lock_grant_many: give waiters all the locks they wait for; jobs among them may start.
--- params: waiter uuid[], again float8 (seconds)     The caller holds the rows of the locks and has counted their places.
+-- params: waiter uuid[], again float8 (seconds)     The caller holds the rows of the locks and has counted what is free.
 -- returns: of every job id, queue, priority, run_at, parked_for (`paused`: it has its locks, and its execution is paused); of every
 -- caller its ticket as id, and the lock
 -- Index: job and lock primary keys, lock_wait_waiter. A job that somebody else has in hand is skipped, never waited for: who ends
--- it comes for these locks next. A ticket that has its hold already (it came twice) leaves the line and gets no second one. If it does not end, `look_at` brings it another look. Whether its execution is paused is
+-- it comes for these locks next. A ticket that has its hold already (it came twice) leaves the wait list and gets no second one. If it does not end, `look_at` brings it another look. Whether its execution is paused is
 -- asked once its row is locked (execution_is_paused sees what was committed by then).
 WITH going AS MATERIALIZED (
     SELECT j.id, j.execution_id FROM windlass.job j

@@ -1,7 +1,7 @@
 -- lock_hold_many: hold the rows of locks until the transaction ends.
--- params: freed text[] (a place of these may be free now), entered text[] (somebody came into the line of these), line int4
+-- params: freed text[] (of these more may be free now), entered text[] (somebody came to wait for these), waiters_max int4
 -- returns: name
--- Index: lock primary key; lock_wait_line, the first of each freed lock's line, and what else those wait for: a waiter takes
+-- Index: lock primary key; lock_wait_line, the first waiters of each freed lock, and what else those wait for: a waiter takes
 -- all its locks at once, so the rows of all are needed. Rows are locked in one order for everybody, hence at once. Not FOR
 -- UPDATE: a new hold's foreign key needs the row as well.
 SELECT l.name FROM windlass.lock l

@@ -4,7 +4,7 @@
 --         holds go), late uuid[] (waiters that somebody had to look at: callers whose time is up go, the others need no look
 --         any more)
 -- returns: nothing
--- Index: lock_hold_job, lock_hold primary key; lock_wait_waiter, because a line may be long.
+-- Index: lock_hold_job, lock_hold primary key; lock_wait_waiter, because a wait list may be long.
 WITH now_is AS MATERIALIZED (
     SELECT clock_timestamp() AS at
 ), ended AS (
@@ -13,7 +13,7 @@ WITH now_is AS MATERIALIZED (
     DELETE FROM windlass.lock_hold h USING now_is
     WHERE h.lock = ANY ($1::text[]) AND h.job_id IS NULL
       AND (h.token = ANY ($3::int8[]) OR (h.lock = ANY ($4::text[]) AND h.expires_at <= now_is.at))
-), left_line AS (
+), left_wait_list AS (
     DELETE FROM windlass.lock_wait w WHERE w.waiter = ANY ($2::uuid[]) AND w.lock = ANY ($1::text[])
 ), gave_up AS (
     DELETE FROM windlass.lock_wait w USING now_is

@@ -1,4 +1,4 @@
--- lock_strays: holds and places in line whose job is over, and jobs that wait for locks and are in no line.
+-- lock_strays: holds and waiters whose job is over, and jobs that wait for locks and are in no wait list.
 -- params: most int4 of each     returns: problem (`held`, `in_line`, `in_no_line`), lock, job_id
 -- Index: lock_hold_job, lock_wait primary key and job_parked_for_lock, each read whole, with the job's primary key beside. One
 -- snapshot: a job ends and leaves its locks in one commit, so what is found here is nobody's doing but a defect's, or that of a

@@ -1,11 +1,11 @@
--- lock_take: give a caller of the API a place of a lock that has one free while nobody waits for it.
+-- lock_take: give a caller of the API a hold of a lock that has capacity free while nobody waits for it.
 -- params: name text, ticket uuid, owner text, ttl float8 seconds
 -- returns: lock, token, expires_at, capacity; nothing where it is not as simple as that, and the caller goes the long way: the
 -- lock is new or its row in somebody's hand, it is taken, a hold that ran out is still there, somebody waits, or the ticket is known
 -- Index: primary keys of lock and lock_hold; lock_wait_line; lock_hold_ticket. One statement and no wait, for what is usual; and
--- no row of the line, which would stay for as long as any transaction is open and be read over by everybody.
+-- no row of the wait list, which would stay for as long as any transaction is open and be read over by everybody.
 -- Holds are read by the snapshot from before the row was locked. Every grant raises the lock's token: the same token in both
--- says that there was none in between. A line that somebody entered in between is passed by: he waits no longer than if he
+-- says that there was none in between. Who came to wait in between is passed by: he waits no longer than if he
 -- had come a moment later.
 WITH now_is AS MATERIALIZED (
     SELECT clock_timestamp() AS at

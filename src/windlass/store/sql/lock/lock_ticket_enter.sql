@@ -1,4 +1,4 @@
--- lock_ticket_enter: put a caller of the API into the line of a lock, under its ticket.
+-- lock_ticket_enter: put a caller of the API into the wait list of a lock, under its ticket.
 -- params: name text, ticket uuid, owner text, ttl float8 seconds, wait float8 seconds, rank_lead float8 (seconds by which it stands
 --         before those of the lowest priority)     returns: nothing
 -- Index: lock_wait primary key. Whoever comes again with the same ticket stands where it stood, for as long as it says now.

@@ -1,4 +1,4 @@
--- secret_under_other: versions that are sealed under another key than this, after a place.
+-- secret_under_other: versions that are sealed under another key than this, after a position.
 -- params: key_id text, after_name text, after_version int4, most int4
 -- returns: name, version, public_key, key_id, nonce, box
 -- Index: primary key.

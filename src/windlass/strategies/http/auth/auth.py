@@ -20,7 +20,7 @@ from typing import Any, Final
 import structlog
 
 from windlass.model.job.target import target_of
-from windlass.strategies.http.auth.check import check_auth, place_of
+from windlass.strategies.http.auth.check import check_auth, header_of
 from windlass.strategies.http.auth.client_cert import ClientCertificates
 from windlass.strategies.http.auth.oauth import Grant, Tokens
 from windlass.strategies.http.auth.secrets import (
@@ -51,7 +51,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What to add to the request, last, so that nothing takes the place of what was signed."""
+    """What to add to the request, last, so that nothing replaces what was signed."""
 
     headers: dict[str, str] = field(repr=False)
     ssl: ssl.SSLContext | None  # None: the pool's own
@@ -97,7 +97,7 @@ class Credentials:
                     context = await self._certificates.context(name, pem)
                 case _:
                     value = await self._sent(name, target, *_token_target(one))
-                    shown[place_of(one)] = await self._header(one, value)
+                    shown[header_of(one)] = await self._header(one, value)
         if keys := await self._keys(signer, target):
             try:
                 signed = signature(

@@ -26,7 +26,7 @@ OURS_PATTERN: Final = (
 
 
 def check_auth(value: object) -> list[tuple[str, str]]:
-    """Problems, each with its place below `/auth`: `/secret` of one object, `/0/secret` of a list.
+    """Problems, with their pointers below `/auth`: `/secret` of one object, `/0/secret` of a list.
 
     None is no auth, and fine.
     """
@@ -41,7 +41,7 @@ def check_auth(value: object) -> list[tuple[str, str]]:
         for place, one in enumerate(value)
         for pointer, detail in _check_one(one)
     ]
-    return problems or _check_places(value)
+    return problems or _check_headers(value)
 
 
 def _check_one(value: object) -> list[tuple[str, str]]:
@@ -65,18 +65,18 @@ def _check_one(value: object) -> list[tuple[str, str]]:
     return problems
 
 
-def _check_places(auths: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Two must not want the same place of the request; neither would know who was sent."""
+def _check_headers(auths: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Two must not set the same header; neither would know who was sent."""
     taken: set[str] = set()
     for place, auth in enumerate(auths):
-        wanted = place_of(auth)
+        wanted = header_of(auth)
         if wanted in taken:
             return [(f"/{place}", f"sets {wanted}, which an entry before it sets too")]
         taken.add(wanted)
     return []
 
 
-def place_of(auth: Mapping[str, str]) -> str:
+def header_of(auth: Mapping[str, str]) -> str:
     """The header that this auth sets, in lower case; or the certificate."""
     match auth["type"]:
         case "signature":

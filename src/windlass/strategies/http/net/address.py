@@ -1,6 +1,6 @@
 """The address of a delivery: the parts of a URL, read once.
 
-A path and a query go out as RFC 3986 writes them, however they were typed: what has no place there
+A path and a query go out as RFC 3986 writes them, however they were typed: what may not stand there
 is percent-encoded, what needs no escape loses it, and `.` and `..` are walked before anything is
 sent. An escape that stands for a separator stays one: `%2F` is no slash.
 """

@@ -1,8 +1,8 @@
 """The SSRF guard: which addresses a delivery may reach.
 
 A receiver's URL comes from a user, so it may point inwards: at this machine, at a cloud's metadata,
-at a database behind the firewall. The rule looks at the address that will be connected to and never
-at how it was written. An IPv6 address that carries an IPv4 one is as good as what it carries:
+at a database behind the firewall. The guard looks at the address that will be connected to and
+never at how it was written. An IPv6 address that carries an IPv4 one is as good as what it carries:
 
     2002:7f00:1::  --6to4-->  127.0.0.1  --table-->  loopback: refused
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from windlass.config.rules import is_host_pattern, is_network
+from windlass.config.parsers import is_host_pattern, is_network
 
 IpAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -54,7 +54,7 @@ _SPECIAL: Final[tuple[tuple[Network, str | None], ...]] = tuple(
         ("::ffff:0:0:0/96", None),  # IPv4-translated
         ("64:ff9b::/96", None),  # NAT64
         ("64:ff9b:1::/96", None),  # NAT64 of one's own
-        # The rest of it may carry its IPv4 address in any of four places.
+        # The rest of it may carry its IPv4 address at any of four offsets.
         ("64:ff9b:1::/48", "a NAT64 address of unknown layout"),
         ("fd00:ec2::254/128", "a cloud's metadata service"),
         ("fc00::/7", "private"),
@@ -97,7 +97,7 @@ class EgressRefused(OSError):
 
 
 class Egress:
-    """The rule, with the exceptions an operator made to it.
+    """The guard, with the allow list of an operator.
 
     `allow` names CIDRs, addresses and hosts (`hooks.internal`, `*.internal`). An allowed IPv4
     network includes the IPv6 addresses that carry its addresses; an allowed host may be anywhere.
@@ -119,7 +119,7 @@ class Egress:
         except ValueError:
             return f"{address!r} is not an address"
         if isinstance(found, IPv6Address) and found.scope_id is not None:
-            return f"{address} has a zone, which names another place on every machine"
+            return f"{address} has a zone, which names another network on every machine"
         if self._is_within(found):
             return None
         if trouble := _trouble(found):

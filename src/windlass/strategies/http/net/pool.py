@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import aiohappyeyeballs
 
-from windlass.config.rules import is_address
+from windlass.config.parsers import is_address
 from windlass.http1.connection import AnswerBounds, Connection, ConnectionBroken
 from windlass.limits import (
     IDLE_CONNECTIONS_MAX,

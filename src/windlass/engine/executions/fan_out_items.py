@@ -1,4 +1,4 @@
-"""The places of a fan-out: one job an element, its input filled with `item` and `index`."""
+"""The items of a fan-out: one job each, its input filled with `item` and `index`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from windlass import ids
 from windlass.engine.effects import Effects
-from windlass.engine.executions.decide_apart import places_apart
+from windlass.engine.executions.decide_apart import items_apart
 from windlass.engine.executions.facts import Facts
 from windlass.engine.executions.step_rows import StepJob, dead_columns, job_columns, steps_in_scope
 from windlass.limits import FAN_ITEMS_KEPT_MAX
@@ -42,16 +42,16 @@ COPY_COLUMNS: Final = (
     "parked_at",
     "parked_for",
 )
-# A refill after every few places must not read a hundred thousand elements each time.
+# A refill after every few items must not read a hundred thousand items each time.
 _items: Final[Lru[UUID, list[Any]]] = Lru(
     entries_max=FAN_ITEMS_KEPT_MAX, weight_max=FAN_ITEMS_KEPT_MAX
 )
 
 
-async def insert_places(
+async def insert_items(
     connection: Connection[Record], facts: Facts, held: Record, fan: Record, count: int
 ) -> Effects:
-    """The next `count` places, or fewer when their expressions are much work; `held` is the row of
+    """The next `count` items, or fewer when their expressions are much work; `held` is the row of
     fan_lock_many, `fan` that of fan_tally_many.
     """
     vertex = facts.plan.vertices[fan["step"]]
@@ -62,19 +62,19 @@ async def insert_places(
     first = fan["expanded"]
     jobs: list[StepJob] = []
     dead: list[StepJob] = []
-    decisions = await places_apart(facts, vertex, scope, items[first : first + count], first)
+    decisions = await items_apart(facts, vertex, scope, items[first : first + count], first)
     effects = Effects()
     if len(decisions) < count:
         effects.upkeep.fan_outs.add((facts.execution_id, vertex.id))
         count = len(decisions)
-    for place, (job_id, decision) in enumerate(
+    for item, (job_id, decision) in enumerate(
         zip(ids.uuid7_many(count), decisions, strict=True), first
     ):
         job = StepJob(
             job_id=job_id,
             execution_id=facts.execution_id,
             step=vertex.id,
-            item=place,
+            item=item,
             work=work,
             decision=decision,
             is_foreseen=True,
@@ -86,7 +86,7 @@ async def insert_places(
         await _copy(connection, jobs, held)
     elif jobs:
         await _insert(connection, jobs, effects)
-    line = await connection.fetch(
+    rows = await connection.fetch(
         statement("fan_expanded"),
         facts.execution_id,
         vertex.id,
@@ -95,13 +95,13 @@ async def insert_places(
         _priority(work, held),
     )
     if not held["is_paused"]:
-        effects.due += line
+        effects.due += rows
     effects.lazy_marks.add(facts.execution_id)
     return effects
 
 
 def _is_plain(work: Work) -> bool:
-    """Nothing but its decision in the line stands in its way."""
+    """Needs nothing but a row in its line: no lock, no child."""
     return work.locks is None and KINDS[work.kind].awaits is None
 
 
@@ -158,7 +158,7 @@ async def _insert(connection: Connection[Record], jobs: list[StepJob], effects: 
 async def _insert_dead(
     connection: Connection[Record], dead: list[StepJob], effects: Effects
 ) -> None:
-    """Places whose expressions have no answer: they have failed before they began."""
+    """Items whose expressions have no answer: they have failed before they began."""
     rows = await connection.fetch(statement("step_end_many"), *dead_columns(dead))
     effects.ended |= {row["id"]: row["state"] for row in rows}
     await connection.fetch(

@@ -1,4 +1,4 @@
-"""What an answer means: statuses, `retry-after`, the job's own rules, and a receiver's no."""
+"""What an answer means: statuses, `retry-after`, the job's own statuses, and a receiver's no."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ async def test_a_wish_is_kept_with_the_failure(http: Http, receiver: Receiver) -
         (418, {}, "fail"),
     ],
 )
-def test_the_jobs_own_rules_come_first_and_a_number_beats_a_class(
+def test_the_jobs_own_statuses_come_first_and_a_number_beats_a_class(
     status: int, statuses: dict[str, Any], verdict: str
 ) -> None:
     assert verdict_of(status, statuses) == verdict
 
 
-async def test_the_jobs_own_rules_reach_the_outcome(http: Http, receiver: Receiver) -> None:
+async def test_the_jobs_own_statuses_reach_the_outcome(http: Http, receiver: Receiver) -> None:
     receiver.will(404)
-    rules = {"retry": [404]}
-    outcome = failed(await deliver(http, receiver.url, statuses=rules))
+    statuses = {"retry": [404]}
+    outcome = failed(await deliver(http, receiver.url, statuses=statuses))
     assert (outcome.cause, outcome.is_final) == ("http 404", False)
     receiver.will(410)
     outcome = failed(await deliver(http, receiver.url, statuses={"retry": [410]}))
@@ -145,7 +145,9 @@ async def test_the_jobs_own_rules_reach_the_outcome(http: Http, receiver: Receiv
         ({"retry": [404], "fail": [404]}, "/statuses/fail/0"),
     ],
 )
-def test_rules_that_say_nothing_clear_are_refused_at_the_door(statuses: Any, pointer: str) -> None:
+def test_statuses_that_say_nothing_clear_are_refused_at_the_door(
+    statuses: Any, pointer: str
+) -> None:
     [(found, detail)] = check_input({"url": "http://x.example", "statuses": statuses})
     assert found == pointer
     assert detail

@@ -1,6 +1,6 @@
 """Validation of settings: how a raw value becomes a checked one.
 
-A rule is a parser that raises ValueError and the words for what it allows. Raw values come as text
+A parser raises ValueError, and has the words for what it allows. Raw values come as text
 (environment, flags) or typed (TOML, flags); a parser takes both and is as strict with either.
 """
 
@@ -18,7 +18,7 @@ from windlass.config import secret_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Parser:
     parse: Callable[[object], object]
     allowed: str
 
@@ -29,7 +29,7 @@ _HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def whole_number(low: int, high: int) -> Rule:
+def whole_number(low: int, high: int) -> Parser:
     def parse(value: object) -> int:
         if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
             value = int(value)
@@ -37,19 +37,19 @@ def whole_number(low: int, high: int) -> Rule:
             raise ValueError
         return value
 
-    return Rule(parse=parse, allowed=f"a whole number from {low} to {high}")
+    return Parser(parse=parse, allowed=f"a whole number from {low} to {high}")
 
 
-def bound(high: int) -> Rule:
+def bound(high: int) -> Parser:
     """A limit that can be lifted: 0 becomes None."""
     number = whole_number(0, high)
-    return Rule(
+    return Parser(
         parse=lambda value: number.parse(value) or None,
         allowed=f"{number.allowed}, where 0 means no limit",
     )
 
 
-def seconds(low: float, high: float) -> Rule:
+def seconds(low: float, high: float) -> Parser:
     """A duration. Environment and flags are text, so a bare number in quotes is seconds too."""
 
     def parse(value: object) -> float:
@@ -61,10 +61,10 @@ def seconds(low: float, high: float) -> Rule:
             raise ValueError
         return length
 
-    return Rule(parse=parse, allowed=f"{duration.ALLOWED}; from {low:g} to {high:.15g} seconds")
+    return Parser(parse=parse, allowed=f"{duration.ALLOWED}; from {low:g} to {high:.15g} seconds")
 
 
-def url(*schemes: str, like: str) -> Rule:
+def url(*schemes: str, like: str) -> Parser:
     def parse(value: object) -> str:
         text = plain_text(value, chars_max=4096)
         parts = urlsplit(text)
@@ -74,20 +74,20 @@ def url(*schemes: str, like: str) -> Rule:
             raise ValueError
         return text
 
-    return Rule(parse=parse, allowed=f"an address like {like}")
+    return Parser(parse=parse, allowed=f"an address like {like}")
 
 
-def one_of(*words: str) -> Rule:
+def one_of(*words: str) -> Parser:
     def parse(value: object) -> str:
         text = plain_text(value).lower()
         if text not in words:
             raise ValueError
         return text
 
-    return Rule(parse=parse, allowed=" or ".join(words))
+    return Parser(parse=parse, allowed=" or ".join(words))
 
 
-def switch() -> Rule:
+def switch() -> Parser:
     """on or off; TOML's own true and false mean the same."""
     words = one_of("on", "off")
 
@@ -96,10 +96,10 @@ def switch() -> Rule:
             return "on" if value else "off"
         return words.parse(value)
 
-    return Rule(parse=parse, allowed=words.allowed)
+    return Parser(parse=parse, allowed=words.allowed)
 
 
-def subset(*words: str) -> Rule:
+def subset(*words: str) -> Parser:
     """At least one of `words`, in the order of `words`."""
 
     def parse(value: object) -> tuple[str, ...]:
@@ -108,33 +108,33 @@ def subset(*words: str) -> Rule:
             raise ValueError
         return tuple(word for word in words if word in given)
 
-    return Rule(parse=parse, allowed=f"one or more of {', '.join(words)}, separated by commas")
+    return Parser(parse=parse, allowed=f"one or more of {', '.join(words)}, separated by commas")
 
 
-def matching(check: Callable[[str], bool], allowed: str) -> Rule:
+def matching(check: Callable[[str], bool], allowed: str) -> Parser:
     def parse(value: object) -> str:
         text = plain_text(value)
         if not check(text):
             raise ValueError
         return text
 
-    return Rule(parse=parse, allowed=allowed)
+    return Parser(parse=parse, allowed=allowed)
 
 
-def network_list() -> Rule:
+def network_list() -> Parser:
     def parse(value: object) -> tuple[str, ...]:
         given = text_list(value)
         if not all(is_network(item) or is_host_pattern(item) for item in given):
             raise ValueError
         return tuple(given)
 
-    return Rule(
+    return Parser(
         parse=parse,
         allowed='CIDRs or hosts separated by commas, like "10.0.0.0/8, hooks.internal, *.local"',
     )
 
 
-def key_list() -> Rule:
+def key_list() -> Parser:
     """Kept as it was written: whoever encrypts reads the keys, and the file that it may name."""
 
     def parse(value: object) -> str:
@@ -145,10 +145,10 @@ def key_list() -> Rule:
             secret_key.decode_keys(text)
         return text
 
-    return Rule(parse=parse, allowed=secret_key.ALLOWED)
+    return Parser(parse=parse, allowed=secret_key.ALLOWED)
 
 
-def folder() -> Rule:
+def folder() -> Parser:
     def parse(value: object) -> Path:
         text = plain_text(str(value) if isinstance(value, Path) else value, chars_max=4096)
         # Only a shell expands ~; taken literally it would make a folder of that name.
@@ -156,7 +156,7 @@ def folder() -> Rule:
             raise ValueError
         return Path(text)
 
-    return Rule(parse=parse, allowed="a folder, absolute or below the current one, without ~")
+    return Parser(parse=parse, allowed="a folder, absolute or below the current one, without ~")
 
 
 def is_host(text: str) -> bool:

@@ -1,11 +1,11 @@
--- lock_line_many: how many places locks have, and who waits for them, in order.
--- params: name text[] (their rows are held), line int4, patience float8 seconds
--- returns: name, free, and of each of the first in line waiter, rank, keeps_places, locks (all that it wants); a lock that has no
--- place, or nobody waits for, is one row without a waiter
--- Index: lock primary key; lock_hold primary key, as many rows as there are holds; lock_wait_line, `line` rows a lock.
+-- lock_waiters_many: how much of locks is free, and who waits for them, in order.
+-- params: name text[] (their rows are held), waiters_max int4, patience float8 seconds
+-- returns: name, free, and of each of the first to wait waiter, rank, keeps_capacity, locks (all that it wants); a lock of which
+-- nothing is free, or that nobody waits for, is one row without a waiter
+-- Index: lock primary key; lock_hold primary key, as many rows as there are holds; lock_wait_line, `waiters_max` rows a lock.
 -- Read after the rows are held, by a newer snapshot: what it says is so until the commit. Holds whose time has run out do not
 -- count, whether they are gone yet or not.
-SELECT l.name, room.free, w.waiter, w.rank, w.since <= now_is.at - $3::float8 * interval '1 second' AS keeps_places,
+SELECT l.name, room.free, w.waiter, w.rank, w.since <= now_is.at - $3::float8 * interval '1 second' AS keeps_capacity,
        ARRAY(SELECT other.lock FROM windlass.lock_wait other WHERE other.waiter = w.waiter) AS locks
 FROM (SELECT clock_timestamp() AS at) now_is
 CROSS JOIN windlass.lock l

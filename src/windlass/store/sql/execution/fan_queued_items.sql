@@ -1,4 +1,4 @@
--- fan_queued_places: places of stopped fan-outs that have not begun.
+-- fan_queued_items: items of stopped fan-outs that have not begun.
 -- params: execution_id uuid[], step text[], most int4     returns: id
 -- Index: job_step.
 SELECT j.id
