@@ -108,7 +108,7 @@ def job_columns(
         "kind": [job.work.kind for job in jobs],
         "queue": [job.work.queue for job in jobs],
         "priority": _some([job.work.priority for job in jobs]),
-        "timeout_ms": _some([_timeout_ms(job) for job in jobs]),
+        "timeout_ms": _some([timeout_ms(job) for job in jobs]),
         "max_attempts": [job.work.max_attempts for job in jobs],
         "retry": _some([job.work.retry for job in jobs]),
         "input": [job.decision.input for job in jobs],
@@ -128,7 +128,7 @@ def _some(column: list[Any]) -> list[Any]:
     return column if any(value is not None for value in column) else []
 
 
-def _timeout_ms(job: StepJob) -> int | None:
+def timeout_ms(job: StepJob) -> int | None:
     seconds = job.work.timeout_seconds
     return (
         None if seconds is None or job.decision.state == "awaited" else max(1, int(seconds * 1000))

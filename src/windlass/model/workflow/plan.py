@@ -18,7 +18,7 @@ from windlass.model.expression.template import Template, compile_template
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.definition import Definition, Inner, Need, Step
-from windlass.model.workflow.step_kinds import KINDS
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS
 
 # The step that takes back what `charge` did; no id of a definition looks like it.
 UNDO: Final = "~undo"
@@ -86,6 +86,8 @@ class Plan:
     output_steps: frozenset[str]
     queues: tuple[str, ...]
     has_undo: bool = False
+    # Its first steps are jobs for nodes, whatever the input says and whoever holds what.
+    begins_plainly: bool = False
     concurrency_key: Template | None = None
     # What its expressions see of it: made once.
     vars: Mapping[str, Any] = field(default_factory=dict)
@@ -104,16 +106,29 @@ def plan_of(definition: Definition) -> Plan:
     concurrency = definition.concurrency
     output = None if definition.output is None else compile_template(definition.output)
     works = [w for v in vertices.values() for w in (v.work, v.each, v.undo) if w is not None]
+    first = [vertex for vertex in vertices.values() if not vertex.needs]
     return Plan(
         definition=definition,
         vertices=vertices,
-        first=tuple(vertex.id for vertex in vertices.values() if not vertex.needs),
+        first=tuple(vertex.id for vertex in first),
         output=output,
         output_steps=frozenset() if output is None else output.steps,
         queues=tuple(sorted({work.queue for work in works})),
         has_undo=any(vertex.undo is not None for vertex in vertices.values()),
+        begins_plainly=concurrency is None and all(_is_plain(vertex) for vertex in first),
         concurrency_key=None if concurrency is None else compile_template(concurrency.key),
         vars=definition.vars,
+    )
+
+
+def _is_plain(vertex: Vertex) -> bool:
+    """A job that asks for no lock, and does not look at the execution, which is yet to be."""
+    work = vertex.work
+    return (
+        work.kind not in ENGINE_KINDS
+        and vertex.condition is None
+        and work.locks is None
+        and "execution" not in work.input.names
     )
 
 

@@ -312,6 +312,12 @@ class Worker:
             return None
         return self._reserved.keep(drafts, self._slots.free)
 
+    def reserve_first(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        """The same for the first steps of executions."""
+        if not self._is_idle_enough():
+            return None
+        return self._reserved.keep_steps([job.work.kind for job in jobs], self._slots.free)
+
     def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
         """The same for steps that follow those which ended here: their places have become free.
 
