@@ -330,8 +330,9 @@ class Worker:
             return None
         if self._claimer.knows_above(min(job.priority for job in jobs)):
             return None
-        free = 0 if self._buffer else self._slots.free
-        return self._reserved.keep_steps([job.work.kind for job in jobs], free)
+        # Claims fill the buffer as far as it is learned to be of use; steps may, as far again.
+        room = self._slots.free + 2 * self._buffer.ahead - len(self._buffer)
+        return self._reserved.keep_steps([job.work.kind for job in jobs], room)
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         self._reserved.release(reservation)
