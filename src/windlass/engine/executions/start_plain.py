@@ -145,9 +145,7 @@ class PlainStarts:
         )
         board = Board(facts)
         board.begin()
-        rows = StepRows()
-        for step in board.decide():
-            rows.add(step)
+        rows = StepRows.of(board.decide())
         work = 1 - board.quick_left / EXPRESSION_QUICK_WORK_MAX
         if board.heavy or rows.ended or not rows.jobs:
             return None, work

@@ -6,10 +6,12 @@ Never: decides (see `board`), or begins a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from windlass import ids
 from windlass.engine.executions.board import Step, step_in_scope
@@ -22,8 +24,8 @@ from windlass.store.database import Connection, Record
 from windlass.store.statements import bind, statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepJob:
+# A struct: one is made for every step, in a tenth of a frozen dataclass's time.
+class StepJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job to insert: of a step, a place of a fan-out, or a compensation."""
 
     job_id: UUID
@@ -42,8 +44,14 @@ class StepRows:
     ended: list[tuple[UUID, Step]] = field(default_factory=list)
     fans: list[tuple[UUID, Step]] = field(default_factory=list)
 
-    def add(self, step: Step) -> None:
-        job_id = ids.uuid7()
+    @classmethod
+    def of(cls, decided: Sequence[Step]) -> StepRows:
+        rows = cls()
+        for job_id, step in zip(ids.uuid7_many(len(decided)), decided, strict=True):
+            rows._add(job_id, step)
+        return rows
+
+    def _add(self, job_id: UUID, step: Step) -> None:
         if step.decision.state not in ("queued", "awaited"):
             self.ended.append((job_id, step))
             return

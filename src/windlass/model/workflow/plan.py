@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import Template, compile_template
@@ -20,14 +22,16 @@ from windlass.model.json import strict as strict_json
 from windlass.model.workflow.definition import Definition, Inner, Need, Step
 from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS
 
+if TYPE_CHECKING:
+    from windlass.model.workflow.step_decision import StepDecision  # which decides by this file
+
 # The step that takes back what `charge` did; no id of a definition looks like it.
 UNDO: Final = "~undo"
 
 Readiness = Literal["ready", "skip", "wait"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(msgspec.Struct, frozen=True, kw_only=True):
     """How a step ended, or that it has not."""
 
     state: str  # of its job; not terminal: it is open
@@ -75,6 +79,8 @@ class Vertex:
     undo_named: frozenset[str] = frozenset()  # steps that its compensation looks at
     dependents: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()  # steps whose ends its expressions look at
+    is_constant: bool = False  # it has no expression: it becomes the same in every execution
+    constant: StepDecision | None = None  # what that is; None: it has not been decided yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +97,11 @@ class Plan:
     concurrency_key: Template | None = None
     # What its expressions see of it: made once.
     vars: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_needed(self, step: str) -> bool:
+        """Does another step wait for this one?"""
+        vertex = self.vertices.get(step)
+        return vertex is not None and bool(vertex.dependents)
 
 
 def plan_of(definition: Definition) -> Plan:
@@ -208,7 +219,12 @@ def vertex_of(step: Step, queue: str) -> Vertex:
         undo=undo,
         undo_named=frozenset() if undo is None else undo.input.steps,
         named=frozenset().union(*(part.steps for part in parts if part is not None)),
+        is_constant=not cases and condition is None and items is None and _is_constant(work),
     )
+
+
+def _is_constant(work: Work) -> bool:
+    return work.input.is_constant and (work.locks is None or work.locks.is_constant)
 
 
 def _of(step: Step) -> Inner:
