@@ -1,6 +1,7 @@
 """Finishes attempts: gathers settlements and commits them in batches (group commit).
 
-While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
+While one batch is being committed the next one gathers; two are under way while steps of executions
+end by hundreds. When PostgreSQL is away settlements wait
 here; nothing is dropped until the node itself has lost its lease, after which its answers are
 powerless anyway. A batch that fails for one of its members, or would have to wait for a row that
 somebody holds, is set aside and taken apart there (runtime.worker.stuck_settlements): the next one
@@ -32,7 +33,6 @@ from windlass.limits import (
     FINISH_GATHER,
     FINISH_LOOK_SECONDS,
     FINISH_LOOKS,
-    FINISH_STEPS_APART,
     FINISH_STEPS_IN_FLIGHT_MAX,
 )
 from windlass.model.job.attempt import Fence
@@ -122,7 +122,7 @@ class Finisher:
         return (
             settlement.execution_id is not None
             and len(self._runners) < FINISH_STEPS_IN_FLIGHT_MAX
-            and len(self._waiting) >= FINISH_STEPS_APART
+            and len(self._waiting) >= FINISH_GATHER
         )
 
     def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
