@@ -17,11 +17,12 @@ from windlass.api.executions.view import execution_view
 from windlass.engine.effects import Effects
 from windlass.engine.executions.read import read_execution
 from windlass.engine.executions.start import Start
-from windlass.engine.executions.start_batch import ExecutionStarter
+from windlass.engine.executions.start_batch import ExecutionStarter, StartedExecution
 from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.executions.workflows import delete_workflow, publish
+from windlass.engine.jobs.request import Idempotency
 from windlass.engine.upcalls import Reservation
-from windlass.errors import InvalidInput, NotFound
+from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
 from windlass.model.row import Row
@@ -145,6 +146,56 @@ async def test_those_who_come_together_are_plain_together(database: Database) ->
     assert row["n"] == 2 * 301
     assert len(told) < 10
     assert {line for effects in told for line in effects.lines} == {("default", 2), ("other", 1)}
+
+
+async def test_a_key_is_taken_with_its_execution_and_a_repetition_finds_it(
+    database: Database, starts: ExecutionStarter
+) -> None:
+    def asked(n: int, key: str, body: bytes = b"1") -> Start:
+        mark = Idempotency(owner="me", key=key, body_hash=body)
+        return Start(workflow="plain", input={"n": n}, idempotency=mark)
+
+    first, again, other, different = await asyncio.gather(
+        starts.start(asked(1, "k")),
+        starts.start(asked(1, "k")),
+        starts.start(asked(1, "other")),
+        starts.start(asked(2, "k", b"2")),
+        return_exceptions=True,
+    )
+    assert isinstance(first, StartedExecution)
+    assert isinstance(again, StartedExecution)
+    assert isinstance(other, StartedExecution)
+    assert isinstance(different, IdempotencyMismatch)
+    assert [is_read(one.row) for one in (first, again, other)] == [False, True, False]
+    assert (first.is_replayed, again.is_replayed, other.is_replayed) == (False, True, False)
+    assert first.row["id"] == again.row["id"] != other.row["id"]
+    later = await starts.start(asked(1, "k"))
+    assert (later.is_replayed, later.row["id"]) == (True, first.row["id"])
+    for table, count in (("execution", 3), ("job", 6), ("idempotency", 2)):
+        [row] = await sql(database, f"SELECT count(*) AS n FROM windlass.{table}")
+        assert row["n"] == count, table
+
+
+async def test_a_key_that_an_open_transaction_is_taking_stops_no_start_without_one(
+    database: Database, starts: ExecutionStarter
+) -> None:
+    mark = Idempotency(owner="me", key="k", body_hash=b"1")
+    async with database.side() as other:
+        transaction = other.transaction()
+        await transaction.start()
+        await other.execute(
+            "INSERT INTO windlass.idempotency (owner, key, body_hash, job_ids)"
+            " VALUES ('me', 'k', '1', ARRAY[$1::uuid])",
+            uuid4(),
+        )
+        keyed = asyncio.create_task(
+            starts.start(Start(workflow="plain", input={"n": 1}, idempotency=mark))
+        )
+        for n in range(5):
+            assert not is_read((await starts.start(Start(workflow="plain", input={"n": n}))).row)
+        assert not keyed.done()
+        await transaction.rollback()
+        assert not (await keyed).is_replayed
 
 
 async def test_a_version_published_by_another_node_is_what_the_next_start_runs(

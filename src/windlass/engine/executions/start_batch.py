@@ -78,6 +78,10 @@ class ExecutionStarter:
         self._plainly: Gather[Start, Row | None] = Gather(
             self._plain.perform, batch_max=START_BATCH_MAX, in_flight_max=2
         )
+        # Those with an Idempotency-Key, who may have to wait for it.
+        self._keyed: Gather[Start, Row | None] = Gather(
+            self._plain.perform, batch_max=START_BATCH_MAX, in_flight_max=2
+        )
         self._gather: Gather[Start, StartedExecution] = Gather(
             partial(self._perform, Weight.LIGHT), batch_max=START_BATCH_MAX, in_flight_max=2
         )
@@ -95,7 +99,8 @@ class ExecutionStarter:
         refuses, and RowLocked when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
         """
         if self._plain.may_take(start):
-            row = await self._plainly.put(start)
+            lane = self._plainly if start.idempotency is None else self._keyed
+            row = await lane.put(start)
             if row is not None:
                 return StartedExecution(row=row, is_replayed=False)
         try:

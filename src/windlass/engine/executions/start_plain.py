@@ -2,10 +2,11 @@
 
     version remembered -> input checked, first steps decided -> one statement: executions and jobs
 
-Plain are those that ask for nobody's key, turn, lock or parent, and whose first steps are jobs that
-follow from the input alone. What this node remembers of a workflow decides nothing: the statement
-inserts only what PostgreSQL says is to run, by the snapshot that inserts it. Where the node has a
-free place and nothing else waits for it, first steps begin as they are inserted.
+Plain are those that ask for nobody's turn, lock or parent, and whose first steps are jobs that
+follow from the input alone. An Idempotency-Key is taken by the same statement. What this node
+remembers of a workflow decides nothing: the statement inserts only what PostgreSQL says is to run,
+by the snapshot that inserts it. Where the node has a free place and nothing else waits for it,
+first steps begin as they are inserted.
 
 Promises: an answer means committed (G1). None is no answer: nothing was written, and the long way
 (engine.executions.start_batch) finds out why.
@@ -32,6 +33,7 @@ from windlass.engine.jobs.request import resolve_unknown_commit
 from windlass.engine.upcalls import Reservation, Starter
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import (
+    ENQUEUE_PART_LOCK_MS,
     EXPRESSION_QUICK_WORK_MAX,
     PLANS_KEPT_MAX,
     SCHEMA_QUICK_WORK_MAX,
@@ -87,7 +89,7 @@ class PlainStarts:
 
     def may_take(self, start: Start) -> bool:
         """Is it worth trying?"""
-        if start.idempotency or start.parent_job_id or start.line:
+        if start.parent_job_id or start.line:
             return False
         plan = self._plan(start)
         return plan is not None and plan.begins_plainly
@@ -165,7 +167,7 @@ class PlainStarts:
                 "execution_start_many", *bind("execution_start_many", columns)
             )
         except (Refused, RowLocked):
-            return {}  # one of them: whose it is, the long way finds out
+            return {}  # one of them, or a key is just being taken: the long way finds out
         except Unknown as trouble:
             if starter is not None and place is not None:
                 starter.doubt(place)
@@ -213,6 +215,8 @@ def _columns(
     plans = {draft.version: draft.facts.plan for draft in drafts}
     versions = {version: place for place, version in enumerate(plans, 1)}
     starts = [draft.start for draft in drafts]
+    marks = [start.idempotency for start in starts]
+    has_marks = any(marks)
     facts = [draft.facts for draft in drafts]
     owners = [draft for draft in drafts for _ in draft.jobs]
     return {
@@ -232,6 +236,9 @@ def _columns(
         "trace_id": [start.trace_id for start in starts],
         "owner": [start.owner for start in starts],
         "tags": [strict_json.write(list(start.tags)) if start.tags else None for start in starts],
+        "mark_owner": [mark and mark.owner for mark in marks] if has_marks else [],
+        "mark_key": [mark and mark.key for mark in marks] if has_marks else [],
+        "mark_hash": [mark and mark.body_hash for mark in marks] if has_marks else [],
         "step_id": [job.job_id for job in jobs],
         "step_of": [job.execution_id for job in jobs],
         "step_definition": [versions[draft.version] for draft in owners],
@@ -248,9 +255,11 @@ def _columns(
         "step_correlation_id": [draft.start.correlation_id for draft in owners],
         "step_trace_id": [draft.start.trace_id for draft in owners],
         "step_owner": [draft.start.owner for draft in owners],
+        "is_marked": [draft.start.idempotency is not None for draft in owners] if has_marks else [],
         "starts": list(place.starts) if place else [],
         "node_id": place.node_id if place else None,
         "claim_id": place.claim_id if place else None,
+        "lock_ms": ENQUEUE_PART_LOCK_MS if has_marks else None,
     }
 
 
