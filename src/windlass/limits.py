@@ -138,6 +138,8 @@ FINISH_BATCH_MAX = 1_000
 # many looks of so long: a commit of twenty costs PostgreSQL nearly what one of two hundred does.
 FINISH_GATHER, FINISH_LOOKS, FINISH_LOOK_SECONDS = 400, 4, 0.003
 assert FINISH_GATHER <= FINISH_BATCH_MAX
+# Batches of ends that are committed at once, if there are as many steps as are worth a commit.
+FINISH_STEPS_IN_FLIGHT_MAX = 2
 # What ends attempts waits so long for a row that somebody holds. Then its batch is taken apart: so
 # many parts may be found to wait in a round, and what waits is tried again after a growing rest.
 ROW_WAIT_SECONDS, SIFT_WAITS_MAX = 0.25, 16

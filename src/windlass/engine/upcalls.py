@@ -4,7 +4,7 @@
     node_id        Stopper, Signaller        a job is to stop, a signal is sent        node's loop
     may_begin      tasks, through their      a durable function is to begin a step     any thread
                    services
-    `Starter`      Enqueuer                  before and after jobs are inserted        node's loop
+    `Starter`      Enqueuer, PlainStarts     before and after jobs are inserted        node's loop
     `StepStarter`  finish                    before and after steps are inserted by    node's loop
                                              the transaction that ended others
 
@@ -55,6 +55,9 @@ class Starter(Protocol):
 
     def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
         """None: it has no free slot, or others were there first."""
+
+    def reserve_first(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        """The same for the first steps of executions."""
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         """Begin what was inserted as running; slots that were not used are free again."""

@@ -18,6 +18,7 @@ from uuid import UUID
 import structlog
 
 from windlass.engine.effects import Line
+from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.upcalls import Reservation
 from windlass.errors import Unavailable
 from windlass.limits import REBIRTH_SECONDS_MAX
@@ -153,6 +154,11 @@ class Node:
         now = self._now
         is_worker = "worker" in self._parts.settings.roles
         return now.worker.reserve(drafts) if now is not None and is_worker else None
+
+    def reserve_first(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        now = self._now
+        is_worker = "worker" in self._parts.settings.roles
+        return now.worker.reserve_first(jobs) if now is not None and is_worker else None
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         now = self._now

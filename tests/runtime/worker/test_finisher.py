@@ -33,14 +33,17 @@ from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches, scope_of
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.facts import ExecutionFacts
+from windlass.engine.executions.start import Start, start_many
+from windlass.engine.executions.workflows import publish
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.cancel import cancel
 from windlass.errors import Unavailable
 from windlass.fastlane.lane import FastLane
-from windlass.limits import SETTLE_TRIES
+from windlass.limits import FINISH_GATHER, SETTLE_TRIES
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.job.settle import settle
+from windlass.model.workflow.read import trust_definition
 from windlass.runtime.worker.finisher import Finisher
 from windlass.runtime.worker.own_transaction import OwnTransaction
 from windlass.store.database import Database
@@ -456,3 +459,28 @@ async def test_a_cancellation_that_nobody_asked_for_loses_no_settlement(
         await asyncio.wait([finishing])
     await node.quiet()
     assert await states(database, made) == ["succeeded"] * 20
+
+
+async def test_steps_that_end_by_hundreds_are_committed_by_two_batches_at_once(
+    database: Database, node: Node
+) -> None:
+    """While PostgreSQL works for one, the node decides what follows another."""
+    read = trust_definition({"name": "many", "steps": [step("a"), step("b", "a")]})
+    await publish(database, read, by=None)
+    starts = [Start(workflow="many") for _ in range(2 * FINISH_GATHER)]
+    await start_many(database, starts)
+    attempts = await take(database, node.node_id, len(starts))
+    first, second = attempts[:FINISH_GATHER], attempts[FINISH_GATHER:]
+    async with open_transaction(database, "LOCK TABLE windlass.job IN SHARE MODE"):
+        node.succeed(first)
+        await until(lambda: len(node.finisher._committing) == 1, what="one is under way")
+        node.succeed(second)
+        await until(lambda: len(node.finisher._committing) == 2, what="and another one")
+        assert node.finisher.unsettled == len(attempts)
+        assert node.finisher.fences == {attempt.fence for attempt in attempts}
+    await node.quiet()
+    ended = "SELECT count(*) FROM windlass.job_history WHERE step = 'a' AND state = 'succeeded'"
+    assert await value(database, ended) == len(attempts)
+    assert await value(database, "SELECT count(*) FROM windlass.job WHERE step = 'b'") == len(
+        starts
+    )

@@ -12,7 +12,8 @@ takes long on the event loop; lets others wait for one whose row somebody holds.
 
 Doors:
     workflows, definitions             publish versions and drafts; versions, cached
-    start_batch, start, tree           begin: batched for the API, within a transaction; bounds
+    start_batch, start_plain           begin, batched for the API; by one statement, if it is enough
+    start, tree                        begin within a transaction; bounds
     concurrency                        turns: who of one concurrency key may run now
     progress, board, step_rows         a step has ended: decide what follows, write it
     decide_apart, facts, early_start   heavy expressions; plans and inputs, cached; no claim needed

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,8 +24,7 @@ from windlass.model.workflow.plan import End, Vertex, readiness
 from windlass.model.workflow.step_decision import StepDecision, decide_step
 
 
-@dataclass(slots=True)
-class Step:
+class Step(msgspec.Struct):
     """A step that was decided, to be written."""
 
     facts: Facts
@@ -96,6 +94,8 @@ class Board:
                 continue
             if said == "skip":
                 decision = StepDecision(state="skipped")
+            elif vertex.constant is not None:
+                decision = vertex.constant
             else:
                 scope = self.scope(vertex)
                 run = Run(scope, self.quick_left)
@@ -104,6 +104,8 @@ class Board:
                 if decision.is_spent:
                     self.heavy[vertex.id] = vertex
                     continue
+                if vertex.is_constant:
+                    vertex.constant = decision
             decided.append(Step(self.facts, vertex, decision))
             self._put(vertex, decision)
         self._open.extend(dict.fromkeys(waiting))

@@ -36,7 +36,7 @@ class StepStarts:
             if row["started_at"] is not None and row["id"] in by_id:
                 job = by_id[row["id"]]
                 if job.decision.state == "queued":
-                    attempts.append(_attempt(job, row, place))
+                    attempts.append(attempt_of_step(job, row, place))
 
     def roll_back(self) -> None:
         for place, _ in self._kept:
@@ -54,7 +54,8 @@ class StepStarts:
         self._kept = []
 
 
-def _attempt(job: StepJob, row: Record, place: Reservation) -> Attempt:
+def attempt_of_step(job: StepJob, row: Record, place: Reservation) -> Attempt:
+    """`row` is what was inserted as running."""
     work = job.work
     seconds = work.timeout_seconds
     return Attempt(

@@ -105,8 +105,13 @@ def remember(row: Record | Mapping[str, Any], plan: Plan) -> Facts:
         input=msgspec.json.decode(text),
         plan=plan,
     )
-    _facts.put(facts.execution_id, facts, 500 + _decoded_bytes(text))
+    keep(facts, text)
     return facts
+
+
+def keep(facts: Facts, text: str) -> None:
+    """`text` is its input as JSON."""
+    _facts.put(facts.execution_id, facts, 500 + _decoded_bytes(text))
 
 
 # A value in a list or an object, beside its text: its head, its reference, its share of a table.

@@ -45,12 +45,16 @@ async def progress(
     effects.urgent_marks |= {row["execution_id"] for row in ended if row["item"] is None}
     if steps:
         facts = await facts_in(connection, {row["execution_id"] for row in steps})
-        boards = {execution_id: Board(known) for execution_id, known in facts.items()}
+        boards: dict[UUID, Board] = {}
         for row in steps:
-            board = boards.get(row["execution_id"])
-            if board is not None:
-                end = End(state=row["state"], result=row["result"], error=row["error"])
-                board.ended(row["step"], end)
+            known = facts.get(row["execution_id"])
+            if known is None or not known.plan.is_needed(row["step"]):
+                continue
+            board = boards.get(known.execution_id)
+            if board is None:
+                board = boards[known.execution_id] = Board(known)
+            end = End(state=row["state"], result=row["result"], error=row["error"])
+            board.ended(row["step"], end)
         await decide_boards(connection, boards, effects, starts, is_divisible=is_divisible)
 
 
@@ -152,9 +156,7 @@ async def _write(
     effects: Effects,
     starts: StepStarts | None,
 ) -> None:
-    rows = StepRows()
-    for step in decided:
-        rows.add(step)
+    rows = StepRows.of(decided)
     if rows.ended:
         written = await connection.fetch(statement("step_end_many"), *rows.end_columns())
         effects.ended |= {row["id"]: row["state"] for row in written}

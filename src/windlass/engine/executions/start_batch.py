@@ -1,5 +1,8 @@
 """Start executions by batches (group commit): concurrent starts on a node share commits.
 
+Those that need nothing but an insert take one statement (engine.executions.start_plain); the others
+take the way of engine.executions.start.
+
 Promises: what engine.executions.start promises, to each alone. A commit whose fate is unknown is
 resolved by looking, and nothing is begun twice for it. One that is refused never fails its
 neighbours; a repetition under an Idempotency-Key finds what was answered before, be it in the same
@@ -23,9 +26,11 @@ from windlass.engine.executions.concurrency import Key, hold_keys
 from windlass.engine.executions.decide_apart import WAITING, HeavyStarts
 from windlass.engine.executions.read import read_many
 from windlass.engine.executions.start import Prepared, Start, Weight, begin, prepare
+from windlass.engine.executions.start_plain import PlainStarts
 from windlass.engine.gather import Gather
 from windlass.engine.idempotency import recall_many
 from windlass.engine.jobs.request import resolve_unknown_commit
+from windlass.engine.upcalls import Starter
 from windlass.errors import NotFound, Unavailable, WindlassError
 from windlass.limits import (
     ENQUEUE_HELD_REST_SECONDS,
@@ -37,6 +42,7 @@ from windlass.limits import (
     ENQUEUE_PART_LOCK_SECONDS,
     START_BATCH_MAX,
 )
+from windlass.model.row import Row
 from windlass.store.database import (
     Connection,
     Database,
@@ -50,7 +56,7 @@ from windlass.store.database import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedExecution:
-    row: Record  # of the execution
+    row: Row  # of the execution, as execution_list has it
     is_replayed: bool  # the same Idempotency-Key was answered before
 
 
@@ -60,9 +66,22 @@ Answers: TypeAlias = dict[int, StartedExecution | Exception]
 
 
 class ExecutionStarter:
-    def __init__(self, database: Database, on_started: Callable[[Effects], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        on_started: Callable[[Effects], None],  # after the commit
+        starter: Starter | None = None,  # None: this process runs nothing
+    ) -> None:
         self._database = database
-        self._on_started = on_started  # after the commit
+        self._on_started = on_started
+        self._plain = PlainStarts(database, on_started, starter)
+        self._plainly: Gather[Start, Row | None] = Gather(
+            self._plain.perform, batch_max=START_BATCH_MAX, in_flight_max=2
+        )
+        # Those with an Idempotency-Key, who may have to wait for it.
+        self._keyed: Gather[Start, Row | None] = Gather(
+            self._plain.perform, batch_max=START_BATCH_MAX, in_flight_max=2
+        )
         self._gather: Gather[Start, StartedExecution] = Gather(
             partial(self._perform, Weight.LIGHT), batch_max=START_BATCH_MAX, in_flight_max=2
         )
@@ -79,6 +98,11 @@ class ExecutionStarter:
         """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, what its policy
         refuses, and RowLocked when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
         """
+        if self._plain.may_take(start):
+            lane = self._plainly if start.idempotency is None else self._keyed
+            row = await lane.put(start)
+            if row is not None:
+                return StartedExecution(row=row, is_replayed=False)
         try:
             return await _patiently(start, self._gather, self._held)
         except HeavyStarts:
@@ -95,6 +119,7 @@ class ExecutionStarter:
         for place, one in enumerate(prepared):
             if isinstance(one, Prepared):
                 drafts[place] = one
+                self._plain.remember(one.start, one.version, one.digest)
             else:
                 answers[place] = one
         held = await self._make_queues(drafts)

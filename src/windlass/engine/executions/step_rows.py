@@ -6,10 +6,12 @@ Never: decides (see `board`), or begins a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from windlass import ids
 from windlass.engine.executions.board import Step, step_in_scope
@@ -22,8 +24,8 @@ from windlass.store.database import Connection, Record
 from windlass.store.statements import bind, statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepJob:
+# A struct: one is made for every step, in a tenth of a frozen dataclass's time.
+class StepJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job to insert: of a step, a place of a fan-out, or a compensation."""
 
     job_id: UUID
@@ -42,8 +44,14 @@ class StepRows:
     ended: list[tuple[UUID, Step]] = field(default_factory=list)
     fans: list[tuple[UUID, Step]] = field(default_factory=list)
 
-    def add(self, step: Step) -> None:
-        job_id = ids.uuid7()
+    @classmethod
+    def of(cls, decided: Sequence[Step]) -> StepRows:
+        rows = cls()
+        for job_id, step in zip(ids.uuid7_many(len(decided)), decided, strict=True):
+            rows._add(job_id, step)
+        return rows
+
+    def _add(self, job_id: UUID, step: Step) -> None:
         if step.decision.state not in ("queued", "awaited"):
             self.ended.append((job_id, step))
             return
@@ -108,7 +116,7 @@ def job_columns(
         "kind": [job.work.kind for job in jobs],
         "queue": [job.work.queue for job in jobs],
         "priority": _some([job.work.priority for job in jobs]),
-        "timeout_ms": _some([_timeout_ms(job) for job in jobs]),
+        "timeout_ms": _some([timeout_ms(job) for job in jobs]),
         "max_attempts": [job.work.max_attempts for job in jobs],
         "retry": _some([job.work.retry for job in jobs]),
         "input": [job.decision.input for job in jobs],
@@ -128,7 +136,7 @@ def _some(column: list[Any]) -> list[Any]:
     return column if any(value is not None for value in column) else []
 
 
-def _timeout_ms(job: StepJob) -> int | None:
+def timeout_ms(job: StepJob) -> int | None:
     seconds = job.work.timeout_seconds
     return (
         None if seconds is None or job.decision.state == "awaited" else max(1, int(seconds * 1000))

@@ -11,14 +11,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
 
 from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import Template, compile_template
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.definition import Definition, Inner, Need, Step
-from windlass.model.workflow.step_kinds import KINDS
+from windlass.model.workflow.step_kinds import ENGINE_KINDS, KINDS
+
+if TYPE_CHECKING:
+    from windlass.model.workflow.step_decision import StepDecision  # which decides by this file
 
 # The step that takes back what `charge` did; no id of a definition looks like it.
 UNDO: Final = "~undo"
@@ -26,8 +31,7 @@ UNDO: Final = "~undo"
 Readiness = Literal["ready", "skip", "wait"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(msgspec.Struct, frozen=True, kw_only=True):
     """How a step ended, or that it has not."""
 
     state: str  # of its job; not terminal: it is open
@@ -75,6 +79,8 @@ class Vertex:
     undo_named: frozenset[str] = frozenset()  # steps that its compensation looks at
     dependents: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()  # steps whose ends its expressions look at
+    is_constant: bool = False  # it has no expression: it becomes the same in every execution
+    constant: StepDecision | None = None  # what that is; None: it has not been decided yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +92,16 @@ class Plan:
     output_steps: frozenset[str]
     queues: tuple[str, ...]
     has_undo: bool = False
+    # Its first steps are jobs for nodes, whatever the input says and whoever holds what.
+    begins_plainly: bool = False
     concurrency_key: Template | None = None
     # What its expressions see of it: made once.
     vars: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_needed(self, step: str) -> bool:
+        """Does another step wait for this one?"""
+        vertex = self.vertices.get(step)
+        return vertex is not None and bool(vertex.dependents)
 
 
 def plan_of(definition: Definition) -> Plan:
@@ -104,16 +117,29 @@ def plan_of(definition: Definition) -> Plan:
     concurrency = definition.concurrency
     output = None if definition.output is None else compile_template(definition.output)
     works = [w for v in vertices.values() for w in (v.work, v.each, v.undo) if w is not None]
+    first = [vertex for vertex in vertices.values() if not vertex.needs]
     return Plan(
         definition=definition,
         vertices=vertices,
-        first=tuple(vertex.id for vertex in vertices.values() if not vertex.needs),
+        first=tuple(vertex.id for vertex in first),
         output=output,
         output_steps=frozenset() if output is None else output.steps,
         queues=tuple(sorted({work.queue for work in works})),
         has_undo=any(vertex.undo is not None for vertex in vertices.values()),
+        begins_plainly=concurrency is None and all(_is_plain(vertex) for vertex in first),
         concurrency_key=None if concurrency is None else compile_template(concurrency.key),
         vars=definition.vars,
+    )
+
+
+def _is_plain(vertex: Vertex) -> bool:
+    """A job that asks for no lock, and does not look at the execution, which is yet to be."""
+    work = vertex.work
+    return (
+        work.kind not in ENGINE_KINDS
+        and vertex.condition is None
+        and work.locks is None
+        and "execution" not in work.input.names
     )
 
 
@@ -193,7 +219,12 @@ def vertex_of(step: Step, queue: str) -> Vertex:
         undo=undo,
         undo_named=frozenset() if undo is None else undo.input.steps,
         named=frozenset().union(*(part.steps for part in parts if part is not None)),
+        is_constant=not cases and condition is None and items is None and _is_constant(work),
     )
+
+
+def _is_constant(work: Work) -> bool:
+    return work.input.is_constant and (work.locks is None or work.locks.is_constant)
 
 
 def _of(step: Step) -> Inner:

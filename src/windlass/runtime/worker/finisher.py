@@ -1,6 +1,7 @@
 """Finishes attempts: gathers settlements and commits them in batches (group commit).
 
-While one batch is being committed the next one gathers. When PostgreSQL is away settlements wait
+While one batch is being committed the next one gathers; two are under way while steps of executions
+end by hundreds. When PostgreSQL is away settlements wait
 here; nothing is dropped until the node itself has lost its lease, after which its answers are
 powerless anyway. A batch that fails for one of its members, or would have to wait for a row that
 somebody holds, is set aside and taken apart there (runtime.worker.stuck_settlements): the next one
@@ -13,6 +14,7 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -31,6 +33,7 @@ from windlass.limits import (
     FINISH_GATHER,
     FINISH_LOOK_SECONDS,
     FINISH_LOOKS,
+    FINISH_STEPS_IN_FLIGHT_MAX,
 )
 from windlass.model.job.attempt import Fence
 from windlass.model.job.settle import Settlement
@@ -68,8 +71,8 @@ class Finisher:
         self._metrics = metrics
         self._node_id = node_id
         self._waiting: list[Settlement] = []
-        self._committing: list[Settlement] = []
-        self._task: asyncio.Task[None] | None = None
+        self._committing: dict[object, list[Settlement]] = {}  # by who commits them
+        self._runners: set[asyncio.Task[None]] = set()
         self._apart: set[asyncio.Task[None]] = set()
         self._stuck = StuckSettlements(
             self._commit,
@@ -91,13 +94,14 @@ class Finisher:
     @property
     def unsettled(self) -> int:
         """Settlements that are not in the database yet."""
-        batches = len(self._waiting) + len(self._committing)
+        batches = len(self._waiting) + sum(map(len, self._committing.values()))
         return batches + len(self._stuck) + len(self._apart)
 
     @property
     def fences(self) -> set[Fence]:
         """Of those: what the batches speak of, and not what is finished apart."""
-        put = [*self._waiting, *self._committing, *self._stuck.settlements]
+        committing = chain.from_iterable(self._committing.values())
+        put = [*self._waiting, *committing, *self._stuck.settlements]
         return {settlement.fence for settlement in put}
 
     def put(self, settlement: Settlement) -> None:
@@ -106,8 +110,20 @@ class Finisher:
             self._stuck.add([settlement])
             return
         self._waiting.append(settlement)
-        if self._task is None:
-            self._task = supervisor().spawn(self._run(), name="finisher")
+        if not self._runners or self._wants_another(settlement):
+            runner = supervisor().spawn(self._run(), name="finisher")
+            self._runners.add(runner)
+            runner.add_done_callback(self._runners.discard)  # of one that was never begun, too
+
+    def _wants_another(self, settlement: Settlement) -> bool:
+        """Steps take several statements, and what follows them is decided in between: while
+        PostgreSQL works for one batch, this node works on another.
+        """
+        return (
+            settlement.execution_id is not None
+            and len(self._runners) < FINISH_STEPS_IN_FLIGHT_MAX
+            and len(self._waiting) >= FINISH_GATHER
+        )
 
     def apart(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Finish one attempt outside of the batches; until that is over it counts as unsettled."""
@@ -122,7 +138,7 @@ class Finisher:
         self._is_quiet_perhaps()
 
     def _is_quiet_perhaps(self) -> None:
-        if self._task is None and not self._apart and not self._stuck:
+        if not self._runners and not self._apart and not self._stuck:
             self._quiet.set()
 
     def was_apart(self, settlement: Settlement, effects: Effects) -> None:
@@ -136,12 +152,14 @@ class Finisher:
     def abandon(self) -> None:
         """Forget what was not committed: this node's answers count no more."""
         self._is_abandoned = True
-        for task in [*self._apart, *([self._task] if self._task is not None else [])]:
+        for task in [*self._apart, *self._runners]:
             task.cancel()
         self._waiting.clear()
         self._stuck.abandon()
 
     async def _run(self) -> None:
+        runner = asyncio.current_task()
+        assert runner is not None, "it is a task"
         try:
             # Let everything that ends in this turn of the loop gather before the first commit.
             await asyncio.sleep(0)
@@ -149,12 +167,12 @@ class Finisher:
                 await self._gather()
                 batch = self._waiting[:FINISH_BATCH_MAX]
                 del self._waiting[: len(batch)]
-                self._committing = batch
+                self._committing[runner] = batch
                 await self._commit_or_set_aside(batch)
-                self._committing = []
+                del self._committing[runner]
         finally:
-            self._task = None
-            left, self._committing = self._committing, []
+            self._runners.discard(runner)
+            left = self._committing.pop(runner, [])
             if left and not self._is_abandoned:
                 # Whoever cancelled this, it was none of us: they are committed by the next.
                 self._waiting[:0] = left

@@ -312,6 +312,12 @@ class Worker:
             return None
         return self._reserved.keep(drafts, self._slots.free)
 
+    def reserve_first(self, jobs: Sequence[StepJob]) -> Reservation | None:
+        """The same for the first steps of executions."""
+        if not self._is_idle_enough():
+            return None
+        return self._reserved.keep_steps([job.work.kind for job in jobs], self._slots.free)
+
     def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
         """The same for steps that follow those which ended here: their places have become free.
 
@@ -324,8 +330,9 @@ class Worker:
             return None
         if self._claimer.knows_above(min(job.priority for job in jobs)):
             return None
-        free = 0 if self._buffer else self._slots.free
-        return self._reserved.keep_steps([job.work.kind for job in jobs], free)
+        # Claims fill the buffer as far as it is learned to be of use; steps may, as far again.
+        room = self._slots.free + 2 * self._buffer.ahead - len(self._buffer)
+        return self._reserved.keep_steps([job.work.kind for job in jobs], room)
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         self._reserved.release(reservation)
