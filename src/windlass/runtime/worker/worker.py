@@ -357,10 +357,14 @@ class Worker:
         is_starved = not self._buffer
         self.last_execution_at = attempts[-1].started_at
         steps: set[UUID] = set()
+        self._metrics.age.observe_many(
+            [
+                (attempt.started_at - attempt.created_at).total_seconds()
+                for attempt in attempts
+                if attempt.number == 1
+            ]
+        )
         for attempt in attempts:
-            if attempt.number == 1:
-                age = (attempt.started_at - attempt.created_at).total_seconds()
-                self._metrics.age.observe(age)
             instant = self._kinds.instant.get(attempt.kind)
             if instant is not None:
                 self._settle(attempt, self._slots.perform_now(instant, attempt), now)
