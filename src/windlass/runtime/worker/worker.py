@@ -284,7 +284,8 @@ class Worker:
             await self._claimer.peek()
         elif self._claimer.should_peek and not self._claimer.is_under_way:
             await self._claimer.peek()
-        attempts, places = await self._claimer.take(places, solo=not self._holds_suspect())
+        solo = self._claimer.knows_suspect and not self._holds_suspect()
+        attempts, places = await self._claimer.take(places, solo=solo)
         more = self._places() - len(attempts)
         if len(attempts) == places and more > 0 and not self._claimer.should_peek:
             # As much as we asked for: there is more.
