@@ -8,7 +8,7 @@ only when somebody scrapes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -28,6 +28,12 @@ class Buckets:
     def observe(self, value: float) -> None:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
+
+    def observe_many(self, values: Sequence[float]) -> None:
+        bounds, counts = self.bounds, self.counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+        self.total += sum(values)
 
     def cumulated(self) -> list[tuple[str, float]]:
         counted, pairs = 0, []

@@ -210,13 +210,17 @@ class Metrics:
         Gauge(name, about, registry=self.registry).set_function(read)
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        counted: dict[tuple[str, str], int] = {}
+        alike: dict[tuple[str, str, str], list[float]] = {}
         for settlement in settlements:
-            queue, outcome = self._label(settlement.queue), settlement.outcome
-            self._duration.of(settlement.kind, queue, outcome).observe(settlement.duration_seconds)
-            counted[queue, outcome] = counted.get((queue, outcome), 0) + 1
-        for labels, count in counted.items():
-            self._jobs.labels(*labels).inc(count)
+            key = settlement.kind, settlement.queue, settlement.outcome
+            seconds = alike.get(key)
+            if seconds is None:
+                seconds = alike[key] = []
+            seconds.append(settlement.duration_seconds)
+        for (kind, name, outcome), durations in alike.items():
+            queue = self._label(name)
+            self._duration.of(kind, queue, outcome).observe_many(durations)
+            self._jobs.labels(queue, outcome).inc(len(durations))
 
     def retained(self, days_ahead: int, overdue: int) -> None:
         self._days_ahead.set(days_ahead)

@@ -21,6 +21,7 @@ from tests.engine.hands import (
     value,
 )
 from windlass.engine.jobs.cancel import cancel
+from windlass.engine.jobs.finish import finish
 from windlass.engine.jobs.rescue import recover
 from windlass.model.job.outcome import (
     Cancelled,
@@ -31,6 +32,7 @@ from windlass.model.job.outcome import (
     Succeeded,
     TimedOut,
 )
+from windlass.model.job.settle import settle
 from windlass.store.database import Database
 
 
@@ -58,6 +60,27 @@ async def test_an_end_is_written_with_all_that_is_known(
     assert (job["key"], job["tags"], job["attempt"]) == ("k", ["t"], 1)
     assert job["result"] == ('{"a": 1}' if outcome == Succeeded(b'{"a": 1}') else None)
     assert job["cause"] == (outcome.cause if isinstance(outcome, Failed) else None)
+
+
+OUTCOMES = (Succeeded(), Failed("gone", "no", is_final=True), Succeeded(b"1"), Cancelled())
+
+
+@pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 0), (0, 2), (3, 0, 2, 1)])
+async def test_what_a_batch_leaves_out_since_all_are_alike_is_on_record_for_each(
+    database: Database, places: tuple[int, ...]
+) -> None:
+    node = await register(database)
+    outcomes = [OUTCOMES[place] for place in places]
+    for _ in outcomes:
+        await submit_one(database)
+    attempts = [await take_one(database, node) for _ in outcomes]
+    batch = [settle(*pair, 0.5) for pair in zip(attempts, outcomes, strict=True)]
+    settled = await finish(database, node, batch)
+    assert settled.effects.ended == {one.job_id: one.state for one in batch}
+    for settlement, outcome in zip(batch, outcomes, strict=True):
+        job = await row(database, settlement.job_id)
+        assert (job["state"], job["outcome"]) == (settlement.state, outcome.name)
+        assert (job["result"], job["cause"]) == (settlement.result, settlement.cause)
 
 
 @pytest.mark.parametrize(

@@ -42,3 +42,17 @@ def test_what_came_just_now_stays() -> None:
     buffer = filled((0, attempt()), (0, attempt(crashes=1)))
     assert buffer.take_stale() == []
     assert (len(buffer), buffer.ahead) == (2, 4)
+
+
+def test_what_calls_a_target_is_asked_about_each_time_and_the_others_never() -> None:
+    calls, other = attempt(target="a.example"), attempt()
+    buffer, asked = filled((0, other), (0, calls)), list[Attempt]()
+
+    def why_not(one: Attempt) -> str | None:
+        asked.append(one)
+        return "breaker" if len(asked) == 3 else None
+
+    assert [buffer.take_refused(why_not) for _ in range(2)] == [([], [])] * 2
+    assert buffer.take_refused(why_not) == ([calls], ["breaker"])
+    assert buffer.take_refused(why_not) == ([], [])
+    assert (asked, [one for _, one in buffer]) == ([calls] * 3, [other])

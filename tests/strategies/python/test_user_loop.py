@@ -196,3 +196,25 @@ async def test_a_task_that_others_cancel_before_it_begins_leaves_nobody_waiting(
         await first
         ends = await asyncio.gather(*others, return_exceptions=True)
     assert [str(end) for end in ends] == ["the task cancelled itself"] * 3
+
+
+async def test_an_end_that_another_coroutine_keeps_from_being_told_is_heard_before_a_stop(
+    loop: UserLoop,
+) -> None:
+    blocks, release = threading.Event(), threading.Event()
+    ends: list[object] = []
+
+    async def quick() -> str:
+        return "done"
+
+    async def block() -> None:
+        blocks.set()
+        release.wait(30)
+
+    ended = loop.start(quick, [], {}, lambda value, raised: ends.append(raised or value))
+    stuck = loop.start(block, [], {}, lambda value, raised: ends.append(raised or value))
+    assert await asyncio.to_thread(blocks.wait, 5)
+    assert not ended.stop(), "it has ended, whatever its neighbour does"
+    assert ends == ["done"]
+    assert stuck.stop()
+    release.set()

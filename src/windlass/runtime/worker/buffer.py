@@ -31,6 +31,7 @@ class Buffer(deque[tuple[float, Attempt]]):
     def __init__(self, ahead: int) -> None:
         super().__init__()
         self.ahead = ahead  # to claim beyond the free slots
+        self._has_targets = False  # does one of them, perhaps, call a target?
 
     @property
     def job_ids(self) -> set[UUID]:
@@ -46,6 +47,8 @@ class Buffer(deque[tuple[float, Attempt]]):
         return any(attempt.crashes >= CRASHES_SOLO for _, attempt in self)
 
     def take_in(self, now: float, attempt: Attempt) -> None:
+        if attempt.target is not None:
+            self._has_targets = True
         if attempt.crashes:
             self.appendleft((now, attempt))
         else:
@@ -103,11 +106,15 @@ class Buffer(deque[tuple[float, Attempt]]):
         """What calls a target that has no room, and why not: others can use the place."""
         refused: list[Attempt] = []
         reasons: list[str] = []
+        if not self._has_targets:
+            return refused, reasons
+        self._has_targets = False
         stay: list[tuple[float, Attempt]] = []
         for entry in self:
             attempt = entry[1]
             reason = why_not(attempt) if attempt.target is not None else None
             if reason is None:
+                self._has_targets |= attempt.target is not None
                 stay.append(entry)
             else:
                 refused.append(attempt)

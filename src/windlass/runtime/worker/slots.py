@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal
 from uuid import UUID, uuid4
 
@@ -42,19 +41,52 @@ OnEnd = Callable[[Attempt, Outcome, float], None]
 Stop = Literal["cancelled", "handed_back", "abandoned"]
 
 
-class Running:
-    """An attempt in its slot. It has either work that is done elsewhere, or a task."""
+class Deadline:
+    """An instant by which somebody has to have ended; `Deadlines` sees to it."""
 
-    __slots__ = ("attempt", "began_at", "deadline", "has_begun", "stop", "task", "work")
+    __slots__ = ("at", "is_over", "timer")
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, at: float) -> None:
+        self.at = at  # by the loop's clock
+        self.timer: asyncio.TimerHandle | None = None  # None: it has none yet
+        self.is_over = False
+
+    def pass_by(self) -> None:
+        """The instant has come."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        self.is_over = True  # it stays in the list for a while
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class Running(Deadline):
+    """An attempt in its slot. It has either work that is done elsewhere, and with it a deadline, or
+    a task.
+    """
+
+    __slots__ = ("_slots", "attempt", "began_at", "has_begun", "stop", "task", "work")
+
+    def __init__(self, attempt: Attempt, slots: Slots) -> None:
+        # Not by super: one is made for each attempt.
+        self.at = 0.0
+        self.timer = None
+        self.is_over = False
+        self._slots = slots
         self.attempt = attempt
         self.began_at = monotonic()
         self.work: Work | None = None
-        self.deadline: Deadline | None = None  # of that work
         self.task: asyncio.Task[None] | None = None
         self.has_begun = False  # False: its task has not had its first turn
         self.stop: Stop | None = None  # why it was stopped; None: it was not
+
+    def end(self, outcome: Outcome) -> None:
+        """Its work has ended."""
+        self._slots.leave(self, outcome)
+
+    def pass_by(self) -> None:
+        self._slots.stop_late(self)
 
 
 class Slots:
@@ -62,7 +94,8 @@ class Slots:
         self._kinds = kinds
         self._on_end = on_end
         self._running: dict[UUID, Running] = {}
-        self._left = asyncio.Event()  # a place has become free
+        self._left = asyncio.Event()  # a place has become free, and somebody waits for that
+        self._is_awaited = False
         self._deadlines = Deadlines()
         self.count = count
 
@@ -95,22 +128,19 @@ class Slots:
             return _broken(attempt, trouble)
 
     def begin(self, attempt: Attempt) -> None:
-        running = self._running[attempt.job_id] = Running(attempt)
+        running = self._running[attempt.job_id] = Running(attempt, self)
         strategy = self._kinds.slotted.get(attempt.kind)
         begin: Begin | None = getattr(strategy, "begin", None)
         loop = asyncio.get_running_loop()
         if begin is not None:
             try:
-                running.work = begin(attempt, partial(self._leave, running))
+                running.work = begin(attempt, running.end)
             except Exception as trouble:  # performing it will say what is wrong
                 log.warning("begin_failed", kind=attempt.kind, exc_info=trouble)
         if running.work is None:
             running.task = loop.create_task(self._perform(running))
             return
-        seconds = self._timeout_seconds(attempt)
-        running.deadline = self._deadlines.after(
-            loop, seconds, partial(self._stop_late, running, seconds)
-        )
+        self._deadlines.watch(loop, self._timeout_seconds(attempt), running)
 
     def cancel(self, job_id: UUID) -> None:
         """Stop an attempt because somebody asked for it."""
@@ -134,7 +164,10 @@ class Slots:
 
     def abandon(self) -> None:
         """Stop everything at once and say nothing: this node's word counts no more."""
-        for running in list(self._running.values()):
+        stopped = list(self._running.values())
+        for running in stopped:
+            running.stop = "abandoned"  # first: to stop one may bring the ends of others
+        for running in stopped:
             self._stop(running, "abandoned")
 
     async def empty(self, seconds: float) -> int:
@@ -147,6 +180,7 @@ class Slots:
             async with asyncio.timeout(seconds):
                 while len(self._running) > count:
                     self._left.clear()
+                    self._is_awaited = True  # there may be two: who leaves sets it for both
                     await self._left.wait()
         except TimeoutError:
             pass
@@ -161,6 +195,8 @@ class Slots:
         return kinds.timeout_seconds.get(attempt.kind, kinds.default_timeout_seconds)
 
     def _stop(self, running: Running, why: Stop) -> None:
+        if running.is_over:
+            return  # it ended while others were stopped
         running.stop = why
         if running.work is not None:
             is_stopped = running.work.stop()  # False: it has ended, and its outcome comes
@@ -170,12 +206,13 @@ class Slots:
             # A task cancelled before its first turn never runs: nobody else would settle this.
             is_stopped = not running.has_begun
         if is_stopped:
-            self._leave(running, _outcome_of(why))
+            self.leave(running, _outcome_of(why))
 
-    def _stop_late(self, running: Running, seconds: float) -> None:
+    def stop_late(self, running: Running) -> None:
+        """Its work has lasted longer than it may."""
         assert running.work is not None, "its deadline ends with it"
         if running.work.stop():
-            self._leave(running, TimedOut(seconds))
+            self.leave(running, TimedOut(self._timeout_seconds(running.attempt)))
 
     async def _perform(self, running: Running) -> None:
         running.has_begun = True
@@ -183,7 +220,7 @@ class Slots:
             outcome: Outcome = await self._perform_until_deadline(running.attempt)
         except asyncio.CancelledError:
             outcome = _outcome_of(running.stop)
-        self._leave(running, outcome)
+        self.leave(running, outcome)
 
     async def _perform_until_deadline(self, attempt: Attempt) -> Outcome:
         strategy = self._kinds.slotted.get(attempt.kind)
@@ -215,14 +252,17 @@ class Slots:
             if is_late:
                 task.uncancel()
 
-    def _leave(self, running: Running, outcome: Outcome) -> None:
+    def leave(self, running: Running, outcome: Outcome) -> None:
+        """It has ended, and its slot is free."""
         attempt = running.attempt
         if self._running.get(attempt.job_id) is running:
             del self._running[attempt.job_id]
-        if running.deadline is not None:
-            running.deadline.cancel()
-            running.work = None  # which knows us: nothing is to wait for the collector
-        self._left.set()
+        running.is_over = True
+        if running.timer is not None:
+            running.timer.cancel()
+        running.work = None  # which knows us: nothing is to wait for the collector
+        if self._is_awaited:
+            self._left.set()
         if running.stop != "abandoned":
             self._on_end(attempt, outcome, running.began_at)
         elif attempt.own is not None:
@@ -258,36 +298,40 @@ class Deadlines:
         self, loop: asyncio.AbstractEventLoop, seconds: float, stop: Callable[[], object]
     ) -> Deadline:
         """Call `stop` after so long, unless it is cancelled before."""
-        deadline = Deadline(loop.time() + seconds, stop)
+        deadline = _CalledDeadline(stop)
+        self.watch(loop, seconds, deadline)
+        return deadline
+
+    def watch(self, loop: asyncio.AbstractEventLoop, seconds: float, deadline: Deadline) -> None:
+        """It passes after so long, unless it is over before."""
+        deadline.at = loop.time() + seconds
         if seconds <= DEADLINE_LOOK_SECONDS:
-            deadline.timer = loop.call_at(deadline.at, stop)
-            return deadline
+            deadline.timer = loop.call_at(deadline.at, deadline.pass_by)
+            return
         if not self._fresh:
             loop.call_later(DEADLINE_LOOK_SECONDS, self._look, loop)
         self._fresh.append(deadline)
-        return deadline
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         fresh, self._fresh = self._fresh, []
         for deadline in fresh:
             if not deadline.is_over:
-                deadline.timer = loop.call_at(deadline.at, deadline.stop)
+                deadline.timer = loop.call_at(deadline.at, deadline.pass_by)
 
 
-class Deadline:
-    __slots__ = ("at", "is_over", "stop", "timer")
+class _CalledDeadline(Deadline):
+    __slots__ = ("_stop",)
 
-    def __init__(self, at: float, stop: Callable[[], object]) -> None:
-        self.at = at  # by the loop's clock
-        self.stop = stop
-        self.timer: asyncio.TimerHandle | None = None  # None: it has none yet
-        self.is_over = False
+    def __init__(self, stop: Callable[[], object]) -> None:
+        super().__init__(0.0)
+        self._stop = stop
+
+    def pass_by(self) -> None:
+        self._stop()
 
     def cancel(self) -> None:
-        self.is_over = True
-        self.stop = _nothing  # it stays in the list for a while, and holds nobody there
-        if self.timer is not None:
-            self.timer.cancel()
+        super().cancel()
+        self._stop = _nothing  # who stays in the list holds nobody there
 
 
 def _nothing() -> None:

@@ -284,7 +284,8 @@ class Worker:
             await self._claimer.peek()
         elif self._claimer.should_peek and not self._claimer.is_under_way:
             await self._claimer.peek()
-        attempts, places = await self._claimer.take(places, solo=not self._holds_suspect())
+        solo = self._claimer.knows_suspect and not self._holds_suspect()
+        attempts, places = await self._claimer.take(places, solo=solo)
         more = self._places() - len(attempts)
         if len(attempts) == places and more > 0 and not self._claimer.should_peek:
             # As much as we asked for: there is more.
@@ -364,10 +365,14 @@ class Worker:
         is_starved = not self._buffer
         self.last_execution_at = attempts[-1].started_at
         steps: set[UUID] = set()
+        self._metrics.age.observe_many(
+            [
+                (attempt.started_at - attempt.created_at).total_seconds()
+                for attempt in attempts
+                if attempt.number == 1
+            ]
+        )
         for attempt in attempts:
-            if attempt.number == 1:
-                age = (attempt.started_at - attempt.created_at).total_seconds()
-                self._metrics.age.observe(age)
             instant = self._kinds.instant.get(attempt.kind)
             if instant is not None:
                 self._settle(attempt, self._slots.perform_now(instant, attempt), now)

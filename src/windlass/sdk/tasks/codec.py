@@ -68,7 +68,7 @@ class Codec:
         """The value as JSON. Raises Unusable."""
         try:
             written = _ENCODER.encode(value)
-            if b"null" in written:
+            if value is not None and b"null" in written:
                 _refuse_lost_numbers(value)
             self._read(written)
         except RecursionError:

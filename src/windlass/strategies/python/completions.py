@@ -45,7 +45,8 @@ class Call:
 
 
 class Stoppable(Protocol):
-    def stop(self) -> None: ...
+    def stop(self) -> bool:
+        """Nobody is told of its end any more. False: somebody was."""
 
 
 class Completions:
@@ -59,6 +60,14 @@ class Completions:
     def put(self, call: Call, value: Any, raised: BaseException | None) -> None:
         """From any thread: this call gave a value, or raised."""
         self._ended.append((call, value, raised))
+        self.tell()
+
+    def put_untold(self, call: Call, value: Any, raised: BaseException | None) -> None:
+        """The same, by who puts more of them and calls `tell` after the last."""
+        self._ended.append((call, value, raised))
+
+    def tell(self) -> None:
+        """From any thread: let the loop look."""
         # In this order: whoever finds that the loop was told has left its end before the loop
         # takes that back, and so before it looks. That two tell it does no harm.
         if not self._is_told:
@@ -68,11 +77,18 @@ class Completions:
             except RuntimeError:
                 pass  # the node's loop is closed; nobody waits any more
 
+    def take(self) -> None:
+        """On the loop: hear of what has ended up to now, told or not."""
+        if self._ended:
+            self._take()
+
     def _take(self) -> None:
         self._is_told = False
         try:
             # No more than there are now: who hears of an end may begin what ends while we are here.
             for _ in range(len(self._ended)):
+                if not self._ended:
+                    break  # who heard of an end has taken the others
                 call, value, raised = self._ended.popleft()
                 call.tell(value, raised)
         finally:

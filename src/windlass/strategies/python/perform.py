@@ -25,6 +25,7 @@ from windlass.strategies.python.span import NO_SPAN, task_span
 from windlass.strategies.python.task import Task
 
 TRACEBACK_FRAMES: Final = 20
+NOTHING: Final = Succeeded()
 
 
 def perform(
@@ -78,7 +79,7 @@ async def perform_coroutine(
 
 def succeeded(value: Any, task: Task) -> Outcome:
     if value is None and task.encode is None:
-        return Succeeded()
+        return NOTHING
     try:
         # Nothing is a result as well: a task that says it gives text has to.
         text = _text_of(value).encode() if task.encode is None else task.encode(value)

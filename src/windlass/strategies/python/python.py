@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -28,8 +28,8 @@ from windlass.strategies.python.running import RunningTask
 from windlass.strategies.python.services import NoTaskServices, TaskServices
 from windlass.strategies.python.task import Task
 from windlass.strategies.python.threads import Threads
-from windlass.strategies.python.user_loop import UserLoop
-from windlass.strategies.strategy import refused_input
+from windlass.strategies.python.user_loop import LoopCall, UserLoop
+from windlass.strategies.strategy import Work, refused_input
 
 _FIELDS: Final = ("task", "args", "kwargs")
 
@@ -81,7 +81,7 @@ def _read(text: str) -> _Given:
 
 
 class _Work:
-    """A task that was begun: it has ended when its notes are written, too."""
+    """A task that was begun in a thread: it has ended when its notes are written, too."""
 
     __slots__ = ("_on_end", "_services", "_users_loop", "_writing", "call", "running", "task")
     call: Stoppable
@@ -99,10 +99,9 @@ class _Work:
         self._writing: asyncio.Task[None] | None = None  # its notes; None: it has not ended
 
     def stop(self) -> bool:
-        if self._writing is not None:
+        if self._writing is not None or not self.call.stop():
             return False
         self.running.stop()
-        self.call.stop()
         return True
 
     def ended(self, value: Any, raised: BaseException | None) -> None:
@@ -124,6 +123,64 @@ class _Work:
             self._on_end(outcome)
 
 
+class _AsyncWork(LoopCall):
+    """The same of an async task: one object is its work, and its call on the users' loop."""
+
+    __slots__ = ("_given", "_on_outcome", "_running", "_services", "_task", "_writing")
+
+    def __init__(
+        self,
+        task: Task,
+        given: _Given,
+        running: RunningTask,
+        owner: UserLoop,
+        services: TaskServices,
+        on_end: Callable[[Outcome], None],
+    ) -> None:
+        super().__init__(owner, _unheard)
+        self._task, self._given, self._running = task, given, running
+        self._services = services
+        self._on_outcome: Callable[[Outcome], None] | None = on_end  # None: it is over
+        self._writing: asyncio.Task[None] | None = None  # its notes; None: it has none, or not yet
+
+    def perform(self) -> Awaitable[Outcome]:
+        given = self._given
+        return perform_async(self._task, self._running, given.args, given.kwargs)
+
+    def stop(self) -> bool:
+        if not super().stop():
+            return False
+        self._running.stop()
+        return True
+
+    def forget(self) -> None:
+        self.is_over = True
+        self._on_outcome = None  # which knows us: nothing is to wait for the collector
+
+    def tell(self, value: Any, raised: BaseException | None) -> None:
+        on_outcome = self._on_outcome
+        if on_outcome is None:
+            return  # it was stopped
+        self.forget()
+        outcome: Outcome = value if raised is None else failed(raised)
+        running = self._running
+        running.end()
+        if running.has_notes:
+            self._writing = asyncio.ensure_future(self._write(outcome, on_outcome))
+        else:
+            on_outcome(outcome)
+
+    async def _write(self, outcome: Outcome, on_outcome: Callable[[Outcome], None]) -> None:
+        try:
+            await self._services.written()
+        finally:
+            on_outcome(outcome)
+
+
+def _unheard(_value: Any, _raised: BaseException | None) -> None:
+    pass
+
+
 class Python:
     def __init__(
         self, tasks: Mapping[str, Task], app: str | None, services: TaskServices | None = None
@@ -134,7 +191,7 @@ class Python:
         self._loop = UserLoop()
         self._processes = Processes(app)
 
-    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> _Work | None:
+    def begin(self, attempt: Attempt, on_end: Callable[[Outcome], None]) -> Work | None:
         try:
             given = _read(attempt.input)
         except _Refused:
@@ -143,12 +200,13 @@ class Python:
         if task is None or task.is_isolated:
             return None
         running = RunningTask(attempt, task.name, self._services)
+        if task.is_async:
+            call = _AsyncWork(task, given, running, self._loop, self._services, on_end)
+            self._loop.begin(call)
+            return call
         work = _Work(task, running, self._loop, self._services, on_end)
         args = [task, running, given.args, given.kwargs]
-        if task.is_async:
-            work.call = self._loop.start(perform_async, args, {}, work.ended)
-        else:
-            work.call = self._threads.start(perform, args, {}, work.ended)
+        work.call = self._threads.start(perform, args, {}, work.ended)
         return work
 
     async def perform(self, attempt: Attempt) -> Outcome:

@@ -78,7 +78,7 @@ class _Call(Call):
         elif not isinstance(failure, TaskStopped):
             self._completions.put(self, None, harmless(failure))
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Raise TaskStopped inside the thread, if it is still in this call."""
         self.forget()
         with self._lock:
@@ -86,6 +86,7 @@ class _Call(Call):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self._thread_id), ctypes.py_object(TaskStopped)
                 )
+        return True
 
 
 class _Thread:

@@ -4,7 +4,11 @@ Users' coroutines may block by mistake. Then their loop stands still, and only t
 cancelled coroutine does not answer, the loop is given up, and the tasks that have not begun on it
 and those that come later get a fresh one.
 
-Calls go over many at a time, with one wake-up, and their ends come back likewise (see completions).
+Calls go over many at a time, with one wake-up, and their ends come back likewise (see completions):
+what ends in one turn of the users' loop is told at the end of that turn. Told at once, the node's
+thread would take the interpreter at the first occasion (a write, a query), hear of one end, and
+hand over one call. A coroutine that blocks so keeps the ends before it from being told; before a
+call is stopped the node looks for itself, so an end is never taken for a timeout.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,10 +27,42 @@ from windlass.strategies.python.completions import Call, Completions, OnEnd, har
 PATIENCE_SECONDS: Final = 1.0
 
 
-class _Call(Call):
+class LoopCall(Call):
     """A call and, once it has begun, its task on the users' loop."""
 
-    __slots__ = ("_owner", "args", "function", "has_begun", "kwargs", "running", "task")
+    __slots__ = ("_owner", "has_begun", "on_loop", "on_task")
+
+    def __init__(self, owner: UserLoop, on_end: OnEnd) -> None:
+        # Not by super: one is made for each attempt.
+        self._on_end = on_end
+        self.is_over = False
+        self._owner = owner
+        # None: it is not on a loop yet.
+        self.on_loop: _Running | None = None
+        self.on_task: asyncio.Task[None] | None = None
+        self.has_begun = False  # its task has had a turn
+
+    def perform(self) -> Awaitable[Any]:
+        """On the users' loop: what is to be awaited there."""
+        raise NotImplementedError
+
+    def stop(self) -> bool:
+        """False: it has ended, and whoever waits has just been told how."""
+        self._owner.take_ends()
+        if self.is_over:
+            return False
+        self.forget()
+        self._owner.stop(self)
+        return True
+
+    def cancel(self) -> None:
+        """On the users' loop. One that has not begun never will: it is over."""
+        if self.on_task is not None:
+            self.on_task.cancel()
+
+
+class _FunctionCall(LoopCall):
+    __slots__ = ("_args", "_function", "_kwargs")
 
     def __init__(
         self,
@@ -36,22 +72,12 @@ class _Call(Call):
         kwargs: dict[str, Any],
         on_end: OnEnd,
     ) -> None:
-        super().__init__(on_end)
-        self._owner = owner
-        self.function, self.args, self.kwargs = function, args, kwargs
-        # None: it is not on a loop yet.
-        self.running: _Running | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.has_begun = False  # its task has had a turn
+        super().__init__(owner, on_end)
+        self._function, self._args, self._kwargs = function, args, kwargs
 
-    def stop(self) -> None:
-        self.forget()
-        self._owner.stop(self)
-
-    def cancel(self) -> None:
-        """On the users' loop. One that has not begun never will: it is over."""
-        if self.task is not None:
-            self.task.cancel()
+    def perform(self) -> Awaitable[Any]:
+        awaited: Awaitable[Any] = self._function(*self._args, **self._kwargs)
+        return awaited
 
 
 class _Running:
@@ -60,14 +86,15 @@ class _Running:
     def __init__(self, node_loop: asyncio.AbstractEventLoop, completions: Completions) -> None:
         self._node_loop = node_loop
         self._completions = completions
-        self._waiting: deque[_Call] = deque()
+        self._waiting: deque[LoopCall] = deque()
         self._is_told = False  # the loop knows that something waits
         self._under_way = 0
+        self._is_turn_told = False  # the node hears of the ends of this turn after it
         self._is_given_up = False
         self.loop = uvloop.new_event_loop()
         threading.Thread(target=self._run, daemon=True, name="windlass async tasks").start()
 
-    def hand_over(self, call: _Call) -> None:
+    def hand_over(self, call: LoopCall) -> None:
         self._waiting.append(call)
         if not self._is_told:  # in this order, as in Completions
             self._is_told = True
@@ -79,7 +106,7 @@ class _Running:
         with suppress(RuntimeError):  # it has been closed
             self.loop.call_soon_threadsafe(self._begin)
 
-    def give_up(self) -> list[_Call]:
+    def give_up(self) -> list[LoopCall]:
         """What has begun goes on, should the loop ever move again; returns what has not."""
         left = []
         while (call := self._next()) is not None:
@@ -88,7 +115,7 @@ class _Running:
         self.loop.call_soon_threadsafe(self._stop_if_done)
         return left
 
-    def _next(self) -> _Call | None:
+    def _next(self) -> LoopCall | None:
         """From either thread: a loop that moves again while it is given up takes some, too."""
         try:
             return self._waiting.popleft()
@@ -109,20 +136,20 @@ class _Running:
         begun = []
         while (call := self._next()) is not None:
             if not call.is_over:
-                call.running = self
-                call.task = self.loop.create_task(self._perform(call))
+                call.on_loop = self
+                call.on_task = self.loop.create_task(self._perform(call))
                 begun.append(call)
         self._under_way += len(begun)
         # Its turn comes after the first turn of each of them.
         self.loop.call_soon(self._see_who_never_began, begun)
 
-    async def _perform(self, call: _Call) -> None:
+    async def _perform(self, call: LoopCall) -> None:
         """What it returns or raises is told from here, and not when its task is done: that would be
         a turn of the loop later, for which this thread must have the interpreter again.
         """
         call.has_begun = True
         try:
-            value = await call.function(*call.args, **call.kwargs)
+            value = await call.perform()
         except asyncio.CancelledError:
             # If by us, nobody waits any more; else the user's own code was cancelled from inside.
             self._ended(call, None, RuntimeError("the task cancelled itself"))
@@ -132,17 +159,27 @@ class _Running:
         else:
             self._ended(call, value, None)
 
-    def _see_who_never_began(self, calls: list[_Call]) -> None:
+    def _see_who_never_began(self, calls: list[LoopCall]) -> None:
         """A task that is cancelled before its first turn runs nothing that could tell of it."""
         for call in calls:
             if not call.has_begun:
                 self._ended(call, None, RuntimeError("the task cancelled itself"))
 
-    def _ended(self, call: _Call, value: Any, raised: BaseException | None) -> None:
-        self._completions.put(call, value, raised)
+    def _ended(self, call: LoopCall, value: Any, raised: BaseException | None) -> None:
+        self._completions.put_untold(call, value, raised)
         self._under_way -= 1
+        if not self._under_way:
+            self._completions.tell()
+        elif not self._is_turn_told:
+            self._is_turn_told = True
+            self.loop.call_soon(self._tell_ends)
         if self._is_given_up:
             self._stop_if_done()
+
+    def _tell_ends(self) -> None:
+        """After the turn of each that was to have one."""
+        self._is_turn_told = False
+        self._completions.tell()
 
     def _stop_if_done(self) -> None:
         if not self._under_way:
@@ -162,12 +199,20 @@ class UserLoop:
         args: list[Any],
         kwargs: dict[str, Any],
         on_end: OnEnd,
-    ) -> _Call:
+    ) -> LoopCall:
         """`on_end` hears its end in a later turn of the loop, unless the call is stopped before."""
-        call = _Call(self, function, args, kwargs, on_end)
+        call = _FunctionCall(self, function, args, kwargs, on_end)
+        self.begin(call)
+        return call
+
+    def begin(self, call: LoopCall) -> None:
         running = self._running or self._start(asyncio.get_running_loop())
         running.hand_over(call)
-        return call
+
+    def take_ends(self) -> None:
+        """Hear of what has ended up to now."""
+        if self._completions is not None:
+            self._completions.take()
 
     def close(self) -> None:
         if self._running is not None:
@@ -180,9 +225,9 @@ class UserLoop:
         self._running = _Running(loop, self._completions)
         return self._running
 
-    def stop(self, call: _Call) -> None:
+    def stop(self, call: LoopCall) -> None:
         """Cancel it, and look after a while whether its loop has heard that."""
-        running = call.running or self._running
+        running = call.on_loop or self._running
         if running is None:
             return  # closed: there is nothing left to cancel
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 -- job_end_many: end jobs: the only statement that moves a job out of `running` for good.
 -- params: id uuid[], attempt int4[], claim_id uuid[], state text[], outcome text[], result text[], error text[], cause text[],
 --         detail text[], parents_too bool (also take jobs that have children or locks, or are steps; then the caller advances them in the same transaction)
+-- `state` and `outcome` may be empty: all succeeded; so may what follows them: NULL for all. `unnest` fills up the shorter ones.
 -- returns: id, state, queue, has_children, locks, and for steps execution_id, step, item, result, error, of every row ended; a row
 -- whose fence moved on is left alone
 -- Index: job primary key. The hot row goes and the history row comes in one statement; what never changes of it is LASTS in
@@ -20,7 +21,7 @@ WITH gone AS (
            OFFSET 0) s
     WHERE j.id = ANY (ARRAY[s.id]) AND j.claim_id = s.claim_id AND j.attempt = s.attempt AND j.state = s.must_be
       AND ($parents_too::bool OR NOT (j.has_children OR j.execution_id IS NOT NULL OR j.locks IS NOT NULL))
-    RETURNING j.*, s.state AS new_state, s.outcome, s.result, s.error AS new_error, s.cause, s.detail
+    RETURNING j.*, coalesce(s.state, 'succeeded') AS new_state, coalesce(s.outcome, 'succeeded') AS outcome, s.result, s.error AS new_error, s.cause, s.detail
 )
 INSERT INTO windlass.job_history (
     {job.lasting},
