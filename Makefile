@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 BIN := .venv/bin
 ARGS ?=
+# How many share the tests, for two cores: most tests wait for something.
+PROCESSES ?= 4
 CODE := src tests $(wildcard benchmarks examples docs)
 # Modules are compiled once and not by each of the processes that tests start, whatever the shell
 # around us wants for its own.
@@ -30,7 +32,7 @@ up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port
 # The checks run beside the first tests, which mostly wait; what they say is shown if they fail.
 test: $(SETUP) $(TYPES_SETUP)  ## run every check and every test; ARGS go to pytest
 	@$(MAKE) check >.venv/check.log 2>&1 & checking=$$!; \
-	code=0; PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=4 --dist=loadfile \
+	code=0; PYTHONHASHSEED=0 $(BIN)/python -m tests.run --numprocesses=$(PROCESSES) --dist=loadfile \
 		--no-loadscope-reorder --durations=10 $(ARGS) || code=$$?; \
 	wait $$checking || { cat .venv/check.log; echo 'make check has failed'; exit 1; }; \
 	exit $$code

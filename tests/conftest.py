@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import resource
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -74,6 +75,23 @@ def _in_turns(files: dict[str, float]) -> list[str]:
             when[name] = gone / whole
             gone += sort[name]
     return sorted(when, key=lambda name: (when[name], name))
+
+
+_CPU_SECONDS: Final = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Each phase of a test reports the processor time that was used since the phase before it."""
+    report = yield
+    used = sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+    session = item.session.stash
+    report.user_properties.append(("cpu_seconds", used - session.get(_CPU_SECONDS, used)))
+    session[_CPU_SECONDS] = used
+    return report
 
 
 @pytest.fixture

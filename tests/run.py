@@ -21,18 +21,27 @@ AGAIN_SECONDS: Final = 900
 
 
 KEEP: Final = "--keep-durations"
+SHOW_CPU: Final = "--show-cpu"  # which files are worth making cheaper
+SHOWN_MAX: Final = 30
 DURATIONS: Final = Path(__file__).parent / "durations.tsv"
 SHORT_SECONDS: Final = 1.0  # what takes less is not worth a line
 
 
 class Durations:
-    """A plugin of pytest: how long each file took, set-up and tear-down included."""
+    """A plugin of pytest: how long each file took, set-up and tear-down included; and how much time
+    of a processor, in the process that ran it and in the children that have ended.
+    """
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.cpu_seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.location[0].removeprefix("tests/")] += report.duration
+        name = report.location[0].removeprefix("tests/")
+        self.seconds[name] += report.duration
+        self.cpu_seconds[name] += sum(
+            float(str(value)) for key, value in report.user_properties if key == "cpu_seconds"
+        )
 
     def keep(self) -> None:
         """The table that tests/conftest.py puts the files in order by."""
@@ -42,6 +51,12 @@ class Durations:
             if took >= SHORT_SECONDS
         ]
         DURATIONS.write_text("".join(lines))
+
+    def show_cpu(self) -> None:
+        rows = sorted(self.cpu_seconds.items(), key=lambda row: -row[1])
+        print(f"\nprocessor seconds: {sum(self.cpu_seconds.values()):.1f}")
+        for name, took in rows[:SHOWN_MAX]:
+            print(f"{took:8.1f} {name}")
 
 
 class Failures:
@@ -57,10 +72,12 @@ class Failures:
 
 def main(arguments: Sequence[str]) -> int:
     failures, durations = Failures(), Durations()
-    given = [argument for argument in arguments if argument != KEEP]
+    given = [argument for argument in arguments if argument not in (KEEP, SHOW_CPU)]
     code = int(pytest.main(given, plugins=[failures, durations]))
     if KEEP in arguments:
         durations.keep()
+    if SHOW_CPU in arguments:
+        durations.show_cpu()
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failures.tests) <= AGAIN_MAX:
         return code
     flaky = [test for test in failures.tests if _passes_alone(test)]

@@ -4,6 +4,7 @@ A valid key that was used before is refused with another body, and rightly so: n
 Nor is a null in a path a request that fits its schema: a job of no execution shows null
 as the id of one, and links between operations hand it on.
 For If-Match and If-None-Match it has ideas of its own, beside the schema that it is given.
+Whoever imports this also generates requests at half the price (tests/api/http/memoized.py).
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from uuid import uuid4
 
 import schemathesis
 
+from tests.api.http.memoized import memoize
 from windlass import ids
 from windlass.api.http.idempotency import HEADER, KEY_SCHEMA
 from windlass.model.json.etag import HEADER_PATTERN, IF_MATCH, IF_NONE_MATCH, tag_of
+
+memoize()
 
 
 @schemathesis.hook
