@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import uvloop
 
 from windlass.api.http.connections import ask_for_descriptors
-from windlass.compose import start as compose
-from windlass.compose.embedded import keep_alive, with_secret_key
-from windlass.compose.more_nodes import more_nodes
+from windlass.compose.door import listen, open_door
+from windlass.compose.store import open_store
 from windlass.config import Loaded, Settings, load_settings
-from windlass.embedded.servers import EmbeddedServers
 from windlass.errors import WindlassError
-from windlass.strategies.http.net.egress import Egress
 from windlass.telemetry.logs import configure_logs
+
+if TYPE_CHECKING:
+    from windlass.compose.start import Windlass
+    from windlass.embedded.servers import EmbeddedServers
 
 log = structlog.get_logger()
 
@@ -66,20 +69,30 @@ def _log_unknown(loaded: Loaded) -> None:
 
 def on_embedded(settings: Settings, servers: EmbeddedServers) -> Settings:
     """With a key; and without a replica, which would be one of some other database."""
+    from windlass.compose.embedded import with_secret_key
+
     return with_secret_key(replace(settings, read_database_url=None), servers.data)
 
 
 async def _up(settings: Settings, nodes: int) -> int:
+    from windlass.compose.embedded import keep_alive
+    from windlass.compose.more_nodes import more_nodes
+    from windlass.embedded.servers import EmbeddedServers
+
     # First of all: a busy port must be said before anything is started.
-    serving = compose.open_door(compose.listen(settings.host, settings.port))
+    listener = listen(settings.host, settings.port)
     stop = Stop()
+    importing = asyncio.create_task(_import_parts(settings))
     async with EmbeddedServers(settings.data or DATA) as servers:
+        await importing
+        from windlass.compose import start as compose
+
         settings = on_embedded(settings, servers)
         running = await compose.start(
             settings,
             database_url=servers.database_url,
             redis_url=servers.redis_url,
-            serving=serving,
+            serving=open_door(listener),
         )
         compose.tune_collector()
         async with keep_alive(servers), more_nodes(settings, servers, nodes - 1):
@@ -92,12 +105,19 @@ async def _up(settings: Settings, nodes: int) -> int:
 
 
 async def _node(settings: Settings, database_url: str) -> int:
-    serving = None
-    if "api" in settings.roles:
-        serving = compose.open_door(compose.listen(settings.host, settings.port))
+    listener = listen(settings.host, settings.port) if "api" in settings.roles else None
     stop = Stop()
+    database, _ = await asyncio.gather(
+        open_store(settings, database_url), _import_parts(settings)
+    )
+    from windlass.compose import start as compose
+
     running = await compose.start(
-        settings, database_url=database_url, redis_url=settings.redis_url, serving=serving
+        settings,
+        database=database,
+        database_url=database_url,
+        redis_url=settings.redis_url,
+        serving=open_door(listener) if listener is not None else None,
     )
     compose.tune_collector()
     _say_ready(running)
@@ -107,8 +127,18 @@ async def _node(settings: Settings, database_url: str) -> int:
     return code
 
 
+async def _import_parts(settings: Settings) -> None:
+    """What a node is made of, in a thread: meanwhile servers are started or reached."""
+    if "api" in settings.roles:
+        await asyncio.to_thread(import_module, "windlass.api.http.serve")
+    await asyncio.to_thread(import_module, "windlass.compose.start")
+    gc.freeze()
+
+
 def _warn_of_loopback(settings: Settings) -> None:
     """Who tries Windlass out has a receiver on this very machine, and should not have to guess."""
+    from windlass.strategies.http.net.egress import Egress
+
     if Egress(settings.egress_allow).refusal("localhost", "127.0.0.1") is not None:
         said = (
             "webhooks to this machine and to private networks are refused; "
@@ -120,14 +150,14 @@ def _warn_of_loopback(settings: Settings) -> None:
             print(f"note: {said}", file=sys.stderr)
 
 
-def _say_ready(running: compose.Windlass) -> None:
+def _say_ready(running: Windlass) -> None:
     if running.admin_key is not None:
         print(f"admin key: {running.admin_key}")
         print("           it is shown only now; use it as WINDLASS_TOKEN or --token")
     print(f"ready: {running.url or 'node ' + str(running.node.node_id)}", flush=True)
 
 
-async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> int:
+async def _asked_to_stop(running: Windlass, stop: Stop) -> int:
     """By a signal, or by an operation that drains this node. Returns the code to exit with.
 
     An API that ended by itself is a failure (1): whoever keeps the node running starts it again.
@@ -145,7 +175,7 @@ async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> int:
     return 0
 
 
-async def _drain_or_stop(running: compose.Windlass, stop: Stop) -> None:
+async def _drain_or_stop(running: Windlass, stop: Stop) -> None:
     """The first signal drains; a second one ends it at once."""
     draining = asyncio.create_task(running.drain())
     second = asyncio.create_task(stop.second.wait())
