@@ -39,19 +39,19 @@ def plain_flags(words: Sequence[str]) -> dict[str, str] | None:
 
 
 def run_node(flags: Mapping[str, object]) -> int:
-    with _few_imports():
+    with few_imports():
         from windlass.compose import foreground
     return foreground.run_node(flags)
 
 
 def run_up(flags: Mapping[str, object], nodes: int) -> int:
-    with _few_imports():
+    with few_imports():
         from windlass.compose import foreground
     return foreground.run_up(flags, nodes)
 
 
 @contextmanager
-def _few_imports() -> Iterator[None]:
+def few_imports() -> Iterator[None]:
     """What libraries would use if it were installed is not, for as long as they are imported.
 
     To the import system None stands for a module that there is not. An App may import it later.

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ from windlass.errors import WindlassError
 from windlass.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
+    from windlass.api.http.serve import Serving
     from windlass.compose.start import Windlass
     from windlass.embedded.servers import EmbeddedServers
 
@@ -80,9 +82,9 @@ async def _up(settings: Settings, nodes: int) -> int:
     from windlass.embedded.servers import EmbeddedServers
 
     # First of all: a busy port must be said before anything is started.
-    listener = listen(settings.host, settings.port)
+    serving = await _answer_callers(listen(settings.host, settings.port))
     stop = Stop()
-    importing = asyncio.create_task(_import_parts(settings))
+    importing = asyncio.create_task(_import_parts())
     async with EmbeddedServers(settings.data or DATA) as servers:
         await importing
         from windlass.compose import start as compose
@@ -92,7 +94,7 @@ async def _up(settings: Settings, nodes: int) -> int:
             settings,
             database_url=servers.database_url,
             redis_url=servers.redis_url,
-            serving=open_door(listener),
+            serving=serving,
         )
         compose.tune_collector()
         async with keep_alive(servers), more_nodes(settings, servers, nodes - 1):
@@ -107,17 +109,17 @@ async def _up(settings: Settings, nodes: int) -> int:
 async def _node(settings: Settings, database_url: str) -> int:
     listener = listen(settings.host, settings.port) if "api" in settings.roles else None
     stop = Stop()
-    database, _ = await asyncio.gather(
-        open_store(settings, database_url), _import_parts(settings)
-    )
+    opening = asyncio.create_task(open_store(settings, database_url))
+    serving = await _answer_callers(listener) if listener is not None else None
+    await _import_parts()
     from windlass.compose import start as compose
 
     running = await compose.start(
         settings,
-        database=database,
         database_url=database_url,
         redis_url=settings.redis_url,
-        serving=open_door(listener) if listener is not None else None,
+        serving=serving,
+        opening=opening,
     )
     compose.tune_collector()
     _say_ready(running)
@@ -127,10 +129,16 @@ async def _node(settings: Settings, database_url: str) -> int:
     return code
 
 
-async def _import_parts(settings: Settings) -> None:
-    """What a node is made of, in a thread: meanwhile servers are started or reached."""
-    if "api" in settings.roles:
-        await asyncio.to_thread(import_module, "windlass.api.http.serve")
+async def _answer_callers(listener: socket.socket) -> Serving:
+    await asyncio.to_thread(import_module, "windlass.api.http.serve")
+    return open_door(listener)
+
+
+async def _import_parts() -> None:
+    """What a node is made of, in a thread: servers are started or reached meanwhile.
+
+    All of it stays for ever: `tune_collector` need not look through it for garbage.
+    """
     await asyncio.to_thread(import_module, "windlass.compose.start")
     gc.freeze()
 

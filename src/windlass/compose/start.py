@@ -9,7 +9,7 @@ is given to them here (engine.upcalls).
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -141,22 +141,21 @@ async def start(
     serving: Serving | None,
     app: Any = None,
     tasks: Mapping[str, Task] | None = None,
-    database: Database | None = None,
+    opening: Awaitable[Database] | None = None,
 ) -> Windlass:
     """Everything up to `ready`. `serving` says until then that the node is starting, and serves the
     API from then on; None: it is served to nobody outside.
 
     `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
     `tasks` stands in place of those that it holds, and may change within (windlass.testing).
-    `database` is one that `open_store` opened; None: it is opened here.
+    `opening` is `open_store`, which somebody has begun; None: it is begun here.
 
     A start that fails closes what it was given and what it has made, last things first.
     """
     async with AsyncExitStack() as undo:
         if serving is not None:
             undo.push_async_callback(serving.stop)
-        if database is None:
-            database = await open_store(settings, database_url)
+        database = await (opening or open_store(settings, database_url))
         undo.push_async_callback(database.close)
         running = await _start(
             undo,
