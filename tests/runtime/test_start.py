@@ -15,7 +15,7 @@ import pytest
 from windlass.api.http import keys
 from windlass.cli.node_process import NODE_FLAGS, plain_flags
 from windlass.cli.verbs.node import node
-from windlass.compose import door
+from windlass.compose import foreground
 from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.errors import Unavailable
@@ -111,14 +111,14 @@ async def test_a_start_that_fails_late_undoes_what_it_has_done(
 
     monkeypatch.setattr(keys, "ensure_admin_key", refuse)
     tasks, threads = set(asyncio.all_tasks()), lasting_threads()
-    listener = door.listen("127.0.0.1", 0)
+    listener = foreground.listen("127.0.0.1", 0)
     host, port = listener.getsockname()
     with pytest.raises(Unavailable, match="no key today"):
         await compose.start(
             Settings(workers=1, sign_webhooks="off"),
             database_url=database_url,
             redis_url=servers.redis_of(database_url),
-            serving=door.open_door(listener),
+            serving=foreground.open_door(listener),
         )
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, port)

@@ -27,10 +27,10 @@ Never: decides anything about a job.
 Doors:
   start         `start`: store to ready, for `up`, `node`, tests and other programs; `Windlass`:
                 what runs, with `drain` and `stop_now`
-  door          the listening socket, and who answers there until the node is ready
   store         `open_store`: migrated, and its pools open
   parts         `engine_parts`, `api_parts`: the stages that the tests of the API call, too
-  foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end
+  foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end; the
+                listening socket, and who answers there until the node is ready
   in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
   app_in_node   the user's App: its way to the API, and what it publishes
   embedded      embedded servers kept alive; the secret key in their data folder

@@ -18,7 +18,6 @@ import structlog
 import uvloop
 
 from windlass.api.http.connections import ask_for_descriptors
-from windlass.compose.door import listen, open_door
 from windlass.compose.store import open_store
 from windlass.config import Loaded, Settings, load_settings
 from windlass.errors import WindlassError
@@ -38,6 +37,12 @@ class MissingSetting(WindlassError):
     """A setting that is needed was not given."""
 
     code = "invalid_settings"
+
+
+class PortBusy(WindlassError):
+    """Another program has the port that this node was to serve."""
+
+    code = "port_busy"
 
 
 def run_up(flags: Mapping[str, object], nodes: int) -> int:
@@ -141,6 +146,36 @@ async def _import_parts() -> None:
     """
     await asyncio.to_thread(import_module, "windlass.compose.start")
     gc.freeze()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The API's socket, bound before anything else starts: a busy port is said at once.
+
+    From here on callers wait to be heard: let `open_door` follow.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
+    # caller's delayed acknowledgement of its head.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as trouble:
+        listener.close()
+        raise PortBusy(
+            f"cannot listen on {host}:{port}: {trouble.strerror}; "
+            "stop what uses it or choose another with --port"
+        ) from trouble
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
+
+
+def open_door(listener: socket.socket) -> Serving:
+    """Answer there, that the node is starting."""
+    from windlass.api.http.serve import Serving
+
+    return Serving(listener)
 
 
 def _warn_of_loopback(settings: Settings) -> None:

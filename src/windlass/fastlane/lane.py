@@ -113,7 +113,7 @@ class FastLane:
 
     def publish(self, channel: str, message: bytes) -> None:
         """Send when possible; forget when not. Never waits."""
-        if not self._tasks or monotonic() < self._broken_until:
+        if self._url is None or monotonic() < self._broken_until:
             return
         self._put(channel, message)
 
