@@ -218,3 +218,24 @@ async def test_an_end_that_another_coroutine_keeps_from_being_told_is_heard_befo
     assert ends == ["done"]
     assert stuck.stop()
     release.set()
+
+
+async def test_an_end_is_heard_of_although_another_coroutine_blocks_in_the_same_turn(
+    loop: UserLoop,
+) -> None:
+    release = threading.Event()
+
+    async def quick() -> str:
+        return "done"
+
+    async def block() -> str:
+        release.wait(30)
+        return "released"
+
+    ended = asyncio.create_task(called(loop, quick, [], {}))
+    stuck = asyncio.create_task(called(loop, block, [], {}))
+    async with asyncio.timeout(20):
+        assert await ended == "done"
+        assert not stuck.done()
+        release.set()
+        assert await stuck == "released"

@@ -7,8 +7,9 @@ and those that come later get a fresh one.
 Calls go over many at a time, with one wake-up, and their ends come back likewise (see completions):
 what ends in one turn of the users' loop is told at the end of that turn. Told at once, the node's
 thread would take the interpreter at the first occasion (a write, a query), hear of one end, and
-hand over one call. A coroutine that blocks so keeps the ends before it from being told; before a
-call is stopped the node looks for itself, so an end is never taken for a timeout.
+hand over one call. A coroutine that blocks so keeps the ends before it from being told; so the node
+looks for itself now and then while calls are under way, and before it stops one: an end is neither
+late by a neighbour's block nor taken for a timeout.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ import uvloop
 from windlass.strategies.python.completions import Call, Completions, OnEnd, harmless
 
 PATIENCE_SECONDS: Final = 1.0
+# How long an end may be kept from being told by a neighbour that blocks.
+UNTOLD_SECONDS: Final = 0.2
 
 
 class LoopCall(Call):
     """A call and, once it has begun, its task on the users' loop."""
 
-    __slots__ = ("_owner", "has_begun", "on_loop", "on_task")
+    __slots__ = ("_owner", "has_begun", "loop_thread", "loop_task")
 
     def __init__(self, owner: UserLoop, on_end: OnEnd) -> None:
         # Not by super: one is made for each attempt.
@@ -38,8 +41,8 @@ class LoopCall(Call):
         self.is_over = False
         self._owner = owner
         # None: it is not on a loop yet.
-        self.on_loop: _Running | None = None
-        self.on_task: asyncio.Task[None] | None = None
+        self.loop_thread: _Running | None = None
+        self.loop_task: asyncio.Task[None] | None = None
         self.has_begun = False  # its task has had a turn
 
     def perform(self) -> Awaitable[Any]:
@@ -57,8 +60,8 @@ class LoopCall(Call):
 
     def cancel(self) -> None:
         """On the users' loop. One that has not begun never will: it is over."""
-        if self.on_task is not None:
-            self.on_task.cancel()
+        if self.loop_task is not None:
+            self.loop_task.cancel()
 
 
 class _FunctionCall(LoopCall):
@@ -106,6 +109,10 @@ class _Running:
         with suppress(RuntimeError):  # it has been closed
             self.loop.call_soon_threadsafe(self._begin)
 
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._under_way or self._waiting or self._is_told)
+
     def give_up(self) -> list[LoopCall]:
         """What has begun goes on, should the loop ever move again; returns what has not."""
         left = []
@@ -136,8 +143,8 @@ class _Running:
         begun = []
         while (call := self._next()) is not None:
             if not call.is_over:
-                call.on_loop = self
-                call.on_task = self.loop.create_task(self._perform(call))
+                call.loop_thread = self
+                call.loop_task = self.loop.create_task(self._perform(call))
                 begun.append(call)
         self._under_way += len(begun)
         # Its turn comes after the first turn of each of them.
@@ -192,6 +199,7 @@ class UserLoop:
     def __init__(self) -> None:
         self._completions: Completions | None = None  # None: not called yet
         self._running: _Running | None = None
+        self._is_looking = False  # for ends that were not told
 
     def start(
         self,
@@ -208,6 +216,15 @@ class UserLoop:
     def begin(self, call: LoopCall) -> None:
         running = self._running or self._start(asyncio.get_running_loop())
         running.hand_over(call)
+        if not self._is_looking:
+            self._is_looking = True
+            asyncio.get_running_loop().call_later(UNTOLD_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._is_looking = self._running is not None and self._running.is_busy
+        if self._is_looking:  # before the ends are heard, of which one may raise
+            asyncio.get_running_loop().call_later(UNTOLD_SECONDS, self._look)
+        self.take_ends()
 
     def take_ends(self) -> None:
         """Hear of what has ended up to now."""
@@ -227,7 +244,7 @@ class UserLoop:
 
     def stop(self, call: LoopCall) -> None:
         """Cancel it, and look after a while whether its loop has heard that."""
-        running = call.on_loop or self._running
+        running = call.loop_thread or self._running
         if running is None:
             return  # closed: there is nothing left to cancel
         loop = asyncio.get_running_loop()
