@@ -33,7 +33,7 @@ UNTOLD_SECONDS: Final = 0.2
 class LoopCall(Call):
     """A call and, once it has begun, its task on the users' loop."""
 
-    __slots__ = ("_owner", "has_begun", "loop_thread", "loop_task")
+    __slots__ = ("_owner", "has_begun", "loop_task", "loop_thread")
 
     def __init__(self, owner: UserLoop, on_end: OnEnd) -> None:
         # Not by super: one is made for each attempt.
