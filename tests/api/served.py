@@ -18,7 +18,7 @@ from windlass.api.app import build_app
 from windlass.api.http.keys import ensure_admin_key
 from windlass.api.http.serve import Serving
 from windlass.api.parts import ApiParts
-from windlass.compose import start as compose
+from windlass.compose import foreground
 from windlass.compose.parts import api_parts, engine_parts
 from windlass.config import Settings
 from windlass.engine.executions.refresh import Tally
@@ -114,7 +114,7 @@ async def serve(
         engine, node=facts, starter=None, kinds=INPUT_CHECKS, strategies=list, tally=Tally()
     )
     key = await ensure_admin_key(database) or ""
-    taken = compose.listen("127.0.0.1", 0)
+    taken = foreground.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
     app = build_app(parts)
     serving = Serving(taken)

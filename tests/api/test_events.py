@@ -24,6 +24,7 @@ from tests.engine.executions.flow import noop
 from windlass import ids
 from windlass.api.app import Api
 from windlass.api.http import stream
+from windlass.compose import foreground
 from windlass.compose import start as compose
 from windlass.config import Settings
 from windlass.engine.jobs import history
@@ -194,13 +195,13 @@ async def test_a_silent_stream_says_that_it_is_there_and_ends_with_a_drain(
 async def test_a_node_that_stops_ends_its_streams_and_what_they_read(
     servers: PrivateServers, database_url: str
 ) -> None:
-    listener = compose.listen("127.0.0.1", 0)
+    listener = foreground.listen("127.0.0.1", 0)
     host, port = listener.getsockname()
     node = await compose.start(
         Settings(auth="off", workers=0, sign_webhooks="off"),
         database_url=database_url,
         redis_url=servers.redis_of(database_url),
-        serving=compose.open_door(listener),
+        serving=foreground.open_door(listener),
     )
     url = f"http://{host}:{port}/v1/events/stream"
     async with aiohttp.ClientSession() as client, client.get(url) as answer:

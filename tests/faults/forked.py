@@ -32,6 +32,8 @@ PRELOADED: Final = (
     "windlass.cli.launch",
     "windlass.cli.verbs.node",
     "windlass.compose.foreground",
+    "windlass.compose.start",
+    "windlass.fastlane.connect",
 )
 _FORKS: Final = multiprocessing.get_context("forkserver")
 

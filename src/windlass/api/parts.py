@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
@@ -15,7 +15,6 @@ from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches
 from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
@@ -29,6 +28,9 @@ from windlass.fastlane.marks import Marks
 from windlass.model.job.submission import InputCheck
 from windlass.store.database import Database
 from windlass.strategies.plugins.description import Description
+
+if TYPE_CHECKING:
+    from windlass.engine.cluster.sweep import SweepReport
 
 
 class NodeFacts(Protocol):
@@ -44,6 +46,18 @@ class NodeFacts(Protocol):
     def last_execution_at(self) -> datetime | None: ...
     @property
     def is_draining(self) -> bool: ...
+
+
+class Sweeping(Protocol):
+    """engine.cluster.sweep.Sweeper, or who makes one when it is asked."""
+
+    async def sweep(
+        self,
+        stale_seconds: float | None = None,
+        *,
+        is_dry_run: bool = False,
+        is_scan: bool = False,
+    ) -> SweepReport: ...
 
 
 def _uncounted(_queue: str, _reason: str) -> None:
@@ -76,7 +90,7 @@ class ApiParts:
     # Encrypts secrets; None: there is no key, and none can be stored.
     sealer: Sealer | None = None
     # None: there is no Redis to sweep.
-    sweeper: Sweeper | None = None
+    sweeper: Sweeping | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted
 

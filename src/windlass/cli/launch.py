@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from windlass import __version__
 from windlass.cli.commands import COMMANDS, front_page
 from windlass.cli.exits import BadUsage, Exit, Stopped
+from windlass.cli.node_process import plain_flags, run_node
 
 # May stand before the command too; there they mean the same as the variable.
 LEADING = {"--url": "WINDLASS_URL", "--token": "WINDLASS_TOKEN"}
@@ -64,10 +65,20 @@ def _answer(typed: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    from windlass.errors import WindlassError
+
+    flags = plain_flags(words)
+    try:
+        return _parse_and_run(words) if flags is None else run_node(flags)
+    except WindlassError as trouble:
+        usage = trouble.code == "invalid_settings"
+        raise Stopped(str(trouble), Exit.USAGE if usage else Exit.FAILED) from trouble
+
+
+def _parse_and_run(words: list[str]) -> int:
     from cyclopts import CycloptsError, UnknownCommandError
 
     from windlass.cli.app import build
-    from windlass.errors import WindlassError
 
     try:
         code = build()(
@@ -79,9 +90,6 @@ def _run(words: list[str]) -> int:
     except CycloptsError as mistake:
         has_verb = not isinstance(mistake, UnknownCommandError)
         raise BadUsage(f"{mistake}\n  see windlass {_page(words, has_verb)}--help") from None
-    except WindlassError as trouble:
-        usage = trouble.code == "invalid_settings"
-        raise Stopped(str(trouble), Exit.USAGE if usage else Exit.FAILED) from trouble
     return code if isinstance(code, int) else Exit.OK
 
 

@@ -4,15 +4,15 @@
        |
     servers    given URLs, or embedded PostgreSQL and Valkey, restarted when they end. The port is
        |       bound before: a busy one is said first, and callers hear that the node is starting
-    store      migrate, then the connection pools; the fast lane, not connected yet
-       |
+    store      migrate, then the connection pools; the fast lane, not connected yet. Meanwhile a
+       |       thread imports what the next stages are made of
     engine     `engine_parts`: announcer, follower, caches, signals; secrets
        |
     runtime    kinds with their plugins, target gate, refresher: NodeParts -> Node
        |
     api        `api_parts`: enqueuer, waiters; the application is built when somebody needs it
        |
-    ready      the lane connects -> the App is connected -> the node registers and works
+    ready      the App is connected -> the node registers and looks for work -> the lane connects
        |       -> the API takes over the port -> the App publishes
     drain      the node ends or hands back its work and leaves -> event streams -> API -> App
                -> caches, lane, pools -> embedded servers
@@ -26,9 +26,11 @@ Never: decides anything about a job.
 
 Doors:
   start         `start`: store to ready, for `up`, `node`, tests and other programs; `Windlass`:
-                what runs, with `drain` and `stop_now`; the listening socket
+                what runs, with `drain` and `stop_now`
+  store         `open_store`: migrated, and its pools open
   parts         `engine_parts`, `api_parts`: the stages that the tests of the API call, too
-  foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end
+  foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end; the
+                listening socket, and who answers there until the node is ready
   in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
   app_in_node   the user's App: its way to the API, and what it publishes
   embedded      embedded servers kept alive; the secret key in their data folder

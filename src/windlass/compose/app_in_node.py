@@ -44,11 +44,16 @@ class AppInNode:
             self._api = build_app(self._parts)
         return self._api
 
+    async def import_api(self) -> None:
+        """In a thread: jobs and heartbeats go on meanwhile."""
+        if self._api is None:
+            await asyncio.to_thread(import_module, "windlass.api.app")
+
     async def prepare(self) -> None:
         """What would keep the node's loop busy, before anything depends on that."""
         self._has_news = hasattr(self._app, "publish") and await self._may_have_news()
         if self._has_news:
-            await _import_api()
+            await self.import_api()
 
     def transport(self) -> InProcessTransport:
         """A way to the API, for any thread of this process."""
@@ -86,8 +91,7 @@ class AppInNode:
             log.error("app_not_published", app=self._name(), reason=reason)  # noqa: TRY400
 
     async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
-        if self._api is None:
-            await _import_api()
+        await self.import_api()
         await self.api()(scope, receive, send)
 
     def _owner(self) -> str:
@@ -96,8 +100,3 @@ class AppInNode:
 
     def _name(self) -> str:
         return str(getattr(self._app, "name", "anonymous"))
-
-
-async def _import_api() -> None:
-    """In a thread: heartbeats go on meanwhile."""
-    await asyncio.to_thread(import_module, "windlass.api.app")

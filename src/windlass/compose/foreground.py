@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import uvloop
 
 from windlass.api.http.connections import ask_for_descriptors
-from windlass.compose import start as compose
-from windlass.compose.embedded import keep_alive, with_secret_key
-from windlass.compose.more_nodes import more_nodes
+from windlass.compose.store import open_store
 from windlass.config import Loaded, Settings, load_settings
-from windlass.embedded.servers import EmbeddedServers
 from windlass.errors import WindlassError
-from windlass.strategies.http.net.egress import Egress
 from windlass.telemetry.logs import configure_logs
+
+if TYPE_CHECKING:
+    from windlass.api.http.serve import Serving
+    from windlass.compose.start import Windlass
+    from windlass.embedded.servers import EmbeddedServers
 
 log = structlog.get_logger()
 
@@ -33,6 +37,12 @@ class MissingSetting(WindlassError):
     """A setting that is needed was not given."""
 
     code = "invalid_settings"
+
+
+class PortBusy(WindlassError):
+    """Another program has the port that this node was to serve."""
+
+    code = "port_busy"
 
 
 def run_up(flags: Mapping[str, object], nodes: int) -> int:
@@ -66,14 +76,24 @@ def _log_unknown(loaded: Loaded) -> None:
 
 def on_embedded(settings: Settings, servers: EmbeddedServers) -> Settings:
     """With a key; and without a replica, which would be one of some other database."""
+    from windlass.compose.embedded import with_secret_key
+
     return with_secret_key(replace(settings, read_database_url=None), servers.data)
 
 
 async def _up(settings: Settings, nodes: int) -> int:
+    from windlass.compose.embedded import keep_alive
+    from windlass.compose.more_nodes import more_nodes
+    from windlass.embedded.servers import EmbeddedServers
+
     # First of all: a busy port must be said before anything is started.
-    serving = compose.open_door(compose.listen(settings.host, settings.port))
+    serving = await _answer_callers(listen(settings.host, settings.port))
     stop = Stop()
+    importing = asyncio.create_task(_import_parts())
     async with EmbeddedServers(settings.data or DATA) as servers:
+        await importing
+        from windlass.compose import start as compose
+
         settings = on_embedded(settings, servers)
         running = await compose.start(
             settings,
@@ -92,12 +112,19 @@ async def _up(settings: Settings, nodes: int) -> int:
 
 
 async def _node(settings: Settings, database_url: str) -> int:
-    serving = None
-    if "api" in settings.roles:
-        serving = compose.open_door(compose.listen(settings.host, settings.port))
+    listener = listen(settings.host, settings.port) if "api" in settings.roles else None
     stop = Stop()
+    opening = asyncio.create_task(open_store(settings, database_url))
+    serving = await _answer_callers(listener) if listener is not None else None
+    await _import_parts()
+    from windlass.compose import start as compose
+
     running = await compose.start(
-        settings, database_url=database_url, redis_url=settings.redis_url, serving=serving
+        settings,
+        database_url=database_url,
+        redis_url=settings.redis_url,
+        serving=serving,
+        opening=opening,
     )
     compose.tune_collector()
     _say_ready(running)
@@ -107,8 +134,54 @@ async def _node(settings: Settings, database_url: str) -> int:
     return code
 
 
+async def _answer_callers(listener: socket.socket) -> Serving:
+    await asyncio.to_thread(import_module, "windlass.api.http.serve")
+    return open_door(listener)
+
+
+async def _import_parts() -> None:
+    """What a node is made of, in a thread: servers are started or reached meanwhile.
+
+    All of it stays for ever: `tune_collector` need not look through it for garbage.
+    """
+    await asyncio.to_thread(import_module, "windlass.compose.start")
+    gc.freeze()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The API's socket, bound before anything else starts: a busy port is said at once.
+
+    From here on callers wait to be heard: let `open_door` follow.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
+    # caller's delayed acknowledgement of its head.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as trouble:
+        listener.close()
+        raise PortBusy(
+            f"cannot listen on {host}:{port}: {trouble.strerror}; "
+            "stop what uses it or choose another with --port"
+        ) from trouble
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
+
+
+def open_door(listener: socket.socket) -> Serving:
+    """Answer there, that the node is starting."""
+    from windlass.api.http.serve import Serving
+
+    return Serving(listener)
+
+
 def _warn_of_loopback(settings: Settings) -> None:
     """Who tries Windlass out has a receiver on this very machine, and should not have to guess."""
+    from windlass.strategies.http.net.egress import Egress
+
     if Egress(settings.egress_allow).refusal("localhost", "127.0.0.1") is not None:
         said = (
             "webhooks to this machine and to private networks are refused; "
@@ -120,14 +193,14 @@ def _warn_of_loopback(settings: Settings) -> None:
             print(f"note: {said}", file=sys.stderr)
 
 
-def _say_ready(running: compose.Windlass) -> None:
+def _say_ready(running: Windlass) -> None:
     if running.admin_key is not None:
         print(f"admin key: {running.admin_key}")
         print("           it is shown only now; use it as WINDLASS_TOKEN or --token")
     print(f"ready: {running.url or 'node ' + str(running.node.node_id)}", flush=True)
 
 
-async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> int:
+async def _asked_to_stop(running: Windlass, stop: Stop) -> int:
     """By a signal, or by an operation that drains this node. Returns the code to exit with.
 
     An API that ended by itself is a failure (1): whoever keeps the node running starts it again.
@@ -145,7 +218,7 @@ async def _asked_to_stop(running: compose.Windlass, stop: Stop) -> int:
     return 0
 
 
-async def _drain_or_stop(running: compose.Windlass, stop: Stop) -> None:
+async def _drain_or_stop(running: Windlass, stop: Stop) -> None:
     """The first signal drains; a second one ends it at once."""
     draining = asyncio.create_task(running.drain())
     second = asyncio.create_task(stop.second.wait())

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from windlass import ids
-from windlass.api.parts import ApiParts, NodeFacts
+from windlass.api.parts import ApiParts, NodeFacts, Sweeping
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches, scope_of
 from windlass.engine.cluster.node_signals import Signaller
-from windlass.engine.cluster.sweep import Sweeper
 from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
@@ -36,6 +36,9 @@ from windlass.store.database import Database
 from windlass.strategies.plugins.description import Description
 from windlass.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:
+    from windlass.engine.cluster.sweep import SweepReport
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineParts:
@@ -53,7 +56,7 @@ class EngineParts:
     stopper: Stopper
     marks: Marks
     sealer: Sealer | None  # None: there is no key, and no secret can be stored
-    sweeper: Sweeper | None  # None: there is no Redis to sweep
+    sweeper: Sweeping | None  # None: there is no Redis to sweep
 
 
 async def engine_parts(
@@ -92,7 +95,7 @@ async def engine_parts(
         stopper=stopper,
         marks=Marks(lane),
         sealer=sealer_of(settings.secret_key),
-        sweeper=_sweeper(settings, redis_url, metrics),
+        sweeper=None if redis_url is None else SweeperWhenAsked(settings, redis_url, metrics),
     )
 
 
@@ -132,12 +135,27 @@ def api_parts(
     )
 
 
-def _sweeper(settings: Settings, redis_url: str | None, metrics: Metrics) -> Sweeper | None:
-    if redis_url is None:
-        return None
-    return Sweeper(
-        redis_url,
-        stale_seconds=settings.stale_coordinator_seconds,
-        heartbeat_seconds=settings.heartbeat_seconds,
-        observe=lambda report: metrics.swept(report.ms / 1000, report.removed_keys),
-    )
+class SweeperWhenAsked:
+    """A sweep is asked for every few minutes, and never of most nodes: until then nobody imports
+    the library of Redis for it.
+    """
+
+    def __init__(self, settings: Settings, redis_url: str, metrics: Metrics) -> None:
+        self._settings, self._redis_url, self._metrics = settings, redis_url, metrics
+
+    async def sweep(
+        self,
+        stale_seconds: float | None = None,
+        *,
+        is_dry_run: bool = False,
+        is_scan: bool = False,
+    ) -> SweepReport:
+        from windlass.engine.cluster.sweep import Sweeper
+
+        sweeper = Sweeper(
+            self._redis_url,
+            stale_seconds=self._settings.stale_coordinator_seconds,
+            heartbeat_seconds=self._settings.heartbeat_seconds,
+            observe=lambda report: self._metrics.swept(report.ms / 1000, report.removed_keys),
+        )
+        return await sweeper.sweep(stale_seconds, is_dry_run=is_dry_run, is_scan=is_scan)

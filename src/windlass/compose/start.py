@@ -9,8 +9,8 @@ is given to them here (engine.upcalls).
 from __future__ import annotations
 
 import gc
-import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ import structlog
 from windlass.api.jobs.batch_reader import BatchReaders
 from windlass.compose.app_in_node import AppInNode
 from windlass.compose.parts import api_parts, engine_parts
+from windlass.compose.store import open_store
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
 from windlass.engine.cache.registry import Caches
@@ -31,7 +32,6 @@ from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.secrets.secrets import ensure_default_secret
 from windlass.engine.secrets.store import SecretStore
 from windlass.engine.upcalls import Upcalls
-from windlass.errors import WindlassError
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
@@ -44,7 +44,6 @@ from windlass.runtime.worker.kinds import Kinds
 from windlass.runtime.worker.target_gate import TargetGate
 from windlass.runtime.worker.task_services import NodeTaskServices
 from windlass.store.database import Database
-from windlass.store.migrate import migrate
 from windlass.strategies.builtin import INPUT_CHECKS, Noop
 from windlass.strategies.http.auth.secrets import CANNOT_SIGN, Vault
 from windlass.strategies.http.http import Http
@@ -58,18 +57,12 @@ from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
-    # A second of imports that a worker never needs.
+    # Imports that a worker never needs.
     from windlass.api.http.serve import Serving
 
 log = structlog.get_logger()
 
 UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off: deliveries leave without a signature"
-
-
-class PortBusy(WindlassError):
-    """Another program has the port that this node was to serve."""
-
-    code = "port_busy"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,36 +107,6 @@ class Windlass:
         await self.database.close()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """The API's socket, bound before anything else starts: a busy port is said at once.
-
-    From here on callers wait to be heard: let `open_door` follow.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # TCP by name: asyncio sets TCP_NODELAY only then, and without it each answer waits for the
-    # caller's delayed acknowledgement of its head.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as trouble:
-        listener.close()
-        raise PortBusy(
-            f"cannot listen on {host}:{port}: {trouble.strerror}; "
-            "stop what uses it or choose another with --port"
-        ) from trouble
-    listener.listen(2048)
-    listener.setblocking(False)
-    return listener
-
-
-def open_door(listener: socket.socket) -> Serving:
-    """Answer there, that the node is starting."""
-    from windlass.api.http.serve import Serving
-
-    return Serving(listener)
-
-
 def build_kinds(
     settings: Settings,
     tasks: Mapping[str, Task],
@@ -178,13 +141,47 @@ async def start(
     serving: Serving | None,
     app: Any = None,
     tasks: Mapping[str, Task] | None = None,
+    opening: Awaitable[Database] | None = None,
 ) -> Windlass:
     """Everything up to `ready`. `serving` says until then that the node is starting, and serves the
     API from then on; None: it is served to nobody outside.
 
     `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
     `tasks` stands in place of those that it holds, and may change within (windlass.testing).
+    `opening` is `open_store`, which somebody has begun; None: it is begun here.
+
+    A start that fails closes what it was given and what it has made, last things first.
     """
+    async with AsyncExitStack() as undo:
+        if serving is not None:
+            undo.push_async_callback(serving.stop)
+        database = await (opening or open_store(settings, database_url))
+        undo.push_async_callback(database.close)
+        running = await _start(
+            undo,
+            settings,
+            database=database,
+            database_url=database_url,
+            redis_url=redis_url,
+            serving=serving,
+            app=app,
+            tasks=tasks,
+        )
+        undo.pop_all()
+        return running
+
+
+async def _start(
+    undo: AsyncExitStack,
+    settings: Settings,
+    *,
+    database: Database,
+    database_url: str,
+    redis_url: str | None,
+    serving: Serving | None,
+    app: Any,
+    tasks: Mapping[str, Task] | None,
+) -> Windlass:
     if app is None and settings.app:
         app, tasks = load_object(settings.app), load_tasks(settings.app)
     elif tasks is None:
@@ -194,10 +191,8 @@ async def start(
         log.warning("webhooks_unsigned", reason=UNSIGNED)
     elif sealer is None:
         log.warning("webhooks_refused", reason=CANNOT_SIGN)
-    await migrate(database_url)
-    database = Database(database_url, read_url=settings.read_database_url)
-    await database.open()
     lane = FastLane(redis_url)
+    undo.push_async_callback(lane.close)
     metrics = Metrics()
     # The node comes last of all; until then nobody asks.
     upcalls = Upcalls(node_id=lambda: node.node_id, may_begin=lambda: node.is_trusted)
@@ -209,6 +204,8 @@ async def start(
         metrics=metrics,
         upcalls=upcalls,
     )
+    undo.push_async_callback(engine.caches.close)
+    undo.push_async_callback(engine.stopper.close)
     await ensure_default_secret(database, sealer)
     supervisor().on_failure = metrics.background_failed
     lane.on_change(metrics.lane_changed)
@@ -217,6 +214,7 @@ async def start(
     vault = SecretStore(database, sealer, announcer)
     services = NodeTaskServices(database, upcalls.may_begin)
     kinds = build_kinds(settings, tasks, vault, services)
+    undo.push_async_callback(kinds.close)
     await kinds.load_plugins(is_again=False)
     node_parts = NodeParts(
         settings=settings,
@@ -260,14 +258,20 @@ async def start(
         strategies=kinds.described,
         tally=node_parts.refresher.tally,
     )
+    undo.push_async_callback(parts.readers.close)
     app_in_node = AppInNode(app, parts)
     await app_in_node.prepare()
-    await lane.open()
     # Before the first job runs: a task may submit others from its first line on.
     app_in_node.enter()
+    undo.callback(app_in_node.leave)
     await node.start()
+    undo.push_async_callback(app_in_node.close)
+    undo.push_async_callback(node.stop_now)
+    await node.first_look()
+    await lane.open()
     admin_key = None
     if serving is not None:
+        await app_in_node.import_api()
         from windlass.api.http.keys import ensure_admin_key
 
         admin_key = await ensure_admin_key(database)
@@ -302,3 +306,4 @@ def tune_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()

@@ -4,6 +4,9 @@ Owns: the connections to Redis. Every call has a deadline, and none has to be wa
 is fire and forget through a bounded buffer; messages that gather while a call is under way go out
 in one pipeline. Subscribing survives the server's death and says so: `is_up` is what the rest of
 the node polls by.
+
+Nobody waits for Redis, nor for its library, which takes as long to import as a node takes to reach
+its first job: it is imported in a thread, once the lane is open.
 """
 
 from __future__ import annotations
@@ -13,17 +16,19 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import resources
-from typing import Any, Final
+from importlib import import_module, resources
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from windlass.clock import monotonic
 from windlass.errors import Unavailable
-from windlass.fastlane.connect import TROUBLE, Client, client_of, close_client, look_around
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 from windlass.supervise import supervisor
+
+if TYPE_CHECKING:
+    from windlass.fastlane.connect import Client
 
 log = structlog.get_logger()
 
@@ -52,7 +57,10 @@ class FastLane:
 
     def __init__(self, url: str | None) -> None:
         self._url = url
-        self._client: Client | None = None
+        self._client: Client | None = None  # None: there is no Redis, or its library is on its way
+        self._has_client = asyncio.Event()
+        # What a call may raise when the other side is the trouble: connect.TROUBLE.
+        self._trouble: tuple[type[Exception], ...] = (OSError, TimeoutError)
         self._handlers: dict[str, list[Handler]] = {channel: [] for channel in CHANNELS}
         self._outbox: deque[tuple[str, bytes]] = deque(maxlen=BUFFER_MAX)
         self._has_mail = asyncio.Event()
@@ -75,7 +83,6 @@ class FastLane:
     async def open(self) -> None:
         if self._url is None:
             return
-        self._client = client_of(self._url, seconds=FASTLANE_CONNECT_SECONDS)
         self._tasks = [
             supervisor().keep("fastlane send", self._send_loop),
             supervisor().keep("fastlane receive", self._receive_loop),
@@ -87,13 +94,26 @@ class FastLane:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
-            with contextlib.suppress(*TROUBLE):
+            from windlass.fastlane.connect import close_client
+
+            with contextlib.suppress(*self._trouble):
                 async with asyncio.timeout(1):
                     await close_client(self._client)
 
+    async def _make_client(self) -> None:
+        if self._client is not None:
+            return
+        await asyncio.to_thread(import_module, "windlass.fastlane.connect")
+        from windlass.fastlane.connect import TROUBLE, client_of
+
+        assert self._url is not None
+        self._client = client_of(self._url, seconds=FASTLANE_CONNECT_SECONDS)
+        self._trouble = TROUBLE
+        self._has_client.set()
+
     def publish(self, channel: str, message: bytes) -> None:
         """Send when possible; forget when not. Never waits."""
-        if self._client is None or monotonic() < self._broken_until:
+        if self._url is None or monotonic() < self._broken_until:
             return
         self._put(channel, message)
 
@@ -107,7 +127,7 @@ class FastLane:
             async with asyncio.timeout(FASTLANE_CALL_SECONDS):
                 keys = [key] if isinstance(key, str) else key
                 return await self._client.register_script(lua(script))(keys=keys, args=args)
-        except TROUBLE as trouble:
+        except self._trouble as trouble:
             self._broken_until = monotonic() + BREAK_SECONDS
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
 
@@ -131,7 +151,7 @@ class FastLane:
                 for command in commands:
                     pipeline.execute_command(*command)
                 return await pipeline.execute(raise_on_error=False)
-        except TROUBLE as trouble:
+        except self._trouble as trouble:
             self._broken_until = monotonic() + BREAK_SECONDS
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
 
@@ -155,11 +175,12 @@ class FastLane:
         try:
             async with asyncio.timeout(FASTLANE_CONNECT_SECONDS):
                 await self._client.ping()
-        except TROUBLE:
+        except self._trouble:
             return None
         return monotonic() - start
 
     async def _send_loop(self) -> None:
+        await self._has_client.wait()
         while not self._is_closing:
             await self._has_mail.wait()
             self._has_mail.clear()
@@ -167,7 +188,7 @@ class FastLane:
             self._outbox.clear()
             try:
                 await self._send(mail)
-            except TROUBLE as trouble:
+            except self._trouble as trouble:
                 self._broken_until = monotonic() + BREAK_SECONDS
                 log.debug("fastlane_send_failed", error=str(trouble))
 
@@ -186,10 +207,11 @@ class FastLane:
                 await pipeline.execute()
 
     async def _receive_loop(self) -> None:
+        await self._make_client()
         while not self._is_closing:
             try:
                 await self._receive()
-            except TROUBLE as trouble:
+            except self._trouble as trouble:
                 self._set_up(False)
                 log.debug("fastlane_receive_failed", error=str(trouble))
             except Exception:  # it is begun again; until then nothing is heard
@@ -198,6 +220,8 @@ class FastLane:
             await asyncio.sleep(BREAK_SECONDS)
 
     async def _receive(self) -> None:
+        from windlass.fastlane.connect import look_around
+
         assert self._client is not None
         await look_around(self._client)
         async with self._client.pubsub() as pubsub:

@@ -41,6 +41,7 @@ class Loop:
         self._is_vital = is_vital  # a node whose loop is down is not ready
         self._awake = asyncio.Event()
         self._stopped = asyncio.Event()
+        self.has_ticked = asyncio.Event()  # once, well or not
         self._task: asyncio.Task[None] | None = None
         self._failures = 0  # in a row
         self._is_named = False  # health knows
@@ -69,6 +70,7 @@ class Loop:
             while not self._stopped.is_set():
                 self._awake.clear()
                 rest = await self._guarded_tick()
+                self.has_ticked.set()
                 if self._failures:
                     floor = growing(self._failures, LOOP_FLOOR_SECONDS, rest)
                     await _wait(self._stopped, floor)

@@ -34,6 +34,7 @@ from windlass.supervise import Restarts, supervisor
 
 log = structlog.get_logger()
 
+FIRST_LOOK_SECONDS_MAX: Final = 1.0
 REGISTRATION: Final = "registration"  # what a node is without until it is reborn, as health says it
 
 
@@ -169,8 +170,19 @@ class Node:
 
     async def start(self) -> None:
         await self._parts.targets.start()
-        self._now = await self._start_incarnation()
+        try:
+            self._now = await self._start_incarnation()
+        except BaseException:
+            await self._parts.targets.stop()
+            raise
         self._parts.refresher.start()
+
+    async def first_look(self) -> None:
+        """Until it has looked for work, or a moment at most: what no job waits for comes after."""
+        if "worker" in self._parts.settings.roles:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_LOOK_SECONDS_MAX):
+                    await self.worker.has_looked.wait()
 
     async def drain(self, seconds: float) -> int:
         """Finish what runs, hand back what has not begun, leave. Returns attempts given up."""

@@ -21,7 +21,7 @@ from windlass.api.http.connections import Connections, address_of, ask_for_descr
 from windlass.api.http.reply import json_reply
 from windlass.api.http.serve import Front, Serving
 from windlass.clock import monotonic
-from windlass.compose import start as compose
+from windlass.compose import foreground
 from windlass.config import Settings
 from windlass.limits import (
     BATCH_BODY_BYTES_MAX,
@@ -48,7 +48,7 @@ async def starting() -> AsyncIterator[str]:
 async def served(
     *, connections: Connections | None = None, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[str, Serving]]:
-    taken = compose.listen("127.0.0.1", 0)
+    taken = foreground.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
     serving = Serving(taken, connections=connections, timeouts=timeouts)
     try:
@@ -535,9 +535,9 @@ def test_the_engine_keeps_descriptors_for_itself() -> None:
 
 
 async def test_a_node_that_starts_says_so_at_once() -> None:
-    taken = compose.listen("127.0.0.1", 0)
+    taken = foreground.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
-    serving = compose.open_door(taken)
+    serving = foreground.open_door(taken)
     try:
         url = f"http://{host}:{port}"
         assert await lives(url)

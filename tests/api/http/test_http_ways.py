@@ -10,7 +10,7 @@ import pytest
 from tests.api.executions.flows import publish
 from tests.api.served import Served
 from tests.engine.executions.flow import noop
-from windlass.compose import start as compose
+from windlass.compose import foreground
 
 
 async def test_head_is_answered_wherever_get_is(door: Served) -> None:
@@ -98,5 +98,5 @@ async def test_a_list_that_is_read_whole_has_pages_too(api: Served) -> None:
 
 def test_an_answer_is_not_held_back_for_an_acknowledgement() -> None:
     """asyncio sets TCP_NODELAY on what it accepts only where the socket says that it is TCP."""
-    with compose.listen("127.0.0.1", 0) as taken:
+    with foreground.listen("127.0.0.1", 0) as taken:
         assert taken.proto == socket.IPPROTO_TCP

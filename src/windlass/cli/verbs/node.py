@@ -32,7 +32,7 @@ def node(
     app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
 ) -> int:
     """Run a node until SIGTERM, which drains it; a second SIGTERM stops it at once."""
-    from windlass.compose.foreground import run_node
+    from windlass.cli.node_process import run_node
 
     flags = {
         "database_url": database_url,

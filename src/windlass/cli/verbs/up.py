@@ -20,7 +20,7 @@ def up(
     app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
 ) -> int:
     """Start everything and print `ready: http://…`. Ctrl-C stops everything; the data is kept."""
-    from windlass.compose.foreground import run_up
+    from windlass.cli.node_process import run_up
 
     return run_up(_given(port=port, host=host, data=data, workers=workers, app=app), nodes)
 

@@ -99,6 +99,7 @@ class Worker:
         self.last_execution_at: datetime | None = None
         self._on_steps = on_steps
         self._loop = Loop("worker", self._tick, is_vital=True)
+        self.has_looked = self._loop.has_ticked  # for work, for the first time
         finisher.serve(self)
         metrics.slots = self._places_now
 
