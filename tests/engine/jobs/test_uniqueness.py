@@ -23,6 +23,7 @@ from tests.engine.hands import (
     take,
     until_sql,
 )
+from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.replay import delete
@@ -209,6 +210,9 @@ class FreeNode:
         return Reservation(
             node_id=self._node_id, claim_id=uuid4(), starts=starts, slots=len(drafts)
         )
+
+    def reserve_first(self, jobs: Sequence[StepJob]) -> None:
+        return None
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         self.begun += attempts
