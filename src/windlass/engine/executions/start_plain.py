@@ -49,7 +49,7 @@ from windlass.store.database import Database, Record, Refused, RowLocked, TooSlo
 from windlass.store.statements import bind
 
 
-class KnownVersion(NamedTuple):
+class RememberedVersion(NamedTuple):
     """The version of a workflow that a start was found to run."""
 
     workflow: str
@@ -64,7 +64,7 @@ class _Draft:
 
     start: Start
     facts: Facts  # created at an instant that PostgreSQL is yet to say
-    version: KnownVersion
+    version: RememberedVersion
     input: str  # JSON
     jobs: list[StepJob]
 
@@ -79,13 +79,13 @@ class PlainStarts:
         self._database = database
         self._follow = follow
         self._starter = starter
-        self._versions: Lru[tuple[str, int], KnownVersion] = Lru(entries_max=PLANS_KEPT_MAX)
+        self._versions: Lru[tuple[str, int], RememberedVersion] = Lru(entries_max=PLANS_KEPT_MAX)
 
     def remember(self, start: Start, version: int, digest: bytes) -> None:
         """What the long way found."""
         asked = (start.workflow, start.version or 0)
         is_newest = start.version is None
-        self._versions.put(asked, KnownVersion(start.workflow, version, is_newest, digest))
+        self._versions.put(asked, RememberedVersion(start.workflow, version, is_newest, digest))
 
     def may_take(self, start: Start) -> bool:
         """Is it worth trying?"""
