@@ -74,7 +74,7 @@ def test_in_the_rooms_of_workflows_kinds_of_jobs_and_other_names_for_a_kind_coun
         ("engine/executions/concurrency.py", 'concurrency.policy == "fail"'),
         ("model/expression/parse.py", 'kind == "map"'),
         ("model/workflow/step_kinds.py", 'kind == "map"'),
-        ("engine/executions/graph.py", 'KINDS[kind].awaits == "places"'),
+        ("engine/executions/graph.py", 'KINDS[kind].awaits == "items"'),
     ],
     ids=["a job's", "a readiness", "a policy", "in CEL", "in the table", "by the table"],
 )

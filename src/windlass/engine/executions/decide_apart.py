@@ -104,7 +104,7 @@ class Waiting:
         return self._count.get(one, 0)
 
     @contextmanager
-    def place(self, of: str | None) -> Iterator[None]:
+    def admit(self, of: str | None) -> Iterator[None]:
         """Raises EvaluationsFull."""
         if self.of(of) >= EVALUATIONS_OF_ONE_MAX or len(self) >= EVALUATIONS_MAX:
             raise EvaluationsFull
@@ -187,7 +187,7 @@ async def check_apart(value: Any, schema: Any, of: str | None) -> Found:
     try:
         return value_problems(value, schema, allowance=Allowance(SCHEMA_QUICK_WORK_MAX))
     except TooMuchToCheck:
-        with WAITING.place(of):
+        with WAITING.admit(of):
             return await checked_apart(value, schema)
 
 

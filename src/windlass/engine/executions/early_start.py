@@ -1,7 +1,7 @@
 """Begin the next step at once on the node that ended the one before, without a claim of its own.
 
 It is inserted as running, claimed by this node, in the transaction that ends its parent, and begins
-when that has been committed. Where the node has no place for it, or something of a higher priority
+when that has been committed. Where the node has no slot for it, or something of a higher priority
 waits, it is queued like any other.
 """
 
@@ -16,51 +16,51 @@ from windlass.store.database import Record
 
 
 class StepStarts:
-    """The places of one transaction, which may have to be done again."""
+    """The reservations of one transaction, which may have to be done again."""
 
     def __init__(self, starter: StepStarter) -> None:
         self._starter = starter
         self._kept: list[tuple[Reservation, list[Attempt]]] = []
 
     def reserve(self, jobs: Sequence[StepJob]) -> Reservation | None:
-        place = self._starter.reserve_steps(jobs)
-        if place is not None:
-            self._kept.append((place, []))
-        return place
+        reservation = self._starter.reserve_steps(jobs)
+        if reservation is not None:
+            self._kept.append((reservation, []))
+        return reservation
 
     def inserted(self, jobs: Sequence[StepJob], rows: Sequence[Record]) -> None:
         """`rows` are those of step_insert_many; what started is begun after the commit."""
-        place, attempts = self._kept[-1]
+        reservation, attempts = self._kept[-1]
         by_id = {job.job_id: job for job in jobs}
         for row in rows:
             if row["started_at"] is not None and row["id"] in by_id:
                 job = by_id[row["id"]]
                 if job.decision.state == "queued":
-                    attempts.append(attempt_of_step(job, row, place))
+                    attempts.append(attempt_of_step(job, row, reservation))
 
     def roll_back(self) -> None:
-        for place, _ in self._kept:
-            self._starter.begin(place, [])
+        for reservation, _ in self._kept:
+            self._starter.begin(reservation, [])
         self._kept = []
 
     def doubt(self) -> None:
-        for place, _ in self._kept:
-            self._starter.doubt(place)
+        for reservation, _ in self._kept:
+            self._starter.doubt(reservation)
         self.roll_back()
 
     def begin(self) -> None:
-        for place, attempts in self._kept:
-            self._starter.begin(place, attempts)
+        for reservation, attempts in self._kept:
+            self._starter.begin(reservation, attempts)
         self._kept = []
 
 
-def attempt_of_step(job: StepJob, row: Record, place: Reservation) -> Attempt:
+def attempt_of_step(job: StepJob, row: Record, reservation: Reservation) -> Attempt:
     """`row` is what was inserted as running."""
     work = job.work
     seconds = work.timeout_seconds
     return Attempt(
         job_id=job.job_id,
-        claim_id=place.claim_id,
+        claim_id=reservation.claim_id,
         number=1,
         queue=work.queue,
         kind=work.kind,

@@ -38,7 +38,7 @@ async def read_graph(database: Database, execution: Record) -> list[GraphStep]:
         raise NotFound("execution", f"exe_{execution_id.hex}")
     rows = await database.read("step_view_many", execution_id, since, OUTPUT_SHOWN_CHARS_MAX)
     by_step = {row["step"]: row for row in rows}
-    fans = [row["step"] for row in rows if KINDS[row["kind"]].awaits == "places"]
+    fans = [row["step"] for row in rows if KINDS[row["kind"]].awaits == "items"]
     items: Mapping[str, Record] = {}
     if fans:
         found = await database.read("fan_view_many", execution_id, since, fans)

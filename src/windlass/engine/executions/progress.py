@@ -39,9 +39,9 @@ async def progress(
     see `decide_boards`.
     """
     steps = [row for row in ended if row["item"] is None and not row["step"].endswith(UNDO)]
-    places = [row for row in ended if row["item"] is not None]
-    if places:
-        await _count_places(connection, places, effects)
+    items = [row for row in ended if row["item"] is not None]
+    if items:
+        await _count_items(connection, items, effects)
     effects.urgent_marks |= {row["execution_id"] for row in ended if row["item"] is None}
     if steps:
         facts = await facts_in(connection, {row["execution_id"] for row in steps})
@@ -162,11 +162,11 @@ async def _write(
         effects.ended |= {row["id"]: row["state"] for row in written}
     if not rows.jobs:
         return
-    place = starts.reserve(rows.jobs) if starts is not None else None
+    reservation = starts.reserve(rows.jobs) if starts is not None else None
     inserted = await connection.fetch(
-        statement("step_insert_many"), *job_columns(rows.jobs, place=place)
+        statement("step_insert_many"), *job_columns(rows.jobs, reservation=reservation)
     )
-    if starts is not None and place is not None:
+    if starts is not None and reservation is not None:
         starts.inserted(rows.jobs, inserted)
     if rows.fans:
         await connection.fetch(statement("fan_insert_many"), *rows.fan_columns())
@@ -175,7 +175,7 @@ async def _write(
     effects.urgent_marks -= going
     for row in inserted:
         match KINDS[row["kind"]].awaits:
-            case "places":
+            case "items":
                 effects.upkeep.fan_outs.add((row["execution_id"], row["step"]))
             case "child":
                 effects.upkeep.children.add(row["id"])
@@ -187,11 +187,11 @@ async def _write(
                 effects.parked_for_lock.append(row["id"])
 
 
-async def _count_places(
-    connection: Connection[Record], places: Sequence[Record], effects: Effects
+async def _count_items(
+    connection: Connection[Record], items: Sequence[Record], effects: Effects
 ) -> None:
     counted: dict[tuple[UUID, str], list[int]] = {}
-    for row in places:
+    for row in items:
         tally = counted.setdefault((row["execution_id"], row["step"]), [0, 0])
         tally[row["state"] != "succeeded"] += 1
     await connection.fetch(

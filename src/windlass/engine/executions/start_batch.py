@@ -7,7 +7,7 @@ Promises: what engine.executions.start promises, to each alone. A commit whose f
 resolved by looking, and nothing is begun twice for it. One that is refused never fails its
 neighbours; a repetition under an Idempotency-Key finds what was answered before, be it in the same
 breath. One whose expressions or schema take a while leaves the others at once and has a line of its
-own, in which each caller has so many places; who finds none is told to come again.
+own, in which each caller may have so many; who finds none is told to come again.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ExecutionStarter:
             return await _patiently(start, self._gather, self._held)
         except HeavyStarts:
             pass
-        with WAITING.place(start.owner):
+        with WAITING.admit(start.owner):
             return await _patiently(start, self._heavy, self._heavy)
 
     async def _perform(

@@ -5,7 +5,7 @@
 Plain are those that ask for nobody's turn, lock or parent, and whose first steps are jobs that
 follow from the input alone. An Idempotency-Key is taken by the same statement. What this node
 remembers of a workflow decides nothing: the statement inserts only what PostgreSQL says is to run,
-by the snapshot that inserts it. Where the node has a free place and nothing else waits for it,
+by the snapshot that inserts it. Where the node has a free slot and nothing else waits for it,
 first steps begin as they are inserted.
 
 Promises: an answer means committed (G1). None is no answer: nothing was written, and the long way
@@ -159,28 +159,28 @@ class PlainStarts:
         """By the ids of the executions; of one that needs the long way there is no answer."""
         jobs = [job for draft in drafts for job in draft.jobs]
         starter = self._starter
-        place = None if starter is None else starter.reserve_first(jobs)
+        reservation = None if starter is None else starter.reserve_first(jobs)
         rows: list[Record] = []
         try:
-            columns = _columns(drafts, jobs, place)
+            columns = _columns(drafts, jobs, reservation)
             rows = await self._database.run(
                 "execution_start_many", *bind("execution_start_many", columns)
             )
         except (Refused, RowLocked):
             return {}  # one of them, or a key is just being taken: the long way finds out
         except Unknown as trouble:
-            if starter is not None and place is not None:
-                starter.doubt(place)
+            if starter is not None and reservation is not None:
+                starter.doubt(reservation)
             return {} if isinstance(trouble, TooSlow) else await self._look_for(drafts, trouble)
         finally:
-            if starter is not None and place is not None:
+            if starter is not None and reservation is not None:
                 started = {row["id"]: row for row in rows if row["started_at"] is not None}
                 attempts = [
-                    attempt_of_step(job, started[job.job_id], place)
+                    attempt_of_step(job, started[job.job_id], reservation)
                     for job in jobs
                     if job.job_id in started
                 ]
-                starter.begin(place, attempts)
+                starter.begin(reservation, attempts)
         made = {row["id"]: row for row in rows if row["started_at"] is None}
         begun = [draft for draft in drafts if draft.facts.execution_id in made]
         self._tell(begun, {row["id"] for row in rows if row["started_at"] is not None})
@@ -210,7 +210,7 @@ class PlainStarts:
 
 
 def _columns(
-    drafts: list[_Draft], jobs: list[StepJob], place: Reservation | None
+    drafts: list[_Draft], jobs: list[StepJob], reservation: Reservation | None
 ) -> dict[str, Any]:
     plans = {draft.version: draft.facts.plan for draft in drafts}
     versions = {version: place for place, version in enumerate(plans, 1)}
@@ -256,9 +256,9 @@ def _columns(
         "step_trace_id": [draft.start.trace_id for draft in owners],
         "step_owner": [draft.start.owner for draft in owners],
         "is_marked": [draft.start.idempotency is not None for draft in owners] if has_marks else [],
-        "starts": list(place.starts) if place else [],
-        "node_id": place.node_id if place else None,
-        "claim_id": place.claim_id if place else None,
+        "starts": list(reservation.starts) if reservation else [],
+        "node_id": reservation.node_id if reservation else None,
+        "claim_id": reservation.claim_id if reservation else None,
         "lock_ms": ENQUEUE_PART_LOCK_MS if has_marks else None,
     }
 

@@ -26,7 +26,7 @@ from windlass.store.statements import bind, statement
 
 # A struct: one is made for every step, in a tenth of a frozen dataclass's time.
 class StepJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job to insert: of a step, a place of a fan-out, or a compensation."""
+    """A job to insert: of a step, an item of a fan-out, or a compensation."""
 
     job_id: UUID
     execution_id: UUID
@@ -55,7 +55,7 @@ class StepRows:
         if step.decision.state not in ("queued", "awaited"):
             self.ended.append((job_id, step))
             return
-        if step.decision.places is not None:
+        if step.decision.items is not None:
             self.fans.append((job_id, step))
         self.jobs.append(
             StepJob(
@@ -93,9 +93,9 @@ class StepRows:
             [step.facts.execution_id for step in steps],
             [step.vertex.id for step in steps],
             [job_id for job_id, _ in self.fans],
-            [step.decision.places for step in steps],
+            [step.decision.items for step in steps],
             [step.vertex.max_parallel for step in steps],
-            [failures_max(step.vertex, step.decision.places or 0) for step in steps],
+            [failures_max(step.vertex, step.decision.items or 0) for step in steps],
         ]
 
 
@@ -105,7 +105,7 @@ def _priority(step: Step) -> int:
 
 
 def job_columns(
-    jobs: list[StepJob], *, place: Reservation | None = None, is_undo: bool = False
+    jobs: list[StepJob], *, reservation: Reservation | None = None, is_undo: bool = False
 ) -> tuple[Any, ...]:
     """What step_insert_many takes; a column that says nothing is sent empty."""
     columns = {
@@ -124,9 +124,9 @@ def job_columns(
         "is_foreseen": _some([job.is_foreseen or None for job in jobs]),
         "locks": _some([_locks(job) for job in jobs]),
         "patience": _some([_patience(job) for job in jobs]),
-        "starts": list(place.starts) if place else [],
-        "node_id": place.node_id if place else None,
-        "claim_id": place.claim_id if place else None,
+        "starts": list(reservation.starts) if reservation else [],
+        "node_id": reservation.node_id if reservation else None,
+        "claim_id": reservation.claim_id if reservation else None,
         "is_undo": is_undo,
     }
     return bind("step_insert_many", columns)

@@ -117,7 +117,7 @@ class Frontier:
                     found.append((is_limited, some))
         return found
 
-    def took(self, rows: list[Record], asked: list[Line], places: int) -> None:
+    def took(self, rows: list[Record], asked: list[Line], most: int) -> None:
         """Move on behind what a claim took; forget lines that had nothing more."""
         newest: dict[Line, datetime] = {}
         for row in rows:
@@ -126,7 +126,7 @@ class Frontier:
         latest = self.now() - _SLACK
         for line, run_at in newest.items():
             self.since[line] = min(run_at, latest)
-        if len(rows) < places:
+        if len(rows) < most:
             for line in asked:
                 self.since.pop(line, None)
 
@@ -135,20 +135,20 @@ async def claim(
     database: Database,
     node_id: UUID,
     frontier: Frontier,
-    places: int,
+    most: int,
     claim_id: UUID | None = None,
 ) -> list[Attempt]:
-    """Up to `places` attempts, none of them begun. Raises Unavailable; see `find_claimed_under`.
+    """Up to `most` attempts, none of them begun. Raises Unavailable; see `find_claimed_under`.
 
     `claim_id` is random and fresh; None: made here.
     """
     claim_id = claim_id or uuid4()
     rows: list[Record] = []
     for is_limited, lines in frontier.stretches():
-        if len(rows) == places:
+        if len(rows) == most:
             break
         some = _claim_limited if is_limited else _claim_unlimited
-        rows += await some(database, node_id, frontier, lines, places - len(rows), claim_id)
+        rows += await some(database, node_id, frontier, lines, most - len(rows), claim_id)
     return [attempt_of(row, claim_id) for row in rows]
 
 
@@ -157,7 +157,7 @@ async def _claim_unlimited(
     node_id: UUID,
     frontier: Frontier,
     lines: list[Line],
-    places: int,
+    most: int,
     claim_id: UUID,
 ) -> list[Record]:
     rows = await database.run(
@@ -165,11 +165,11 @@ async def _claim_unlimited(
         [queue for queue, _ in lines],
         [priority for _, priority in lines],
         [frontier.since[line] for line in lines],
-        places,
+        most,
         node_id,
         claim_id,
     )
-    frontier.took(rows, lines, places)
+    frontier.took(rows, lines, most)
     return rows
 
 
@@ -178,7 +178,7 @@ async def _claim_limited(
     node_id: UUID,
     frontier: Frontier,
     lines: list[Line],
-    places: int,
+    most: int,
     claim_id: UUID,
 ) -> list[Record]:
     """From queues with `max_running` or `rate`: under the locks of the queues' rows."""
@@ -193,13 +193,13 @@ async def _claim_limited(
             statement("job_claim_limited"),
             [queue for queue, _ in mine],
             [priority for _, priority in mine],
-            places,
+            most,
             node_id,
             claim_id,
         )
 
     rows = await database.together(work)
-    if len(rows) < places:
+    if len(rows) < most:
         frontier.stop_at_limit(lines)
     return rows
 

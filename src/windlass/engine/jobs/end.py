@@ -231,7 +231,7 @@ async def _drop_children(
 
 async def abandon(connection: Connection[Record], ended: Sequence[Record]) -> Effects:
     """Cancel what steps waited for that have ended without it: they timed out, or were cancelled.
-    Their child executions are asked to end, and places of their fan-outs that have not begun never
+    Their child executions are asked to end, and items of their fan-outs that have not begun never
     do (engine.executions.fan_out). `ended` are steps, of whatever kind, that did not succeed: rows
     with id, execution_id, step and item.
     """

@@ -192,32 +192,35 @@ class Enqueuer:
             await self._insert_whole(requests[0])
             return
         drafts = [request.drafts[0] for request in requests]
-        place = self._starter.reserve(drafts) if self._starter is not None else None
+        reservation = self._starter.reserve(drafts) if self._starter is not None else None
         started: dict[UUID, Record] = {}
         is_in_doubt = False
         try:
             inserted = await self._database.run(
                 "job_insert_many",
-                *_plain_parameters(requests, place),
+                *_plain_parameters(requests, reservation),
             )
             started = {row["id"]: row for row in inserted if row["started_at"] is not None}
         except RowLocked:
             inserted = []  # a key is just being taken; whose it is, the long way finds out
         except Unknown:
-            if place is not None and self._starter is not None:
-                self._starter.doubt(place)
+            if reservation is not None and self._starter is not None:
+                self._starter.doubt(reservation)
             is_in_doubt = True
             inserted = await self._resolve(requests)
         finally:
-            if place is not None and self._starter is not None:
+            if reservation is not None and self._starter is not None:
                 begun = [
                     first_attempt(
-                        job_id, place.claim_id, request.drafts[0], started[job_id]["started_at"]
+                        job_id,
+                        reservation.claim_id,
+                        request.drafts[0],
+                        started[job_id]["started_at"],
                     )
                     for request in requests
                     if (job_id := request.job_ids[0]) in started
                 ]
-                self._starter.begin(place, begun)
+                self._starter.begin(reservation, begun)
         known = {record["id"] for record in inserted}
         for request in requests:
             if request.job_ids[0] in known:
@@ -324,12 +327,14 @@ def _in_doubt() -> Unavailable:
     return Unavailable("the commit may not have happened; repeat it with an Idempotency-Key")
 
 
-def _plain_parameters(requests: list[Request], place: Reservation | None) -> tuple[object, ...]:
-    columns = insert_columns(requests, place.starts if place else ())
+def _plain_parameters(
+    requests: list[Request], reservation: Reservation | None
+) -> tuple[object, ...]:
+    columns = insert_columns(requests, reservation.starts if reservation else ())
     columns |= mark_columns(requests)
     columns["is_within_limits"] = False
-    columns["node_id"] = place.node_id if place else None
-    columns["claim_id"] = place.claim_id if place else None
+    columns["node_id"] = reservation.node_id if reservation else None
+    columns["claim_id"] = reservation.claim_id if reservation else None
     columns["lock_ms"] = None if requests[0].idempotency is None else ENQUEUE_PART_LOCK_MS
     return bind("job_insert_many", columns)
 

@@ -161,7 +161,7 @@ async def _end_with_children(
 
 
 async def _with_starts(starts: StepStarts | None, together: Awaitable[Effects]) -> Effects:
-    """Begin what was inserted as running once it is committed, and give back places if not."""
+    """Begin what was inserted as running once it is committed; if not, give back what was kept."""
     if starts is None:
         return await together
     try:

@@ -36,7 +36,7 @@ class StepDecision:
     result: str | None = None  # JSON
     error: str | None = None  # JSON
     cause: str | None = None
-    places: int | None = None  # of a fan-out
+    items: int | None = None  # of a fan-out
     is_spent: bool = False  # dead, because it was more work than it was allowed
 
 
@@ -124,7 +124,7 @@ def _fan_out(vertex: Vertex, scope: Scope, run: Run) -> StepDecision:
         empty = "[]" if vertex.is_collected else '{"total":0,"succeeded":0,"failed":0}'
         return StepDecision(state="succeeded", result=empty)
     return StepDecision(
-        state="awaited", input=strict_json.write({"items": items}), places=len(items)
+        state="awaited", input=strict_json.write({"items": items}), items=len(items)
     )
 
 

@@ -37,7 +37,7 @@ KindName = Literal[
 ]
 # fmt: on
 # What ends an awaited step: the items of its fan-out, its child execution, somebody's answer.
-Awaits = Literal["places", "child", "answer"]
+Awaits = Literal["items", "child", "answer"]
 T = TypeVar("T")
 
 _APPROVAL_TITLE_CHARS_MAX: Final = 200
@@ -167,7 +167,7 @@ _ROWS: Final[dict[KindName, StepKind]] = {
         shape=("[/", "/]"),
     ),
     "map": StepKind(
-        awaits="places",
+        awaits="items",
         fields={
             "items": 'needs what to go through: "${inputs.things}"',
             "step": 'needs what to do with each item: {"kind": …, "input": {…"${item}"…}}',

@@ -103,7 +103,7 @@ class Buffer(deque[tuple[float, Attempt]]):
     def take_refused(
         self, why_not: Callable[[Attempt], str | None]
     ) -> tuple[list[Attempt], list[str]]:
-        """What calls a target that has no room, and why not: others can use the place."""
+        """What calls a target that has no room, and why not: others can use the slot."""
         refused: list[Attempt] = []
         reasons: list[str] = []
         if not self._has_targets:

@@ -123,20 +123,20 @@ class Claimer:
         if self._frontier.has_operation:
             self._on_operation()
 
-    async def take(self, places: int, *, solo: bool) -> tuple[list[Attempt], int]:
-        """The claim that is under way, or a new one; and how many places it asked for.
+    async def take(self, most: int, *, solo: bool) -> tuple[list[Attempt], int]:
+        """The claim that is under way, or a new one; and how many it asked for.
 
         `solo`: a job on its last chance may be among them.
         """
         if self._under_way is None:
-            return await self._claim(places, solo=solo), places
+            return await self._claim(most, solo=solo), most
         task, asked = self._under_way
         self._under_way = None
         return await task, asked
 
-    async def go_on(self, places: int) -> None:
+    async def go_on(self, most: int) -> None:
         """Let PostgreSQL claim more while the node is busy with what it has."""
-        self._under_way = asyncio.create_task(self._claim(places, solo=False)), places
+        self._under_way = asyncio.create_task(self._claim(most, solo=False)), most
         await asyncio.sleep(0)  # it goes out before the work starts
 
     async def stop(self) -> list[Attempt]:
@@ -188,26 +188,26 @@ class Claimer:
         }
         return rows
 
-    async def _claim(self, places: int, *, solo: bool) -> list[Attempt]:
+    async def _claim(self, most: int, *, solo: bool) -> list[Attempt]:
         claim_id = uuid4()
         self._asked.add(claim_id)
         try:
-            return await self._claim_under(claim_id, places, solo=solo)
+            return await self._claim_under(claim_id, most, solo=solo)
         except Unavailable:
             self.doubt(claim_id)
             raise
         finally:
             self._asked.discard(claim_id)
 
-    async def _claim_under(self, claim_id: UUID, places: int, *, solo: bool) -> list[Attempt]:
+    async def _claim_under(self, claim_id: UUID, most: int, *, solo: bool) -> list[Attempt]:
         start = monotonic()
         attempts: list[Attempt] = []
         if self._frontier.has_solo and solo:
             self._frontier.has_solo = False
             attempts += await claims.claim_solo(self._database, self._node_id, claim_id)
-        if len(attempts) < places:
+        if len(attempts) < most:
             attempts += await claims.claim(
-                self._database, self._node_id, self._frontier, places - len(attempts), claim_id
+                self._database, self._node_id, self._frontier, most - len(attempts), claim_id
             )
         self._metrics.claim.observe(monotonic() - start)
         return attempts

@@ -1,4 +1,4 @@
-"""Slots: the concurrency limit of a node; the places in which attempts run, each under its timeout.
+"""Slots: the concurrency limit of a node; where attempts run, each under its timeout.
 
     begin -+- its strategy begins it elsewhere (a thread, the users' loop): it is only waited for
            '- a task of the node's loop performs it
@@ -94,7 +94,7 @@ class Slots:
         self._kinds = kinds
         self._on_end = on_end
         self._running: dict[UUID, Running] = {}
-        self._left = asyncio.Event()  # a place has become free, and somebody waits for that
+        self._left = asyncio.Event()  # a slot has become free, and somebody waits for that
         self._is_awaited = False
         self._deadlines = Deadlines()
         self.count = count
@@ -149,7 +149,7 @@ class Slots:
             self._stop(running, "cancelled")
 
     def resize(self, count: int) -> None:
-        """From now on so many places; what runs beyond them goes on to its end."""
+        """From now on so many; what runs beyond them goes on to its end."""
         self.count = count
 
     def hand_back(self, keep: int = 0) -> int:

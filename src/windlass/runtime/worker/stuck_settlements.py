@@ -254,8 +254,8 @@ def reason_of(trouble: Exception) -> str:
     where = trouble.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next
-    place = "" if where is None else f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})"
-    return f"{type(trouble).__name__}: {trouble}"[:1_000] + place
+    at = "" if where is None else f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})"
+    return f"{type(trouble).__name__}: {trouble}"[:1_000] + at
 
 
 def _name(stuck: _Stuck) -> str:

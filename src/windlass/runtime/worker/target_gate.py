@@ -81,7 +81,7 @@ class TargetGate:
         self._metrics = metrics
         self.resize(slots)
         self._known: dict[str, Target] = {}  # those out of the ordinary
-        self._moved: set[str] = set()  # those whose breaker has a place in the metrics
+        self._moved: set[str] = set()  # those whose breaker is in the metrics
         self._known_at = _LONG_AGO
         self._running: Counter[str] = Counter()
         self._answered_at: dict[str, float] = {}
@@ -332,15 +332,15 @@ class TargetGate:
         rows = [row for row in changes.rows if row["waiting"]]
         self._remember_waiting(changes, rows, named)
         rest = LOOK_WAITING_SECONDS
-        places: dict[str, int] = {}
+        room: dict[str, int] = {}
         for row in rows:
-            count, wait = await self._places(row)
+            count, wait = await self._to_unpark(row)
             if count > 0:
-                places[row["host"]] = count
+                room[row["host"]] = count
             if wait < LOOK_WAITING_SECONDS:
                 self._hurry(row["host"])
             rest = min(rest, wait)
-        self._announcer.rows(await unpark.unpark(self._database, places))
+        self._announcer.rows(await unpark.unpark(self._database, room))
         await self._bury(rows)
         return max(rest, UNPARK_SECONDS_MIN)
 
@@ -400,7 +400,7 @@ class TargetGate:
             self._known_at = max(self._known_at, row["changed_at"] - LATE_COMMIT)
         return changes
 
-    async def _places(self, row: Record) -> tuple[int, float]:
+    async def _to_unpark(self, row: Record) -> tuple[int, float]:
         """How many jobs of a target this node would unpark, and when to look again."""
         target = target_from(row)
         if not target.is_enabled:

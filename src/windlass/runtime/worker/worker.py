@@ -2,7 +2,7 @@
 
     claimer -> buffer -> slots (or at once, for instant kinds) -> finisher
 
-What this node itself accepts may begin without a claim: places are reserved while it is inserted.
+What this node itself accepts may begin without a claim: slots are reserved while it is inserted.
 How far ahead is claimed, and what waited too long, the buffer knows.
 """
 
@@ -78,7 +78,7 @@ class Worker:
         self._targets = targets
         self.node_id = node_id
         self.workers = workers
-        self._slots = Slots(kinds, _places_of(workers), self._ended)
+        self._slots = Slots(kinds, _slots_of(workers), self._ended)
         self._claimer = Claimer(
             database,
             metrics,
@@ -101,7 +101,7 @@ class Worker:
         self._loop = Loop("worker", self._tick, is_vital=True)
         self.has_looked = self._loop.has_ticked  # for work, for the first time
         finisher.serve(self)
-        metrics.slots = self._places_now
+        metrics.slots = self._slots_now
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class Worker:
         if workers < self.workers:
             self._buffer.shrink_to(workers)
         self.workers = workers
-        self._slots.resize(_places_of(workers))
+        self._slots.resize(_slots_of(workers))
         self._loop.wake()
 
     async def fall_to(self, count: int, seconds: float) -> int:
@@ -251,7 +251,7 @@ class Worker:
     def _go_on(self) -> None:
         self._is_asked_to_go_on = False
         self._begin()
-        if self._places() > 0:
+        if self._room() > 0:
             self._loop.wake()
 
     # -- claiming --------------------------------------------------------------------------------
@@ -274,8 +274,8 @@ class Worker:
     async def _claim(self) -> float:
         self._begin()  # what came while the lease was not trusted
         await self._hand_back.release(self._buffer.take_stale())
-        places = self._places()
-        if places <= 0 and not self._claimer.is_under_way:
+        most = self._room()
+        if most <= 0 and not self._claimer.is_under_way:
             return POLL_IDLE_SECONDS  # a slot or the finisher will wake us
         solo = self._claimer.knows_suspect and not self._holds_suspect()
         if not self._claimer.knows_work and not solo:
@@ -286,15 +286,15 @@ class Worker:
         elif self._claimer.should_peek and not self._claimer.is_under_way:
             await self._claimer.peek()
         solo = self._claimer.knows_suspect and not self._holds_suspect()
-        attempts, places = await self._claimer.take(places, solo=solo)
-        more = self._places() - len(attempts)
-        if len(attempts) == places and more > 0 and not self._claimer.should_peek:
+        attempts, asked = await self._claimer.take(most, solo=solo)
+        more = self._room() - len(attempts)
+        if len(attempts) == asked and more > 0 and not self._claimer.should_peek:
             # As much as we asked for: there is more.
             await self._claimer.go_on(more)
-        self._take_in(attempts, places)
+        self._take_in(attempts, asked)
         return 0.0 if attempts or self._claimer.knows_work else self._claimer.rest_seconds()
 
-    def _places(self) -> int:
+    def _room(self) -> int:
         waiting, ahead = len(self._buffer), self._buffer.ahead
         free = self._slots.free - self._reserved.slots
         if free <= 0 and waiting > ahead // 2:
@@ -309,7 +309,7 @@ class Worker:
     # -- beginning what this node itself accepts --------------------------------------------------
 
     def reserve(self, drafts: Sequence[Draft]) -> Reservation | None:
-        """Keep places for jobs about to be inserted, if nothing else is waiting for them."""
+        """Keep slots for jobs about to be inserted, if nothing else is waiting for them."""
         if not self._is_idle_enough():
             return None
         return self._reserved.keep(drafts, self._slots.free)
@@ -321,7 +321,7 @@ class Worker:
         return self._reserved.keep_steps([job.work.kind for job in jobs], self._slots.free)
 
     def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
-        """The same for steps that follow those which ended here: their places have become free.
+        """The same for steps that follow those which ended here: their slots have become free.
 
         They go before what waits in a line of no higher priority: work that was begun is ended
         first, and a chain is not longer than its definition.
@@ -339,7 +339,7 @@ class Worker:
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         self._reserved.release(reservation)
         if self._is_claiming:
-            self._take_in(attempts, places=0)
+            self._take_in(attempts, asked=0)
         elif attempts:
             # Drained in the meantime: hand them to the others.
             self._hand_back.soon(attempts, self._hand_back.release(attempts))
@@ -359,7 +359,7 @@ class Worker:
 
     # -- running ---------------------------------------------------------------------------------
 
-    def _take_in(self, attempts: list[Attempt], places: int) -> None:
+    def _take_in(self, attempts: list[Attempt], asked: int) -> None:
         if not attempts:
             return
         now = monotonic()
@@ -385,7 +385,7 @@ class Worker:
             self._on_steps(steps)
         self._park(*self._buffer.take_refused(self._targets.why_not))
         self._begin()
-        is_too_little = bool(places) and is_starved and len(attempts) == places
+        is_too_little = bool(asked) and is_starved and len(attempts) == asked
         self._buffer.learn(now, was_too_little=is_too_little)
 
     def _begin(self) -> None:
@@ -402,7 +402,7 @@ class Worker:
             self._slots.begin(attempt)
             free -= 1
 
-    def _places_now(self) -> dict[str, int]:
+    def _slots_now(self) -> dict[str, int]:
         return {
             "busy": self._slots.busy,
             "free": self._slots.free,
@@ -474,6 +474,6 @@ class Worker:
         return brought.union(self._ending, *(part.fences for part in parts))
 
 
-def _places_of(workers: int) -> int:
+def _slots_of(workers: int) -> int:
     """With no workers at all jobs run inline: one at a time."""
     return max(workers, 1)

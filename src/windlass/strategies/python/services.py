@@ -16,7 +16,7 @@ from windlass.model.job.task_log import Line, Progress
 
 
 class NotOffered(WindlassError):
-    """A task asked for what the place where it runs does not have."""
+    """A task asked for what is not to be had where it runs."""
 
     code = "not_offered"
 

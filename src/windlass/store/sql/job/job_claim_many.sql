@@ -1,5 +1,5 @@
--- job_claim_many: take up to `places` due jobs from the given lines, in the given order of lines.
--- params: queue text[], priority int2[], since timestamptz[] (where each line's scan may start), places int4,
+-- job_claim_many: take up to `most` due jobs from the given lines, in the given order of lines.
+-- params: queue text[], priority int2[], since timestamptz[] (where each line's scan may start), most int4,
 --         node_id uuid, claim_id uuid
 -- returns: the claimed jobs with what an attempt needs (CLAIMED in model/job/draft.py)
 -- Index: job_line, one range a line, entered at `since`: rows that were claimed before lie below it, so neither a million
