@@ -32,7 +32,7 @@ def noop(**fields: Any) -> Draft:
 
 
 def door(database: Database, **limits: int) -> Enqueuer:
-    return Enqueuer(database, limits=QueueDefaults(**limits), follow=lambda _: None)
+    return Enqueuer(database, queue_defaults=QueueDefaults(**limits), follow=lambda _: None)
 
 
 async def submit(database: Database, *drafts: Draft) -> list[UUID]:

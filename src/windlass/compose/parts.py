@@ -114,7 +114,7 @@ def api_parts(
     )
     return ApiParts(
         database=database,
-        enqueuer=Enqueuer(database, limits=queue_defaults, follow=follow, starter=starter),
+        enqueuer=Enqueuer(database, queue_defaults=queue_defaults, follow=follow, starter=starter),
         starts=ExecutionStarter(database, follow, starter),
         announcer=engine.announcer,
         follower=engine.follower,

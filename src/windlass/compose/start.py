@@ -229,7 +229,7 @@ async def _start(
         targets=TargetGate(
             database=database,
             announcer=announcer,
-            limits=TargetRateLimit(lane),
+            rate_limit=TargetRateLimit(lane),
             failures=TargetFailures(lane),
             metrics=metrics,
             slots=max(1, settings.workers),

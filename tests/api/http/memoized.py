@@ -8,7 +8,7 @@
   does it by itself.
 - Whether the environment has a proxy for a URL: it does not change while tests run.
 
-All three are pure, and nobody changes what they answer: the requests are the same, to the byte.
+All three are pure, and nobody changes what they answer: a seed makes the same requests as before.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def targets_of(
     return TargetGate(
         database=database,
         announcer=Announcer(lane),
-        limits=TargetRateLimit(lane),
+        rate_limit=TargetRateLimit(lane),
         failures=TargetFailures(lane),
         metrics=Metrics(),
         slots=4,

@@ -65,14 +65,14 @@ class Start:
     idempotency: Idempotency | None = None
     execution_id: UUID | None = None  # None: a fresh one
     # One at a time of this key, the next waits; where the definition has none. None: as that says
-    line: str | None = None
+    concurrency_key: str | None = None
 
 
 class Weight(Enum):
     """Whether what users wrote may take longer than the loop can be held up (see decide_apart)."""
 
     ANY = "any"
-    LIGHT = "light"  # who takes longer is refused, and has a line of its own
+    LIGHT = "light"  # who takes longer is refused, and waits among its like
     HEAVY = "heavy"  # it is known to; nothing but paths is evaluated on the loop
 
 
@@ -191,8 +191,8 @@ def _drafted(start: Start, row: Record, plan: Plan, given: Any, at: str) -> Prep
     except ValueError as trouble:
         raise InvalidInput.at(f"{at}/input", str(trouble)) from None
     key, concurrency = _key(plan, given, at), plan.definition.concurrency
-    if key is None and start.line is not None:
-        key, concurrency = start.line, Concurrency(key=start.line)
+    if key is None and start.concurrency_key is not None:
+        key, concurrency = start.concurrency_key, Concurrency(key=start.concurrency_key)
     return Prepared(
         start=start,
         execution_id=start.execution_id or ids.uuid7(),
@@ -346,5 +346,5 @@ def has_conclusion(plan: Plan, start: Start) -> bool:
         or plan.has_undo
         or plan.concurrency_key is not None
         or start.parent_job_id is not None
-        or start.line is not None
+        or start.concurrency_key is not None
     )

@@ -6,8 +6,8 @@ take the way of engine.executions.start.
 Promises: what engine.executions.start promises, to each alone. A commit whose fate is unknown is
 resolved by looking, and nothing is begun twice for it. One that is refused never fails its
 neighbours; a repetition under an Idempotency-Key finds what was answered before, be it in the same
-breath. One whose expressions or schema take a while leaves the others at once and has a line of its
-own, in which each caller may have so many; who finds none is told to come again.
+breath. One whose expressions or schema take a while leaves the others at once and waits among its
+like, of which each caller may have so many; who has more is told to come again.
 """
 
 from __future__ import annotations

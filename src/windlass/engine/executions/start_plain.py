@@ -89,7 +89,7 @@ class PlainStarts:
 
     def may_take(self, start: Start) -> bool:
         """Is it worth trying?"""
-        if start.parent_job_id or start.line:
+        if start.parent_job_id or start.concurrency_key:
             return False
         plan = self._plan(start)
         return plan is not None and plan.begins_plainly

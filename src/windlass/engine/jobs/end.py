@@ -7,7 +7,7 @@
                          advance -+- progress: the execution it is a step of goes on
                                   +- abandon: what a step that failed had waited for is cancelled
                                   +- _tell_children: they are due, or fall and tell theirs in turn
-                                  '- _release_locks: who is next in line has its locks
+                                  '- _release_locks: the next waiter has its locks
 
 All of it happens in the transaction that ends the job, which is the caller's: there is no instant
 at which a child, a step or a lock could be forgotten. Attempts that no node performs end here too,

@@ -61,13 +61,13 @@ class Enqueuer:
         self,
         database: Database,
         *,
-        limits: QueueDefaults | None = None,
+        queue_defaults: QueueDefaults | None = None,
         follow: Callable[[Effects], None],  # after the commit: lines with new work, and locks
         starter: Starter | None = None,  # None: this process runs nothing
     ) -> None:
         self._database = database
-        self._limits = limits or QueueDefaults()
-        self._is_limited = self._limits.are_set
+        self._queue_defaults = queue_defaults or QueueDefaults()
+        self._is_limited = self._queue_defaults.are_set
         self._follow = follow
         self._starter = starter
         self._targets: set[str] = set()  # that have their row
@@ -281,7 +281,7 @@ class Enqueuer:
         queues = sorted({draft.queue for request in requests for draft in request.drafts})
 
         async def work(connection: Connection[Record]) -> None:
-            await admit(connection, requests, self._limits, is_waiting=is_waiting)
+            await admit(connection, requests, self._queue_defaults, is_waiting=is_waiting)
 
         try:
             try:

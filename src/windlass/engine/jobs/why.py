@@ -368,6 +368,6 @@ _AWAITED: Final[Mapping[str, tuple[str, Callable[[Record], str]]]] = complete(
         "signal": ("signal", _signal),
         "approval": ("approval", _decision),
         "workflow": ("child", _child),
-        "map": ("items", _fan_out),
+        "map": ("places", _fan_out),
     },
 )

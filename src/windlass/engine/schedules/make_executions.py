@@ -54,7 +54,7 @@ def _start(one: PlannedFiring) -> Start:
         priority=row["priority"],
         owner=row["owner"],
         execution_id=one.made_id,
-        line=concurrency_key_of(row["id"]) if row["overlap"] == "queue_one" else None,
+        concurrency_key=concurrency_key_of(row["id"]) if row["overlap"] == "queue_one" else None,
     )
 
 

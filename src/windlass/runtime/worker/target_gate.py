@@ -68,7 +68,7 @@ class TargetGate:
         *,
         database: Database,
         announcer: Announcer,
-        limits: TargetRateLimit,
+        rate_limit: TargetRateLimit,
         failures: TargetFailures,
         metrics: Metrics,
         slots: int,
@@ -76,7 +76,7 @@ class TargetGate:
     ) -> None:
         self._database = database
         self._announcer = announcer
-        self._limits = limits
+        self._rate_limit = rate_limit
         self._shared_failures = failures
         self._metrics = metrics
         self.resize(slots)
@@ -412,7 +412,7 @@ class TargetGate:
             return 1, LOOK_WAITING_SECONDS
         waiting = min(row["waiting"], UNPARK_BATCH_MAX)
         if target.rate is not None:
-            return await self._limits.take(target.host, target.rate, waiting, row["nodes"])
+            return await self._rate_limit.take(target.host, target.rate, waiting, row["nodes"])
         if target.max_running is not None:
             return waiting, LOOK_WAITING_SECONDS
         # More than a batch: at once again. Else what came meanwhile can wait for the next look.

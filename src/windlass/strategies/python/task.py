@@ -21,7 +21,7 @@ import msgspec
 from windlass.errors import AppNotLoaded
 from windlass.model.workflow.known_kinds import TaskShape
 
-_BY_PLACE: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _REST: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
@@ -111,7 +111,7 @@ def shape_of(function: Callable[..., Any]) -> TaskShape | None:
     if below:
         schema["$defs"] = below
     return TaskShape(
-        names=tuple(p.name for p in named if p.kind in _BY_PLACE),
+        names=tuple(p.name for p in named if p.kind in _POSITIONAL),
         schema=schema,
         has_rest=any(p.kind is Parameter.VAR_POSITIONAL for p in parameters),
     )
