@@ -30,7 +30,7 @@ PATIENCE_SECONDS: Final = 1.0
 class LoopCall(Call):
     """A call and, once it has begun, its task on the users' loop."""
 
-    __slots__ = ("_owner", "has_begun", "on_loop", "on_task")
+    __slots__ = ("_owner", "has_begun", "running", "task")
 
     def __init__(self, owner: UserLoop, on_end: OnEnd) -> None:
         # Not by super: one is made for each attempt.
@@ -38,8 +38,8 @@ class LoopCall(Call):
         self.is_over = False
         self._owner = owner
         # None: it is not on a loop yet.
-        self.on_loop: _Running | None = None
-        self.on_task: asyncio.Task[None] | None = None
+        self.running: _Running | None = None
+        self.task: asyncio.Task[None] | None = None
         self.has_begun = False  # its task has had a turn
 
     def perform(self) -> Awaitable[Any]:
@@ -57,8 +57,8 @@ class LoopCall(Call):
 
     def cancel(self) -> None:
         """On the users' loop. One that has not begun never will: it is over."""
-        if self.on_task is not None:
-            self.on_task.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
 
 class _FunctionCall(LoopCall):
@@ -136,8 +136,8 @@ class _Running:
         begun = []
         while (call := self._next()) is not None:
             if not call.is_over:
-                call.on_loop = self
-                call.on_task = self.loop.create_task(self._perform(call))
+                call.running = self
+                call.task = self.loop.create_task(self._perform(call))
                 begun.append(call)
         self._under_way += len(begun)
         # Its turn comes after the first turn of each of them.
@@ -227,7 +227,7 @@ class UserLoop:
 
     def stop(self, call: LoopCall) -> None:
         """Cancel it, and look after a while whether its loop has heard that."""
-        running = call.on_loop or self._running
+        running = call.running or self._running
         if running is None:
             return  # closed: there is nothing left to cancel
         loop = asyncio.get_running_loop()
