@@ -132,7 +132,7 @@ CRASHES_SOLO = 2
 assert 1 <= CRASHES_SOLO < CRASHES_MAX
 
 # Batches of the hot path.
-CLAIM_BATCH_MAX = 1_000
+CLAIM_BATCH_MAX = 500
 FINISH_BATCH_MAX = 1_000
 # While claimed jobs wait for slots nobody waits for a single end: fewer than so many gather, for so
 # many looks of so long: a commit of twenty costs PostgreSQL nearly what one of two hundred does.
