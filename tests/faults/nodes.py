@@ -85,6 +85,15 @@ class NodeProcess:
         return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
 
 
+class EndedEarly(AssertionError):
+    """A node ended before it was ready, by itself or by a job that it had begun by then."""
+
+    code: int  # which it ended with
+
+    def __init__(self) -> None:
+        super().__init__("the node ended before it was ready")
+
+
 class Nodes:
     """Starts nodes on one database; whatever still lives at the end is killed, by its pid."""
 
@@ -120,6 +129,10 @@ class Nodes:
             lines = process.stdout
         try:
             said = await _ready(lines)
+        except EndedEarly as early:
+            early.code = await process.wait()
+            print(log_path.read_text())
+            raise
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -184,4 +197,4 @@ async def _ready(lines: asyncio.StreamReader) -> str:
         while line := (await lines.readline()).decode():
             if line.startswith("ready: "):
                 return line.removeprefix("ready: ").strip()
-    raise AssertionError("the node ended before it was ready")
+    raise EndedEarly
