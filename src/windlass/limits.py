@@ -132,7 +132,9 @@ CRASHES_SOLO = 2
 assert 1 <= CRASHES_SOLO < CRASHES_MAX
 
 # Batches of the hot path.
-CLAIM_BATCH_MAX = 500
+CLAIM_BATCH_MAX = 1_000
+# How long steps that follow others may keep a node from claiming what waits.
+STEPS_FIRST_SECONDS = 0.2
 FINISH_BATCH_MAX = 1_000
 # While claimed jobs wait for slots nobody waits for a single end: fewer than so many gather, for so
 # many looks of so long: a commit of twenty costs PostgreSQL nearly what one of two hundred does.
@@ -170,6 +172,9 @@ assert ENQUEUE_HELD_REST_SECONDS < ENQUEUE_HELD_REST_SECONDS_MAX < ENQUEUE_HELD_
 ENQUEUE_SAME_KEY_MAX = 16
 # Executions started by one transaction.
 START_BATCH_MAX = 200
+# First steps of an execution that is started by one statement with others, none of which is to wait
+# for a wide one.
+PLAIN_FIRST_STEPS_MAX = 16
 # One claim in this many looks at the lowest priority first, so that nothing starves.
 AGING_EVERY = 8
 # Claimed jobs that a slot did not take within this time go back to the queue.

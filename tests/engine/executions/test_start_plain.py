@@ -23,6 +23,7 @@ from windlass.engine.executions.workflows import delete_workflow, publish
 from windlass.engine.jobs.request import Idempotency
 from windlass.engine.upcalls import Reservation
 from windlass.errors import IdempotencyMismatch, InvalidInput, NotFound
+from windlass.limits import PLAIN_FIRST_STEPS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
 from windlass.model.row import Row
@@ -45,7 +46,7 @@ PLAIN = document(
 )
 
 
-class Place:
+class RoomyNode:
     """A node with room for everything: notes what it is to begin, and what it is in doubt of."""
 
     def __init__(self, node_id: UUID) -> None:
@@ -261,6 +262,7 @@ async def test_a_queue_that_is_gone_is_made_again_before_anything_begins(
             name="other",
         ),
         document(step("a", "noop"), name="other", concurrency={"key": "x"}),
+        document(*(step(f"s{n}", "noop") for n in range(PLAIN_FIRST_STEPS_MAX + 1)), name="other"),
     ],
 )
 async def test_what_needs_more_than_an_insert_takes_the_long_way(
@@ -277,7 +279,7 @@ async def test_first_steps_begin_as_they_are_inserted_where_there_is_room(
     database: Database,
 ) -> None:
     await published(database, PLAIN)
-    place, told = Place(await register(database)), list[Effects]()
+    place, told = RoomyNode(await register(database)), list[Effects]()
     starts = ExecutionStarter(database, told.append, place)
     await starts.start(Start(workflow="plain", input={"n": 1}))
     assert place.begun == []
@@ -299,7 +301,7 @@ async def test_a_plain_start_whose_commit_nobody_heard_of_is_found_and_not_begun
     database: Database,
 ) -> None:
     await published(database, PLAIN)
-    place = Place(await register(database))
+    place = RoomyNode(await register(database))
     async with Proxy(database.url, random.Random(0)) as proxy:
         cut = Database(proxy.url)
         await cut.open()

@@ -104,7 +104,7 @@ class Board:
                 if decision.is_spent:
                     self.heavy[vertex.id] = vertex
                     continue
-                if vertex.is_constant:
+                if vertex.is_constant and decision.state != "dead":  # which may be by accident
                     vertex.constant = decision
             decided.append(Step(self.facts, vertex, decision))
             self._put(vertex, decision)

@@ -115,7 +115,10 @@ class PlainStarts:
         held = 0.0
         for place, start in enumerate(starts):
             allowance = Allowance(SCHEMA_QUICK_WORK_MAX)
-            found, work = self._draft(start, allowance)
+            try:
+                found, work = self._draft(start, allowance)
+            except Exception:  # none of its neighbours' business; the long way says what it is
+                found, work = None, 1.0
             if found is not None:
                 drafts[place] = found
             held += work + 1 - allowance.left / SCHEMA_QUICK_WORK_MAX

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from windlass.limits import PLAIN_FIRST_STEPS_MAX
 from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import Template, compile_template
 from windlass.model.job.retry import default_for, read_retry, to_json
@@ -92,7 +93,7 @@ class Plan:
     output_steps: frozenset[str]
     queues: tuple[str, ...]
     has_undo: bool = False
-    # Its first steps are jobs for nodes, whatever the input says and whoever holds what.
+    # Its first steps are few, and jobs for nodes, whatever the input says and whoever holds what.
     begins_plainly: bool = False
     concurrency_key: Template | None = None
     # What its expressions see of it: made once.
@@ -126,7 +127,9 @@ def plan_of(definition: Definition) -> Plan:
         output_steps=frozenset() if output is None else output.steps,
         queues=tuple(sorted({work.queue for work in works})),
         has_undo=any(vertex.undo is not None for vertex in vertices.values()),
-        begins_plainly=concurrency is None and all(_is_plain(vertex) for vertex in first),
+        begins_plainly=concurrency is None
+        and len(first) <= PLAIN_FIRST_STEPS_MAX
+        and all(_is_plain(vertex) for vertex in first),
         concurrency_key=None if concurrency is None else compile_template(concurrency.key),
         vars=definition.vars,
     )

@@ -29,6 +29,7 @@ from windlass.limits import (
     PREFETCH_MAX,
     SPARED_BATCH_MAX,
     SPARED_SECONDS,
+    STEPS_FIRST_SECONDS,
 )
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft
@@ -94,6 +95,7 @@ class Worker:
         self._is_leaving = False
         self._pauses: set[str] = set()  # why nothing is claimed
         self._is_spared, self._spared_until = False, 0.0  # when it claims again
+        self._claimed_at = monotonic()  # the last time
         self._claiming = asyncio.Lock()  # held while a claim may bring something
         self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
@@ -276,6 +278,8 @@ class Worker:
         await self._hand_back.release(self._buffer.take_stale())
         most = self._room()
         if most <= 0 and not self._claimer.is_under_way:
+            if self._claimer.should_peek:  # steps that follow may fill the buffer for long
+                await self._claimer.peek()
             return POLL_IDLE_SECONDS  # a slot or the finisher will wake us
         solo = self._claimer.knows_suspect and not self._holds_suspect()
         if not self._claimer.knows_work and not solo:
@@ -287,6 +291,7 @@ class Worker:
             await self._claimer.peek()
         solo = self._claimer.knows_suspect and not self._holds_suspect()
         attempts, asked = await self._claimer.take(most, solo=solo)
+        self._claimed_at = monotonic()
         more = self._room() - len(attempts)
         if len(attempts) == asked and more > 0 and not self._claimer.should_peek:
             # As much as we asked for: there is more.
@@ -324,13 +329,16 @@ class Worker:
         """The same for steps that follow those which ended here: their slots have become free.
 
         They go before what waits in a line of no higher priority: work that was begun is ended
-        first, and a chain is not longer than its definition.
+        first. But a chain may be long: what is known to wait has its claim once in a while.
         """
         if not self._is_claiming or not self._lease.is_trusted:
             return None
         if self._finisher.unsettled >= 2 * PREFETCH_MAX:
             return None
         if self._claimer.knows_above(min(job.priority for job in jobs)):
+            return None
+        others_wait = self._claimer.knows_work or self._claimer.knows_suspect
+        if others_wait and monotonic() - self._claimed_at >= STEPS_FIRST_SECONDS:
             return None
         # Claims fill the buffer as far as it is learned to be of use; steps may, as far again.
         room = self._slots.free + 2 * self._buffer.ahead - len(self._buffer)

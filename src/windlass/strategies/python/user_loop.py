@@ -199,6 +199,7 @@ class UserLoop:
     def __init__(self) -> None:
         self._completions: Completions | None = None  # None: not called yet
         self._running: _Running | None = None
+        self._given_up: list[_Running] = []  # of which something may yet end
         self._is_looking = False  # for ends that were not told
 
     def start(
@@ -221,7 +222,8 @@ class UserLoop:
             asyncio.get_running_loop().call_later(UNTOLD_SECONDS, self._look)
 
     def _look(self) -> None:
-        self._is_looking = self._running is not None and self._running.is_busy
+        self._given_up = [running for running in self._given_up if running.is_busy]
+        self._is_looking = bool(self._given_up) or bool(self._running and self._running.is_busy)
         if self._is_looking:  # before the ends are heard, of which one may raise
             asyncio.get_running_loop().call_later(UNTOLD_SECONDS, self._look)
         self.take_ends()
@@ -257,6 +259,7 @@ class UserLoop:
         def look() -> None:
             if not answered.is_set() and self._running is running:
                 fresh = self._start(loop)
+                self._given_up.append(running)
                 for waiting in running.give_up():
                     fresh.hand_over(waiting)
 
