@@ -97,7 +97,7 @@ def schedules(*, quick: Quick = False, only: Only = ()) -> int:
 
 @app.command
 def sdk(*, quick: Quick = False, only: Only = ()) -> int:
-    """Measure the Python SDK: its import, `map`, tasks, from call to start; about eight minutes.
+    """Measure the Python SDK: import, `map`, tasks, from call to start; a quarter of an hour.
 
     Beside the drain of noop jobs and beside peers in the same run. Exit code 1 when a figure is not
     what it should be.
