@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -23,8 +24,12 @@ def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
 
     @wraps(test)
     def on_a_loop(loop: str, **given: Any) -> None:
-        with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner = asyncio.Runner(loop_factory=LOOPS[loop])
+        try:
             runner.run(asyncio.wait_for(test(**given), TEST_SECONDS_MAX))
+        finally:
+            unclosed = _close(runner)
+        assert not unclosed, [str(warning.message) for warning in unclosed]
 
     made = inspect.signature(test)
     loop = inspect.Parameter("loop", inspect.Parameter.KEYWORD_ONLY)
@@ -33,3 +38,14 @@ def on_both_loops(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
     )
     twice: Callable[..., None] = pytest.mark.parametrize("loop", LOOPS)(on_a_loop)
     return twice
+
+
+def _close(runner: asyncio.Runner) -> list[warnings.WarningMessage]:
+    """What the test left open is told by whoever closes the loop, and as an error it would be an
+    error within uvloop, which then does not close it and waits for it without an end: a test that
+    fails would be a run that hangs.
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        runner.close()
+    return told
