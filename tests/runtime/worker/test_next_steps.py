@@ -24,6 +24,7 @@ from windlass.engine.jobs.rescue import recover
 from windlass.limits import PREFETCH_HOLD_SECONDS
 from windlass.model.job.draft import Draft
 from windlass.model.workflow.read import trust_definition
+from windlass.runtime.worker import worker
 from windlass.sdk.tasks.app import App
 from windlass.store.database import Database
 
@@ -72,8 +73,11 @@ Starts = Callable[[Tasks], Awaitable[compose.Windlass]]
 
 
 @pytest.fixture
-async def nodes(database_url: str) -> AsyncIterator[Starts]:
-    """Starts nodes with one slot."""
+async def nodes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Starts]:
+    """Starts nodes with one slot, on which steps go first for as long as the test takes: that
+    others have their claim once in a while is for test_long_chains.py.
+    """
+    monkeypatch.setattr(worker, "STEPS_FIRST_SECONDS", 3600.0)
     thresholds = gc.get_threshold()
     async with AsyncExitStack() as stack:
 
@@ -165,10 +169,10 @@ async def test_a_step_that_waited_for_a_place_too_long_is_handed_back(
 ) -> None:
     async with in_the_middle(database, nodes) as (node, _):
         await until_sql(database, IS_HELD, "b")
-        worker = worker_of(node)
-        late = [(since - 2 * PREFETCH_HOLD_SECONDS, attempt) for since, attempt in worker._buffer]
-        worker._buffer._keep(late)
-        worker.settled([])  # look again
+        at_work = worker_of(node)
+        late = [(since - 2 * PREFETCH_HOLD_SECONDS, attempt) for since, attempt in at_work._buffer]
+        at_work._buffer._keep(late)
+        at_work.settled([])  # look again
         await until_sql(database, IS_QUEUED, "b")
 
 
