@@ -13,6 +13,7 @@ from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
 from tests.wipe import wipe
 from windlass.config import Settings
+from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
 
 
@@ -33,15 +34,30 @@ async def database_url(servers: PrivateServers, api_url: str) -> str:
     return api_url
 
 
+@pytest.fixture(scope="session")
+async def api_database(api_url: str) -> AsyncIterator[Database]:
+    """Opened once: a connection plans each statement when it first meets it."""
+    opened = Database(api_url, application="windlass test api")
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
 @pytest.fixture
-async def serve_with(servers: PrivateServers, database_url: str) -> AsyncIterator[Serve]:
-    """Serves the API with the given settings for as long as the test runs."""
+async def serve_with(
+    servers: PrivateServers, database_url: str, api_database: Database
+) -> AsyncIterator[Serve]:
+    """Serves the API with the given settings for as long as the test runs. Further ones have
+    connections of their own, as nodes do.
+    """
     async with AsyncExitStack() as stack:
+        unused = [api_database]
 
         async def start(settings: Settings, *, is_keyless: bool = False) -> Served:
             redis_url = servers.redis_of(database_url)
+            opened = unused.pop() if unused else None
             return await stack.enter_async_context(
-                serve(database_url, redis_url, settings, is_keyless=is_keyless)
+                serve(database_url, redis_url, settings, is_keyless=is_keyless, opened=opened)
             )
 
         yield start

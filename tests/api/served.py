@@ -92,14 +92,22 @@ async def insist(
 
 @asynccontextmanager
 async def serve(
-    database_url: str, redis_url: str, settings: Settings, *, is_keyless: bool = False
+    database_url: str,
+    redis_url: str,
+    settings: Settings,
+    *,
+    is_keyless: bool = False,
+    opened: Database | None = None,
 ) -> AsyncIterator[Served]:
-    """With a key for secrets, unless the test is about having none."""
+    """With a key for secrets, unless the test is about having none; on a database of its own,
+    unless one is `opened` for it.
+    """
     if settings.secret_key is None and not is_keyless:
         settings = replace(settings, secret_key=KEY)
-    database = Database(database_url, application="windlass test api")
+    database = opened or Database(database_url, application="windlass test api")
     lane = FastLane(redis_url)
-    await database.open()
+    if opened is None:
+        await database.open()
     facts = Facts()
     engine = await engine_parts(
         settings,
@@ -138,4 +146,5 @@ async def serve(
         await parts.stopper.close()
         await engine.caches.close()
         await lane.close()
-        await database.close()
+        if opened is None:
+            await database.close()
