@@ -10,6 +10,7 @@ from benchmarks.suites.cluster import CLUSTER
 from benchmarks.suites.door import DOOR
 from benchmarks.suites.held import HELD
 from benchmarks.suites.jobs import JOBS
+from benchmarks.suites.peers import PEERS
 from benchmarks.suites.refresh import REFRESH
 from benchmarks.suites.schedules import SCHEDULES
 from benchmarks.suites.sdk import SDK
@@ -20,7 +21,20 @@ from benchmarks.suites.webhooks import WEBHOOKS
 from benchmarks.suites.workflows import WORKFLOWS
 
 # These are all; those are measured only for whoever names what they are measured beside.
-SUITES = (JOBS, WEBHOOKS, CLUSTER, SWEEP, WORKFLOWS, REFRESH, SCHEDULES, SDK, START, DOOR, HELD)
+SUITES = (
+    JOBS,
+    WEBHOOKS,
+    CLUSTER,
+    SWEEP,
+    WORKFLOWS,
+    REFRESH,
+    SCHEDULES,
+    SDK,
+    PEERS,
+    START,
+    DOOR,
+    HELD,
+)
 ASKED = (VERSUS,)
 NAMES = [name for suite in SUITES for name in suite.plan]
 ALL_NAMES = [*NAMES, *(name for suite in ASKED for name in suite.plan)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from benchmarks.figures import durable, sdk_commit, sdk_import, sdk_map, sdk_tasks
-from benchmarks.figures.beside import drain_async, sdk_latency
 from benchmarks.suite import Suite
 
 SDK = Suite(
@@ -14,7 +13,5 @@ SDK = Suite(
         "sdk-map": sdk_map.figures,
         "sdk-tasks": sdk_tasks.figures,
         "durable": durable.figures,
-        "sdk-latency": sdk_latency.figures,
-        "drain-async": drain_async.figures,
     },
 )

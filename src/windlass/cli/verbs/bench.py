@@ -97,12 +97,22 @@ def schedules(*, quick: Quick = False, only: Only = ()) -> int:
 
 @app.command
 def sdk(*, quick: Quick = False, only: Only = ()) -> int:
-    """Measure the Python SDK: import, `map`, tasks, from call to start; a quarter of an hour.
+    """Measure the Python SDK: import, `map`, tasks, durable functions; about ten minutes.
 
-    Beside the drain of noop jobs and beside peers in the same run. Exit code 1 when a figure is not
-    what it should be.
+    Beside the drain of noop jobs in the same run. Exit code 1 when a figure is not what it should
+    be.
     """
     return _bench("sdk", quick, only)
+
+
+@app.command
+def peers(*, quick: Quick = False, only: Only = ()) -> int:
+    """Measure a task's drain, and from call to start, beside other queues; about five minutes.
+
+    PgQueuer, graphile-worker and Celery on the same servers, in turns. Exit code 1 when a figure is
+    not what it should be.
+    """
+    return _bench("peers", quick, only)
 
 
 @app.command
