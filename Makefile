@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 BIN := .venv/bin
 ARGS ?=
 # How many share the tests, for two cores: most tests wait for something.
-PROCESSES ?= 4
+PROCESSES ?= 6
 CODE := src tests $(wildcard benchmarks examples docs)
 # Modules are compiled once and not by each of the processes that tests start, whatever the shell
 # around us wants for its own.
