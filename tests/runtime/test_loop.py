@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -89,6 +90,23 @@ async def test_a_loop_that_rests_after_a_failure_stops_at_once(
     await ticks.reached(1)
     await loop.stop()
     assert ticks.count == 1
+
+
+async def test_a_loop_that_is_aborted_ends_although_its_tick_does_not_hear_of_it() -> None:
+    begun = asyncio.Event()
+
+    async def be_deaf() -> float:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return 3600.0
+
+    loop = Loop("deaf", be_deaf)
+    loop.start()
+    await begun.wait()
+    loop.abort()
+    await loop.ended(within_seconds=30)
+    assert loop.is_over
 
 
 async def test_a_cancellation_that_nobody_asked_for_does_not_end_a_loop(

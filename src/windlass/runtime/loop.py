@@ -61,9 +61,20 @@ class Loop:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def abort(self) -> None:
+        """Stop in the middle of a tick. Its last lines may take a moment: see `ended`."""
         self._stopped.set()
+        self.wake()  # a tick that a library kept from being cancelled is the last, too
         if self._task is not None:
             self._task.cancel()
+
+    async def ended(self, within_seconds: float) -> None:
+        """Wait until it is over, for so long."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=within_seconds)
+
+    @property
+    def is_over(self) -> bool:
+        return self._task is None or self._task.done()
 
     async def _run(self) -> None:
         try:

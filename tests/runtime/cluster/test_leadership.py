@@ -211,6 +211,33 @@ async def test_a_duty_is_done_by_the_leader_and_not_after_its_term(
         await duties.stop()
 
 
+async def test_whoever_has_stopped_has_closed_what_a_duty_had_opened(
+    database: Database, database_url: str
+) -> None:
+    opened, closed = asyncio.Event(), asyncio.Event()
+
+    async def sweep() -> None:
+        opened.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.3)  # to say goodbye to a server
+            closed.set()
+
+    duties = LeaderDuties(
+        database=database,
+        leadership=Leadership(database_url, uuid4(), lease_seconds=LEASE_SECONDS),
+        metrics=Metrics(),
+        table=[LeaderDuty(name="sweep", every_seconds=60, do=sweep)],
+    )
+    duties.start()
+    try:
+        await until(opened.is_set, what="the duty is begun", within_seconds=30)
+    finally:
+        await duties.stop()
+    assert closed.is_set()
+
+
 async def test_the_numbers_say_who_leads_and_in_which_term(
     database: Database, database_url: str
 ) -> None:

@@ -22,6 +22,7 @@ from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.limits import (
     FORGET_EVERY_SECONDS,
+    HAND_BACK_SECONDS,
     LOCK_STRAYS_SECONDS,
     SWEEP_EVERY_SECONDS,
     TEND_EVERY_SECONDS,
@@ -126,6 +127,7 @@ class LeaderDuties:
         self._metrics = metrics
         self._table = table
         self._loops: list[Loop] = []
+        self._ending: list[Loop] = []  # of a term that is over
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -146,8 +148,12 @@ class LeaderDuties:
         self._end()
 
     async def stop(self) -> None:
+        """And let what is in the middle of a deed close what it has opened."""
         self._end()
         await asyncio.to_thread(self._leadership.stop)
+        self._end()  # an election was on its way
+        for loop in self._ending:
+            await loop.ended(HAND_BACK_SECONDS)
 
     def _begin(self) -> None:
         self._metrics.elections.inc()
@@ -159,6 +165,7 @@ class LeaderDuties:
     def _end(self) -> None:
         for loop in self._loops:
             loop.abort()
+        self._ending = [loop for loop in (*self._ending, *self._loops) if not loop.is_over]
         self._loops = []
 
     def _tick_of(self, duty: LeaderDuty) -> Callable[[], Awaitable[float]]:
