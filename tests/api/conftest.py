@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served, serve
 from tests.wipe import wipe
+from windlass.api.cluster import health
 from windlass.config import Settings
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
@@ -69,6 +70,12 @@ async def door(servers: PrivateServers, template_url: str) -> AsyncIterator[Serv
     url = await servers.create_database(template_url)
     async with serve(url, servers.redis_of(url), Settings()) as served:
         yield served
+
+
+@pytest.fixture
+def patient_probes(patient_lane: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what /health shows, in which a pause of the machine is not to be an outage."""
+    monkeypatch.setattr(health, "PROBE_SECONDS", 10.0)
 
 
 @pytest.fixture

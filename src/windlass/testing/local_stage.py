@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import gc
 import os
 import threading
 from collections.abc import AsyncIterator, Coroutine
@@ -111,7 +110,6 @@ class Stage:
     async def _node(self, servers: PrivateServers) -> AsyncIterator[None]:
         self.database_url = await servers.create_database()
         await local_clock.install(self.database_url)
-        thresholds = gc.get_threshold()
         self.running = await compose.start(
             _settings(),
             database_url=self.database_url,
@@ -119,9 +117,6 @@ class Stage:
             serving=None,
             tasks=self.tasks,
         )
-        # What a node does to the collector of a process that is its own is not for a test's.
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
         kinds = self.running.kinds
         kinds.slotted = {**kinds.slotted, "wait": Wait(in_slot_seconds_max=0)}
         self.running.app_in_node.api()  # now, and not in the first test's own time

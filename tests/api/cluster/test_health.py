@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
 from tests.api.served import Served, serve
@@ -15,8 +17,10 @@ from windlass.limits import METRIC_QUEUES_MAX
 from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
+pytestmark = pytest.mark.usefixtures("patient_probes")
 
-async def test_a_node_that_is_well_says_so(patient_lane: None, api: Served) -> None:
+
+async def test_a_node_that_is_well_says_so(api: Served) -> None:
     await api.submit()
     health = await api.get("/health")
     assert health["status"] == "ok"
@@ -30,7 +34,7 @@ async def test_a_node_that_is_well_says_so(patient_lane: None, api: Served) -> N
 
 
 async def test_a_node_that_cannot_sign_says_so_and_takes_no_webhooks(
-    patient_lane: None, serve_with: Serve
+    serve_with: Serve,
 ) -> None:
     keyless = await serve_with(Settings(auth="off"), is_keyless=True)
     health = await keyless.get("/health")
@@ -92,7 +96,7 @@ async def _until_ready(api: Served) -> None:
 
 
 async def test_a_history_without_days_to_come_is_told_by_health_and_doctor(
-    patient_lane: None, api: Served
+    api: Served,
 ) -> None:
     async with api.database.side() as connection:
         day = await connection.fetchval("SELECT to_char(now() + interval '2 days', 'YYYYMMDD')")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from tests.api.acting_node import ActingNode
 from tests.api.served import Served
+
+pytestmark = pytest.mark.usefixtures("patient_probes")
 
 
 async def test_before_the_first_election_nobody_leads(api: Served) -> None:

@@ -1,4 +1,4 @@
-"""Connections are cut at COMMIT, and the answer is swallowed: RELIABILITY §1.7, G1, G2."""
+"""Connections are cut at COMMIT, and the answer is swallowed: G1, G2."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -66,7 +65,7 @@ class Chains:
 
 @pytest.fixture
 async def chains(database: Database, database_url: str) -> AsyncIterator[Chains]:
-    made, thresholds = Chains(), gc.get_threshold()
+    made = Chains()
     await publish(database, trust_definition(made.definition()), by=None)
     await start_many(database, [Start(workflow="chain") for _ in range(CHAINS)])
     node = await compose.start(
@@ -85,7 +84,6 @@ async def chains(database: Database, database_url: str) -> AsyncIterator[Chains]
         yield made
     finally:
         await node.stop_now()
-        gc.set_threshold(*thresholds)
 
 
 @pytest.mark.parametrize("priority", [CRITICAL, NORMAL])

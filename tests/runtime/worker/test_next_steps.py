@@ -5,7 +5,6 @@ urgent; whoever leaves gives them back.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -78,7 +77,6 @@ async def nodes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     others have their claim once in a while is for test_long_chains.py.
     """
     monkeypatch.setattr(worker, "STEPS_FIRST_SECONDS", 3600.0)
-    thresholds = gc.get_threshold()
     async with AsyncExitStack() as stack:
 
         async def start(tasks: Tasks) -> compose.Windlass:
@@ -93,8 +91,6 @@ async def nodes(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
             return started
 
         yield start
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 @asynccontextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -45,7 +44,6 @@ def hold(name: str) -> None:
 
 @pytest.fixture
 async def worker(database_url: str) -> AsyncIterator[Worker]:
-    thresholds = gc.get_threshold()
     started = await compose.start(
         Settings(roles=("worker",)),
         database_url=database_url,
@@ -58,8 +56,6 @@ async def worker(database_url: str) -> AsyncIterator[Worker]:
     for gate in gates.values():
         gate.set()
     await started.stop_now()
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 async def orphan(database: Database, worker: Worker) -> UUID:

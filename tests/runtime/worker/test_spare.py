@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -27,14 +26,11 @@ CLAIMED = "SELECT count(*) AS together FROM windlass.job_history GROUP BY claim_
 
 @pytest.fixture
 async def node(database_url: str) -> AsyncIterator[compose.Windlass]:
-    thresholds = gc.get_threshold()
     started = await compose.start(
         Settings(roles=("worker",)), database_url=database_url, redis_url=None, serving=None
     )
     yield started
     await started.stop_now()
-    gc.unfreeze()
-    gc.set_threshold(*thresholds)
 
 
 @pytest.mark.parametrize("is_spared", [True, False])
