@@ -1,4 +1,4 @@
-"""The figures of a task beside PgQueuer, graphile-worker and Celery."""
+"""The figures of a task beside PgQueuer, graphile-worker, Celery and BullMQ."""
 
 from __future__ import annotations
 

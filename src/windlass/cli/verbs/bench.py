@@ -109,8 +109,8 @@ def sdk(*, quick: Quick = False, only: Only = ()) -> int:
 def peers(*, quick: Quick = False, only: Only = ()) -> int:
     """Measure a task's drain, and from call to start, beside other queues; about five minutes.
 
-    PgQueuer, graphile-worker and Celery on the same servers, in turns. Exit code 1 when a figure is
-    not what it should be.
+    PgQueuer, graphile-worker, Celery and BullMQ on the same servers, in turns. Exit code 1 when a
+    figure is not what it should be.
     """
     return _bench("peers", quick, only)
 

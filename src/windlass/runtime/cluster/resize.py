@@ -1,4 +1,4 @@
-"""Resize: changing how many slots a node has, while it works (DESIGN §8).
+"""Resize: changing how many slots a node has, while it works (docs/operations.md).
 
 Growing is one step. Shrinking lets attempts end first, and closes only connections that nobody
 uses: what is in flight keeps its own. If anything stops a resize on its way, the node is left as it

@@ -17,6 +17,6 @@ Doors:
     answer    what came back, and redirects within one origin
     record    what is kept in `attempt.detail`; redact, redact_decode: without secrets
     trouble   connection, DNS and TLS errors -> a cause to group by
-    net/      connection pool, DNS, the SSRF guard, one HTTP/1.1 connection
+    net/      connection pool, DNS, the SSRF guard; a connection is windlass.http1's
     auth/     signatures (Standard Webhooks), bearer, basic, API key, OAuth 2, mTLS
 """

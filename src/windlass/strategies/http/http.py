@@ -1,4 +1,4 @@
-"""`http`: deliver one webhook and judge the answer. The contract of a delivery is DESIGN §10.
+"""`http`: deliver one webhook and judge the answer (docs/webhooks.md).
 
     input -> body, made once -> credentials over those bytes -> request -> capped answer -> verdict
 
