@@ -174,7 +174,9 @@ async def test_a_held_queue_costs_its_own_submitters_an_answer_and_nobody_else_a
 @pytest.mark.parametrize(
     "wanted", [{"queue": "narrow"}, {"key": "k"}, {"depends_on": True}], ids=str
 )
-async def test_what_becomes_free_is_taken(database: Database, wanted: dict[str, Any]) -> None:
+async def test_what_becomes_free_is_taken(
+    database: Database, patient_door: None, wanted: dict[str, Any]
+) -> None:
     await put_queue(database, "narrow", QueueLimits(max_jobs=100))
     parent = await submit_one(database)
     if "depends_on" in wanted:
@@ -194,7 +196,7 @@ async def test_what_becomes_free_is_taken(database: Database, wanted: dict[str, 
 
 
 async def test_a_key_in_an_open_transaction_does_not_stop_a_group_of_others(
-    database: Database,
+    database: Database, patient_door: None
 ) -> None:
     enqueuer = door(database)
     async with users(database) as user:

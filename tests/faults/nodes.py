@@ -67,6 +67,8 @@ class NodeProcess:
         await self.process.wait()
 
     async def freeze(self) -> None:
+        # One that is just being paused by others (tests/paused.py) would be thawed by them.
+        await until(self._is_moving, what=f"process {self.pid} is nobody else's")
         self.process.send_signal(signal.SIGSTOP)
         await until(self._is_stopped, what=f"process {self.pid} is frozen")
 
@@ -80,6 +82,9 @@ class NodeProcess:
         """Its exit code, once it has ended by itself."""
         async with asyncio.timeout(within_seconds):
             return await self.process.wait()
+
+    async def _is_moving(self) -> bool:
+        return not await self._is_stopped()
 
     async def _is_stopped(self) -> bool:
         return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED

@@ -162,6 +162,8 @@ settings.configure(DATABASES={"default": json.loads(sys.argv[1])})
 django.setup()
 from django.db import connection, transaction
 import windlass
+from windlass.sdk.http import portal
+portal.CLOSE_SECONDS = 60.0  # for its last words, should who hears them be paused
 app = windlass.App("shop")
 @app.task(queue="django")
 def send(to: str) -> str:

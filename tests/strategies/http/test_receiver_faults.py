@@ -122,7 +122,7 @@ async def test_one_that_never_reads_a_long_request_is_left_at_either_deadline(ht
         for deadline in {"first_byte_timeout": "1s"}, {}:
             done = await perform_within(http, 2.0, url, text="x" * 20_000_000, **deadline)
             assert isinstance(done.outcome, TimedOut)
-            assert done.took_seconds < SOON_SECONDS
+            assert done.took_seconds < 2 * SOON_SECONDS
             assert done.detail["is_reused"] is False
             assert "status_code" not in done.detail
     async with asyncio.timeout(5):

@@ -110,8 +110,10 @@ async def test_only_so_many_answers_are_kept(
 
 
 async def test_a_name_that_is_not_there_says_so_and_is_not_asked_for_again_at_once(
-    resolver: Resolver, server: NameServer
+    resolver: Resolver, server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(limits, "DNS_FAILURE_KEPT_SECONDS", 60.0)
+
     def missing(host: str) -> list[tuple[Any, ...]]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

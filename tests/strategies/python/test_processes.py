@@ -105,8 +105,9 @@ async def test_an_idle_process_that_dies_is_not_blamed_on_the_next_task(
 ) -> None:
     pid = int((await call(processes, "pid")).result)
     psutil.Process(pid).kill()
-    await until(lambda: is_gone(pid), within_seconds=20)
-    await asyncio.sleep(0.01)  # a turn of the loop, which hears of it
+    [idle] = processes._idle
+    assert idle.stdout is not None
+    await until(idle.stdout.at_eof, what="the loop has heard of it")
     assert await call(processes, "apart", 1) == Succeeded(b"1")
 
 
