@@ -152,8 +152,7 @@ class LeaderDuties:
         self._end()
         await asyncio.to_thread(self._leadership.stop)
         self._end()  # an election was on its way
-        for loop in self._ending:
-            await loop.ended(HAND_BACK_SECONDS)
+        await asyncio.gather(*(loop.ended(HAND_BACK_SECONDS) for loop in self._ending))
 
     def _begin(self) -> None:
         self._metrics.elections.inc()
