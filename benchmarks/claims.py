@@ -30,7 +30,17 @@ class Claimer:
         # Nobody renews this lease: it lasts for the whole measurement.
         lease_seconds = 10 * RUN_SECONDS_MAX
         await self.database.run(
-            "node_register", self.node_id, "bench", "bench", 0, "0", ["worker"], 1, lease_seconds
+            "node_register",
+            self.node_id,
+            "bench",
+            "bench",
+            0,
+            "0",
+            ["worker"],
+            1,
+            lease_seconds,
+            None,
+            [],
         )
         await peek(self.database, self.frontier)
 

@@ -177,6 +177,9 @@ START_BATCH_MAX = 200
 PLAIN_FIRST_STEPS_MAX = 16
 # One claim in this many looks at the lowest priority first, so that nothing starves.
 AGING_EVERY = 8
+# Of a queue that a node serves: how often it is asked first, beside the others.
+QUEUE_WEIGHT_MAX = 1_000
+SERVED_QUEUES_MAX = 1_000
 # Claimed jobs that a slot did not take within this time go back to the queue.
 PREFETCH_HOLD_SECONDS = 5.0
 assert PREFETCH_HOLD_SECONDS < LEASE_SECONDS - LEASE_MARGIN_SECONDS

@@ -21,8 +21,16 @@ class ActingNode:
     node_id: UUID = field(default_factory=ids.uuid7)
 
     async def join(self, lease_seconds: float = 60, workers: int = 4) -> ActingNode:
-        given = ("test", "localhost", 1, "0", ["worker"], workers, lease_seconds)
-        await self.database.run("node_register", self.node_id, *given)
+        given: tuple[object, ...] = (
+            "test",
+            "localhost",
+            1,
+            "0",
+            ["worker"],
+            workers,
+            lease_seconds,
+        )
+        await self.database.run("node_register", self.node_id, *given, None, [])
         return self
 
     async def claim(self, most: int = 100) -> list[Attempt]:

@@ -53,7 +53,7 @@ async def register(database: Database, lease_seconds: float = 60.0) -> UUID:
     node_id = uuid4()
     roles, version = ["worker"], "0"
     await database.run(
-        "node_register", node_id, "test", "test", 1, version, roles, 1, lease_seconds
+        "node_register", node_id, "test", "test", 1, version, roles, 1, lease_seconds, None, []
     )
     return node_id
 

@@ -128,6 +128,7 @@ async def test_what_is_copied_has_the_columns_of_what_is_inserted(database: Data
     fields = {name: value for name, value in GIVEN_FIELDS.items() if name != "key"}
     draft = read_job({"kind": "noop", **fields}, CONTEXT, datetime.now(UTC))
     draft.owner, draft.trace_id, draft.target = "key_1", "0af7", "example.org"
+    draft.task = "send_mail"
     await sql(database, "INSERT INTO windlass.queue (name) VALUES ('mail')")
     copied = [await whole(database, job_id) for job_id in await submit(database, draft, draft)]
     inserted = await whole(database, (await door(database).submit(draft)).job_ids[0])

@@ -18,7 +18,10 @@ from typing import Final
 
 NODE_FLAGS: Final = {
     f"--{name.replace('_', '-')}": name
-    for name in ("database_url", "redis_url", "roles", "port", "host", "workers", "app")
+    for name in (
+        *("database_url", "redis_url", "roles", "port", "host", "workers"),
+        *("queues", "queues_except", "queue_order", "app"),
+    )
 }
 # structlog would render tracebacks by it; a node has its own way to write them (telemetry.logs).
 _UNUSED: Final = "rich"

@@ -37,6 +37,11 @@ async def more_nodes(
     command = [sys.executable, "-m", "windlass", "node", "--roles", "worker,leader"]
     command += ["--workers", str(settings.workers)]
     command += ["--app", settings.app] if settings.app else []
+    command += ["--queues", ",".join(settings.queues)] if settings.queues else []
+    command += (
+        ["--queues-except", ",".join(settings.queues_except)] if settings.queues_except else []
+    )
+    command += ["--queue-order", settings.queue_order]
     names = [f"node {number}" for number in range(2, count + 2)]  # this process is the first
     children = [_Child(name=name, command=command, environ=environ) for name in names]
     keepers = [supervisor().keep(child.name, child.live) for child in children]

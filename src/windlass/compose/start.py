@@ -37,6 +37,7 @@ from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.target_failures import TargetFailures
 from windlass.fastlane.target_rate import TargetRateLimit
+from windlass.model.cluster.served import read_served_queues
 from windlass.runtime.assemble import NodeParts
 from windlass.runtime.node import Node
 from windlass.runtime.refresh.refresher import Refresher
@@ -226,6 +227,7 @@ async def _start(
         caches=caches,
         metrics=metrics,
         kinds=kinds,
+        queues=read_served_queues(settings.queues, settings.queues_except, settings.queue_order),
         targets=TargetGate(
             database=database,
             announcer=announcer,

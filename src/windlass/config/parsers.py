@@ -26,6 +26,9 @@ class Parser:
 _WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
 _HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE | re.ASCII)
+_QUEUE = re.compile(
+    r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,127})(=(?P<weight>[1-9][0-9]{0,3}))?", re.ASCII
+)
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -132,6 +135,25 @@ def network_list() -> Parser:
         parse=parse,
         allowed='CIDRs or hosts separated by commas, like "10.0.0.0/8, hooks.internal, *.local"',
     )
+
+
+def queue_list(*, weighted: bool) -> Parser:
+    """Names of queues, each of them once; some perhaps with a weight: `mail=3`."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        given = text_list(value, items_max=limits.SERVED_QUEUES_MAX)
+        found = [_QUEUE.fullmatch(item.replace(" ", "")) for item in given]
+        names = [match["name"] for match in found if match is not None]
+        if len(set(names)) < len(given) or not (
+            weighted or all(m and not m["weight"] for m in found)
+        ):
+            raise ValueError
+        if any(int(m["weight"]) > limits.QUEUE_WEIGHT_MAX for m in found if m and m["weight"]):
+            raise ValueError
+        return tuple(match[0] for match in found if match is not None)
+
+    like = "mail, reports" + (", or with weights mail=3, reports=1" if weighted else "")
+    return Parser(parse=parse, allowed=f"names of queues separated by commas, like {like}")
 
 
 def key_list() -> Parser:

@@ -9,6 +9,7 @@ from typing import Literal
 from windlass import limits
 
 Role = Literal["api", "worker", "leader"]
+QueueOrder = Literal["turns", "strict"]
 ROLES: tuple[Role, ...] = ("api", "worker", "leader")
 
 
@@ -27,6 +28,11 @@ class Settings:
     # Slots. 0: jobs run inline, one at a time.
     workers: int = 16
     roles: tuple[Role, ...] = ROLES
+    # The queues that it serves, each perhaps with a weight: `mail=3`. Empty: all.
+    queues: tuple[str, ...] = ()
+    queues_except: tuple[str, ...] = ()
+    # turns: each is asked first as often as its weight says. strict: in the order given.
+    queue_order: QueueOrder = "turns"
     # Only for people to read; a node's identity is a fresh UUID. None: the host's name.
     node_name: str | None = None
 

@@ -20,6 +20,9 @@ PARSERS: dict[str, parsers.Parser] = {
     "port": parsers.whole_number(1, 65_535),
     "workers": parsers.whole_number(0, limits.WORKERS_MAX),
     "roles": parsers.subset(*ROLES),
+    "queues": parsers.queue_list(weighted=True),
+    "queues_except": parsers.queue_list(weighted=False),
+    "queue_order": parsers.one_of("turns", "strict"),
     "node_name": parsers.matching(
         parsers.is_name, f"at most {limits.NAME_CHARS_MAX} characters without spaces"
     ),
@@ -73,6 +76,12 @@ RELATIONS = (
         other="heartbeat_seconds",
         holds=lambda stale, heartbeat: 3 * heartbeat < stale,
         allowed="more than three times {other}, so no live coordinator is swept away",
+    ),
+    Relation(
+        setting="queue_order",
+        other="queues",
+        holds=lambda order, queues: order == "turns" or len(queues) > 1,
+        allowed="turns, unless {other} names two queues or more, in their order",
     ),
     Relation(
         setting="auth",

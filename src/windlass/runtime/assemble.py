@@ -28,6 +28,7 @@ from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.signals import Signals
 from windlass.model.cluster.operation import Operation
+from windlass.model.cluster.served import ServedQueues
 from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties, leader_duty_table
 from windlass.runtime.cluster.leadership import Leadership
@@ -62,6 +63,7 @@ class NodeParts:
     caches: Caches
     metrics: Metrics
     kinds: Kinds
+    queues: ServedQueues
     targets: TargetGate
     refresher: Refresher
     coordinators: Coordinators
@@ -114,6 +116,7 @@ async def start_incarnation(parts: NodeParts, context: IncarnationContext) -> In
         targets=parts.targets,
         node_id=node_id,
         workers=context.workers,
+        queues=parts.queues,
         is_hinted=lambda: parts.announcer.is_heard,
         on_returned=parts.announcer.rows,
         on_steps=partial(parts.announcer.marks, is_urgent=False),
@@ -159,6 +162,8 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
         list(parts.settings.roles),
         workers,
         float(parts.settings.lease_seconds),
+        parts.queues.asked,
+        list(parts.queues.excluded),
     )
     await parts.database.run(
         "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)

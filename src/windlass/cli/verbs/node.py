@@ -29,6 +29,9 @@ def node(
     port: Annotated[str | None, Parameter(help="Of the API; 5777 unless said.")] = None,
     host: Annotated[str | None, Parameter(help="To listen on; 127.0.0.1 unless said.")] = None,
     workers: Annotated[str | None, Parameter(help="Slots of the node.")] = None,
+    queues: Annotated[str | None, Parameter(help="Serve these alone: mail,reports=3.")] = None,
+    queues_except: Annotated[str | None, Parameter(help="Serve all queues but these.")] = None,
+    queue_order: Annotated[str | None, Parameter(help="turns, or strict: as given.")] = None,
     app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
 ) -> int:
     """Run a node until SIGTERM, which drains it; a second SIGTERM stops it at once."""
@@ -41,6 +44,9 @@ def node(
         "port": port,
         "host": host,
         "workers": workers,
+        "queues": queues,
+        "queues_except": queues_except,
+        "queue_order": queue_order,
         "app": app,
     }
     return run_node({name: value for name, value in flags.items() if value is not None})

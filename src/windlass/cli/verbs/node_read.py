@@ -31,6 +31,13 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.1f} %"
 
 
+def _queues(node: Mapping[str, Any]) -> str:
+    """Which it serves."""
+    named = ", ".join(node.get("queues") or ()) or "all"
+    excluded = ", ".join(node.get("queues_except") or ())
+    return f"{named} but {excluded}" if excluded else named
+
+
 USED = (
     Column(title="memory", take="memory_bytes", tell=_megabytes),
     Column(title="cpu", take="cpu_percent", tell=_percent),
@@ -39,6 +46,7 @@ ROW = (
     *columns("id", "name"),
     Column(title="state", take=_state),
     *columns("workers", "in_flight"),
+    Column(title="queues", take=_queues),
     *USED,
     *columns("roles", "beat_at"),
 )

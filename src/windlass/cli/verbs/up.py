@@ -16,13 +16,26 @@ def up(
     host: Annotated[str | None, Parameter(help="To listen on; 127.0.0.1 unless said.")] = None,
     data: Annotated[str | None, Parameter(help="Folder for data; .windlass unless said.")] = None,
     workers: Annotated[str | None, Parameter(help="Slots of the node.")] = None,
+    queues: Annotated[str | None, Parameter(help="Serve these alone: mail,reports=3.")] = None,
+    queues_except: Annotated[str | None, Parameter(help="Serve all queues but these.")] = None,
+    queue_order: Annotated[str | None, Parameter(help="turns, or strict: as given.")] = None,
     nodes: Annotated[int, Parameter(help="Node processes on this machine.")] = 1,
     app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
 ) -> int:
     """Start everything and print `ready: http://…`. Ctrl-C stops everything; the data is kept."""
     from windlass.cli.node_process import run_up
 
-    return run_up(_given(port=port, host=host, data=data, workers=workers, app=app), nodes)
+    flags = _given(
+        port=port,
+        host=host,
+        data=data,
+        workers=workers,
+        queues=queues,
+        queues_except=queues_except,
+        queue_order=queue_order,
+        app=app,
+    )
+    return run_up(flags, nodes)
 
 
 def _given(**flags: str | None) -> dict[str, object]:

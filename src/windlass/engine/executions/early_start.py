@@ -76,5 +76,6 @@ def attempt_of_step(job: StepJob, row: Record, reservation: Reservation) -> Atte
         trace_id=row["trace_id"],
         input=job.decision.input,
         target=job.decision.target,
+        task=job.decision.task,
         execution_id=job.execution_id,
     )

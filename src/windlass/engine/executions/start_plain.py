@@ -254,6 +254,7 @@ def _columns(
         "retry": [job.work.retry for job in jobs],
         "step_input": [job.decision.input for job in jobs],
         "target": [job.decision.target for job in jobs],
+        "task": [job.decision.task for job in jobs],
         "is_foreseen": [job.is_foreseen for job in jobs],
         "step_correlation_id": [draft.start.correlation_id for draft in owners],
         "step_trace_id": [draft.start.trace_id for draft in owners],

@@ -121,6 +121,7 @@ def job_columns(
         "retry": _some([job.work.retry for job in jobs]),
         "input": [job.decision.input for job in jobs],
         "target": _some([job.decision.target for job in jobs]),
+        "task": _some([job.decision.task for job in jobs]),
         "is_foreseen": _some([job.is_foreseen or None for job in jobs]),
         "locks": _some([_locks(job) for job in jobs]),
         "patience": _some([_patience(job) for job in jobs]),

@@ -13,6 +13,7 @@ so a claim never walks again over rows that were taken, not even over their dead
 somebody's long transaction keeps vacuum from removing them. What a transaction that took longer
 than the slack commits below `since` is found by the peek, which reads each line from its start.
 Lines are visited from critical to low; every few claims from low to critical, so nothing starves.
+What a node does not serve, or has no task for, it passes by: no claim of its own brings it.
 Queues with `max_running` or `rate` stand in the same order. Theirs is another statement, so an
 order is cut into stretches of one sort; without limited queues there is one stretch.
 """
@@ -25,7 +26,9 @@ from uuid import UUID, uuid4
 
 from windlass.clock import wall
 from windlass.limits import AGING_EVERY, CLAIM_SLACK_SECONDS
+from windlass.model.cluster.served import ANY_WORK, ServedWork
 from windlass.model.job.attempt import Attempt, attempt_of
+from windlass.model.job.states import PRIORITY_NUMBERS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -42,6 +45,7 @@ class Frontier:
     All instants are the database's; `clock_ahead` is how far its clock is before this machine's.
     """
 
+    served: ServedWork = ANY_WORK
     since: dict[Line, datetime] = field(default_factory=dict)
     limited: set[Line] = field(default_factory=set)
     full: dict[Line, datetime] = field(default_factory=dict)  # limited ones that gave no more
@@ -56,6 +60,8 @@ class Frontier:
 
     def note(self, line: Line, due_at: datetime) -> None:
         """Somebody said that `line` has a job due at `due_at`."""
+        if not self.served.queues.include(line[0]):
+            return
         if due_at > self.now():
             self.next_due_at = min(due_at, self.next_due_at or due_at)
             return
@@ -102,12 +108,15 @@ class Frontier:
         """
         self.turn += 1
         from_low = self.turn % AGING_EVERY == 0
-        lines = sorted(self.since)
-        # Queues of one level take turns at being first.
-        start = self.turn % len(lines) if lines else 0
+        # Queues of one level take turns at being first, those from low apart: else the same one
+        # would always be the first of them.
+        aged = self.turn // AGING_EVERY
+        turn = aged - 1 if from_low else self.turn - aged
+        queues = self.served.queues.in_order([*{queue for queue, _ in self.since}], turn)
         order: dict[int, dict[bool, list[Line]]] = {}
-        for line in lines[start:] + lines[:start]:
-            order.setdefault(line[1], {}).setdefault(line in self.limited, []).append(line)
+        for line in ((queue, level) for queue in queues for level in PRIORITY_NUMBERS.values()):
+            if line in self.since:
+                order.setdefault(line[1], {}).setdefault(line in self.limited, []).append(line)
         found: list[tuple[bool, list[Line]]] = []
         for level in sorted(order, reverse=not from_low):
             for is_limited, some in order[level].items():
@@ -168,6 +177,8 @@ async def _claim_unlimited(
         most,
         node_id,
         claim_id,
+        frontier.served.kinds,
+        frontier.served.tasks,
     )
     frontier.took(rows, lines, most)
     return rows
@@ -196,6 +207,8 @@ async def _claim_limited(
             most,
             node_id,
             claim_id,
+            frontier.served.kinds,
+            frontier.served.tasks,
         )
 
     rows = await database.together(work)
@@ -205,13 +218,16 @@ async def _claim_limited(
 
 
 async def claim_solo(
-    database: Database, node_id: UUID, claim_id: UUID | None = None
+    database: Database,
+    node_id: UUID,
+    claim_id: UUID | None = None,
+    served: ServedWork = ANY_WORK,
 ) -> list[Attempt]:
     """One job on its last chance, if there is one."""
     claim_id = claim_id or uuid4()
 
     async def work(connection: Connection[Record]) -> list[Record]:
-        found = await connection.fetch(statement("job_lock_solo"), node_id)
+        found = await connection.fetch(statement("job_lock_solo"), node_id, *_served(served))
         if not found:
             return []
         return await connection.fetch(
@@ -223,7 +239,12 @@ async def claim_solo(
 
 async def peek(database: Database, frontier: Frontier) -> None:
     """Look at every line from its start."""
-    frontier.see(await database.run("line_peek"))
+    frontier.see(await database.run("line_peek", *_served(frontier.served)))
+
+
+def _served(work: ServedWork) -> tuple[object, ...]:
+    queues = work.queues
+    return queues.asked, list(queues.excluded), work.kinds, work.tasks
 
 
 async def release(database: Database, attempts: list[Attempt]) -> list[Record]:

@@ -8,9 +8,10 @@ is named can be asked in turn.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 from uuid import UUID
 
@@ -27,6 +28,9 @@ from windlass.strategies.builtin import INPUT_CHECKS
 _LATELY_SECONDS: Final = 10
 _AHEAD_MAX: Final = 1_000
 _MESSAGE_CHARS_MAX: Final = 1_000
+_NAMED_MAX: Final = 20
+# Gates at which a job waits for a node that would take it.
+NOBODY: Final = {"no_worker", "not_served", "nodes_paused", "unknown_task", "unknown_kind"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,7 @@ async def explain(database: Database, job_id: UUID) -> Why:
         if job["finished_at"] is None:
             rows = await database.read("job_why", job_id)  # replayed between the two
         if not rows:
-            return _with(_ended(job), await _performers(database, job_id, job["kind"]))
+            return await _ended_for_want(database, job) if job["cause"] in NOBODY else _ended(job)
     facts = rows[0]
     if facts["state"] == "running":
         why = _running(facts)
@@ -65,7 +69,12 @@ async def explain(database: Database, job_id: UUID) -> Why:
         )
         return replace(why, summary=awaited.reason, gates=[gate])
     locks = await _locks(database, job_id, facts)
-    gates = [*locks, *_gates(facts), *await _performers(database, job_id, facts["kind"])]
+    gates = [*locks, *_gates(facts)]
+    performers = await _performers(database, job_id, facts["kind"])
+    gates += performers
+    # Who waits for somebody that is not there does not wait for a slot.
+    if not any(gate.gate in NOBODY for gate in gates):
+        gates += _slot_gates(facts)
     return Why(
         state=facts["state"],
         summary=gates[0].reason if gates else "it is due and will be taken at the next claim",
@@ -74,8 +83,10 @@ async def explain(database: Database, job_id: UUID) -> Why:
     )
 
 
-def _with(why: Why, gates: list[Gate]) -> Why:
-    return replace(why, gates=[*why.gates, *gates])
+async def _ended_for_want(database: Database, job: Record) -> Why:
+    """Nobody could perform it. Could somebody now?"""
+    why = _ended(job)
+    return replace(why, gates=[*why.gates, *await _performers(database, job["id"], job["kind"])])
 
 
 async def _locks(database: Database, job_id: UUID, facts: Record) -> list[Gate]:
@@ -98,10 +109,12 @@ async def _performers(database: Database, job_id: UUID, kind: str) -> list[Gate]
     able = [ids.show("node", node["id"]) for node in nodes if node["is_able"]]
     if not nodes or len(able) == len(nodes):
         return []
-    said = f"{len(able)} performs kind {kind!r}: {' '.join(able[:5])}"
-    none = f"none performs kind {kind!r}"
-    reason = f"of {len(nodes)} living nodes that take jobs {said if able else none}"
-    return [Gate(gate="unknown_kind", reason=reason)]
+    if not able:
+        reason = f"of {len(nodes)} living nodes that take jobs none performs kind {kind!r}"
+        return [Gate(gate="unknown_kind", reason=f"{reason}; start one that has its plugin")]
+    named = " ".join(able[:5])
+    reason = f"of {len(nodes)} living nodes that take jobs {len(able)} performs kind {kind!r}"
+    return [Gate(gate="kind_of_few", reason=f"{reason}: {named}")]
 
 
 async def _task(database: Database, job_id: UUID) -> list[Gate]:
@@ -111,10 +124,18 @@ async def _task(database: Database, job_id: UUID) -> list[Gate]:
         return []
     if able:
         reason = f"only {able} of {nodes} living nodes that take jobs have the task {task!r}"
-    else:
-        known = ", ".join(found["known"]) or "none; start one with --app"
-        reason = f"no live node has the task {task!r}; nodes know: {known}"
+        return [Gate(gate="task_of_few", reason=reason)]
+    known = found["known"]
+    shown = ", ".join(known[:_NAMED_MAX]) or "none; start one with --app"
+    more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
+    reason = f"no live node has the task {task!r}{near(task, known)}; nodes know: {shown}{more}"
     return [Gate(gate="unknown_task", reason=reason)]
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """For a name that may be misspelt."""
+    alike = get_close_matches(name, known, n=1)
+    return f" (did you mean {alike[0]!r}?)" if alike else ""
 
 
 def _ended(job: Record) -> Why:
@@ -159,6 +180,25 @@ def _gates(facts: Record) -> Iterator[Gate]:
     yield from _target(facts)
     yield from _queue(facts)
     yield from _node_gates(facts)
+
+
+def _slot_gates(facts: Record) -> Iterator[Gate]:
+    """What stands before it."""
+    if facts["slots"] and facts["running_all"] >= facts["slots"]:
+        yield Gate(
+            gate="slots",
+            reason=f"all {facts['slots']} slots of {facts['workers_live']} nodes are busy, "
+            f"with {_by_queue(facts['busy_with'])}",
+        )
+        if facts["state"] == "queued" and (above := _by_queue(facts["above"])):
+            reason = f"jobs of a higher priority are due and go before it: {above}"
+            yield Gate(gate="behind", reason=reason)
+    if facts["state"] == "queued" and facts["ahead"] > 0:
+        count = f"{facts['ahead']}" + (" or more" if facts["ahead"] >= _AHEAD_MAX else "")
+        yield Gate(
+            gate="behind",
+            reason=f"{count} jobs of queue {facts['queue']!r} with its priority are due before it",
+        )
 
 
 def _parents(facts: Record) -> Iterator[Gate]:
@@ -272,37 +312,25 @@ def _node_gates(facts: Record) -> Iterator[Gate]:
             reason=f"{facts['crashes']} nodes died while running it; it starts only when a node "
             f"can take it alone, and is dead after {CRASHES_MAX}",
         )
-    if facts["workers_live"] == 0 and facts["workers_alive"]:
-        every = f"all {facts['workers_alive']} nodes that take jobs are paused; resume one"
-        yield Gate(gate="nodes_paused", reason=every)
-    elif facts["workers_live"] == 0:
+    if facts["workers_alive"] == 0:
         yield Gate(gate="no_worker", reason="no living node takes jobs; start one")
-    elif facts["slots"] and facts["running_all"] >= facts["slots"]:
-        yield Gate(
-            gate="slots",
-            reason=f"all {facts['slots']} slots of {facts['workers_live']} nodes are busy, "
-            f"with {_by_queue(facts['busy_with'])}",
-        )
-        if facts["state"] == "queued" and (above := _by_queue(facts["above"])):
-            reason = f"jobs of a higher priority are due and go before it: {above}"
-            yield Gate(gate="behind", reason=reason)
-    if facts["state"] == "queued" and facts["ahead"] > 0:
-        count = f"{facts['ahead']}" + (" or more" if facts["ahead"] >= _AHEAD_MAX else "")
-        yield Gate(
-            gate="behind",
-            reason=f"{count} jobs of queue {facts['queue']!r} with its priority are due before it",
-        )
+    elif facts["workers_serving"] == 0:
+        name, served = facts["queue"], facts["queues_served"]
+        of_others = f"; nodes serve: {', '.join(served)}" if served else ""
+        reason = f"no live node serves queue {name!r}{near(name, served)}{of_others}"
+        yield Gate(gate="not_served", reason=reason)
+    elif facts["workers_live"] == 0:
+        every = f"all {facts['workers_serving']} nodes that take jobs of its queue are paused"
+        yield Gate(gate="nodes_paused", reason=f"{every}; resume one")
 
 
 def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
     shut = {gate.gate for gate in gates}
-    endless = {
+    endless = NOBODY | {
         "blocked",
         "lock",
         "paused",
         "execution_paused",
-        "no_worker",
-        "nodes_paused",
         "deadline",
     }
     if shut & endless or facts["ahead"] >= _AHEAD_MAX:

@@ -43,6 +43,7 @@ class Attempt:
     trace_id: str | None
     input: str  # JSON, decoded only by a strategy that needs it
     target: str | None = None  # whom an `http` job calls; None: other kinds
+    task: str | None = None  # which function a `python` job runs; None: other kinds
     has_pass: bool = False  # its target's limits were asked already
     execution_id: UUID | None = None  # None: it is no step
     # What its strategy keeps of it for people to look at, filled as it goes, so that it is there

@@ -9,13 +9,14 @@ by the same name: to give a job another field is a row here, an attribute below,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Flag, auto
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from windlass.limits import KEY_CHARS_MAX
 from windlass.model.job.lock import LockAsk
 
 OnParentFailure = Literal["skip", "fail", "run"]
@@ -71,6 +72,7 @@ COLUMNS: Final = (
     Column("trace_id", "text", "draft", _LASTS | _SHOWN | _CLAIMED),
     Column("owner", "text", "draft", _LASTS),
     Column("target", "text", "draft", _LASTS | _SHOWN | _CLAIMED),
+    Column("task", "text", "draft", _LASTS | _SHOWN | _CLAIMED),
     Column("input", "json", "draft", _LASTS | _SHOWN | _CLAIMED),
     # What follows from it, or from the execution whose step it is.
     Column("input_bytes", "int4", "insert", _LASTS),
@@ -134,6 +136,7 @@ class Draft:
     trace_id: str | None = None
     owner: str | None = None
     target: str | None = None  # whom an `http` job calls; None: other kinds
+    task: str | None = None  # which function a `python` job runs; None: other kinds
     parked_for: str | None = None  # what its target has no room for; None: it joins its line
     locks: tuple[LockAsk, ...] = ()  # what it holds from when it may start until it ends
 
@@ -154,6 +157,16 @@ class Draft:
 
 
 assert {column.name for column in GIVEN} <= {field.name for field in fields(Draft)}, "see COLUMNS"
+
+
+def task_of(given: Mapping[str, Any]) -> str | None:
+    """The task that the input of a `python` job names; None: what it names is none.
+
+    The newest migration of `windlass.task_of` reads the same for jobs that come by SQL.
+    """
+    task = given.get("task")
+    is_name = isinstance(task, str) and 1 <= len(task) <= KEY_CHARS_MAX
+    return task if is_name else None
 
 
 def row_maker(made: Sequence[str], given: Sequence[str]) -> Callable[..., tuple[Any, ...]]:

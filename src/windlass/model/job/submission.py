@@ -30,7 +30,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
 )
 from windlass.model.job.cycles import find_cycle
-from windlass.model.job.draft import Draft, OnParentFailure
+from windlass.model.job.draft import Draft, OnParentFailure, task_of
 from windlass.model.job.lock import LockAsk, read_lock_ask
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
@@ -177,6 +177,8 @@ def _read(
             problem(f"/input{pointer}", detail)
         if draft.kind == "http" and isinstance(url := given.get("url"), str):
             draft.target = target_of(url)
+        if draft.kind == "python":
+            draft.task = task_of(given)
     _check_times(draft, value, now, problem)
     return draft
 

@@ -14,6 +14,7 @@ import msgspec
 
 from windlass.limits import FAN_OUT_ITEMS_MAX, LOCKS_MAX
 from windlass.model.expression import Expression, Run, Spent, Unanswerable
+from windlass.model.job.draft import task_of
 from windlass.model.job.lock import read_lock_name
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
@@ -32,6 +33,7 @@ class StepDecision:
     state: Literal["queued", "awaited", "succeeded", "dead", "skipped"]
     input: str = "{}"  # JSON
     target: str | None = None  # whom an `http` step calls
+    task: str | None = None  # which function a `python` step runs
     locks: list[str] | None = None
     result: str | None = None  # JSON
     error: str | None = None  # JSON
@@ -67,6 +69,8 @@ def work_of(work: Work, scope: Scope, run: Run | None = None) -> StepDecision:
         if kind.target is not None:
             called = msgspec.json.decode(decision.input).get(kind.target)
             decision.target = target_of(str(called))
+        if kind.has_task:
+            decision.task = task_of(msgspec.json.decode(decision.input))
         if work.locks is not None:
             decision.locks = _names(work.locks.fill(scope, run))
         return decision

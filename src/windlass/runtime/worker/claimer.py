@@ -24,6 +24,7 @@ from windlass.limits import (
     POLL_HINTED_SECONDS,
     POLL_IDLE_SECONDS,
 )
+from windlass.model.cluster.served import ServedWork
 from windlass.model.job.attempt import Attempt
 from windlass.store.database import Database, Record
 from windlass.telemetry.metrics import Metrics
@@ -36,13 +37,15 @@ class Claimer:
         metrics: Metrics,
         node_id: UUID,
         *,
+        served: Callable[[], ServedWork] = ServedWork,  # what the node takes; it may change
         is_hinted: Callable[[], bool] = lambda: False,  # do others tell of new work?
         on_operation: Callable[[], None] = lambda: None,  # the peek saw one, of some node
     ) -> None:
         self._database = database
         self._metrics = metrics
         self._node_id = node_id
-        self._frontier = claims.Frontier()
+        self._served = served
+        self._frontier = claims.Frontier(served())
         self._under_way: tuple[asyncio.Task[list[Attempt]], int] | None = None
         self._asked: set[UUID] = set()  # claims whose answer has not come
         self._peeked_at = 0.0
@@ -109,6 +112,7 @@ class Claimer:
 
     async def peek(self) -> None:
         start = monotonic()
+        self._frontier.served = self._served()
         await claims.peek(self._database, self._frontier)
         self._peeked_at = monotonic()
         # A peek reads lines from their start, over dead rows if somebody's transaction keeps them:
@@ -202,9 +206,10 @@ class Claimer:
     async def _claim_under(self, claim_id: UUID, most: int, *, solo: bool) -> list[Attempt]:
         start = monotonic()
         attempts: list[Attempt] = []
+        self._frontier.served = served = self._served()
         if self._frontier.has_solo and solo:
             self._frontier.has_solo = False
-            attempts += await claims.claim_solo(self._database, self._node_id, claim_id)
+            attempts += await claims.claim_solo(self._database, self._node_id, claim_id, served)
         if len(attempts) < most:
             attempts += await claims.claim(
                 self._database, self._node_id, self._frontier, most - len(attempts), claim_id

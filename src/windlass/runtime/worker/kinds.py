@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from windlass import __version__
+from windlass.model.cluster.served import ServedQueues, ServedWork
 from windlass.model.job.outcome import Failed
 from windlass.model.job.submission import InputCheck
 from windlass.strategies.plugins.description import Description, describe_builtin, describe_plugin
@@ -68,6 +69,15 @@ class Kinds:
         if self._workers is not None:
             self.resize(self._workers)
         return replaced
+
+    def served(self, queues: ServedQueues) -> ServedWork:
+        """What a claim may take for a node of these kinds that serves `queues`."""
+        return ServedWork(queues=queues, kinds=self.names, tasks=list(self.tasks))
+
+    def perform(self, kind: str, task: str | None) -> bool:
+        """Is there a strategy, and of `python` the task?"""
+        is_known = kind in self.instant or kind in self.slotted
+        return is_known and (task is None or task in self.tasks)
 
     def unknown(self, kind: str) -> Failed:
         """How an attempt ends that this node cannot perform."""

@@ -26,8 +26,10 @@ from uuid import UUID, uuid4
 import structlog
 
 from windlass.clock import monotonic
+from windlass.engine.executions.step_rows import StepJob
 from windlass.engine.upcalls import Reservation
 from windlass.limits import CRASHES_SOLO, DEADLINE_LOOK_SECONDS
+from windlass.model.cluster.served import ServedQueues
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Snoozed, TimedOut
@@ -339,8 +341,8 @@ def _nothing() -> None:
 
 
 class Reservations:
-    def __init__(self, kinds: Kinds, node_id: UUID) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Kinds, node_id: UUID, queues: ServedQueues) -> None:
+        self._kinds, self._queues = kinds, queues
         self._node_id = node_id
         self.slots = 0  # how many are kept now
         self.claim_ids: set[UUID] = set()  # of inserts that are on their way
@@ -348,13 +350,32 @@ class Reservations:
     def keep(self, drafts: Sequence[Draft], slots_free: int) -> Reservation | None:
         """Places for those of `drafts` that may begin at once; None if none may."""
         return self._keep(
-            [(draft.kind, draft.is_due and draft.parked_for is None) for draft in drafts],
+            [
+                (
+                    draft.kind,
+                    draft.is_due
+                    and draft.parked_for is None
+                    and self._queues.include(draft.queue)
+                    and self._kinds.perform(draft.kind, draft.task),
+                )
+                for draft in drafts
+            ],
             slots_free,
         )
 
-    def keep_steps(self, kinds: Sequence[str], slots_free: int) -> Reservation | None:
+    def keep_steps(self, jobs: Sequence[StepJob], slots_free: int) -> Reservation | None:
         """The same for steps, which are due when they are inserted."""
-        return self._keep([(kind, True) for kind in kinds], slots_free)
+        return self._keep(
+            [
+                (
+                    job.work.kind,
+                    self._queues.include(job.work.queue)
+                    and self._kinds.perform(job.work.kind, job.decision.task),
+                )
+                for job in jobs
+            ],
+            slots_free,
+        )
 
     def _keep(self, asked: Sequence[tuple[str, bool]], slots_free: int) -> Reservation | None:
         free = slots_free - self.slots

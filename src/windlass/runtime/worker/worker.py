@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -31,6 +32,7 @@ from windlass.limits import (
     SPARED_SECONDS,
     STEPS_FIRST_SECONDS,
 )
+from windlass.model.cluster.served import ALL_QUEUES, ServedQueues
 from windlass.model.job.attempt import Attempt, Fence
 from windlass.model.job.draft import Draft
 from windlass.model.job.outcome import Cancelled, Failed, Outcome, Succeeded
@@ -64,6 +66,7 @@ class Worker:
         targets: TargetGate,
         node_id: UUID,
         workers: int,
+        queues: ServedQueues = ALL_QUEUES,
         # Do others tell of new work? Then there is less need to look for it.
         is_hinted: Callable[[], bool],
         # Hears what was handed back: somebody else may have room for it.
@@ -84,12 +87,13 @@ class Worker:
             database,
             metrics,
             node_id,
+            served=partial(kinds.served, queues),
             is_hinted=is_hinted,
             on_operation=lambda: self._on_operation(),
         )
         self._on_operation: Callable[[], None] = lambda: None
         self._buffer = Buffer(ahead=min(workers, 1))
-        self._reserved = Reservations(kinds, node_id)
+        self._reserved = Reservations(kinds, node_id, queues)
         self._hand_back = HandBack(database, finisher, on_returned)
         self._ending: set[Fence] = set()  # of what ends in transactions of their own
         self._is_leaving = False
@@ -323,7 +327,7 @@ class Worker:
         """The same for the first steps of executions."""
         if not self._is_idle_enough():
             return None
-        return self._reserved.keep_steps([job.work.kind for job in jobs], self._slots.free)
+        return self._reserved.keep_steps(jobs, self._slots.free)
 
     def reserve_steps(self, jobs: Sequence[StepJob]) -> Reservation | None:
         """The same for steps that follow those which ended here: their slots have become free.
@@ -342,7 +346,7 @@ class Worker:
             return None
         # Claims fill the buffer as far as it is learned to be of use; steps may, as far again.
         room = self._slots.free + 2 * self._buffer.ahead - len(self._buffer)
-        return self._reserved.keep_steps([job.work.kind for job in jobs], room)
+        return self._reserved.keep_steps(jobs, room)
 
     def begin(self, reservation: Reservation, attempts: list[Attempt]) -> None:
         self._reserved.release(reservation)

@@ -6,7 +6,7 @@
 --         tags text[] (JSON arrays), mark_owner text[], mark_key text[], mark_hash bytea[] (their Idempotency-Keys; NULL: none;
 --         one row an execution),
 --         step_id uuid[], step_of uuid[] (its execution), step_definition int4[], step text[], kind text[], queue text[],
---         step_priority int2[], timeout_ms int8[], max_attempts int4[], retry text[], step_input text[], target text[],
+--         step_priority int2[], timeout_ms int8[], max_attempts int4[], retry text[], step_input text[], target text[], task text[],
 --         is_foreseen bool[], step_correlation_id text[], step_trace_id text[], step_owner text[],
 --         is_marked bool[] (its execution has a key; one row a step), starts bool[], node_id uuid, claim_id uuid (NULL: nothing
 --         starts), lock_ms int4 (how long a key that somebody is just taking is waited for; NULL: there is none)
@@ -54,18 +54,18 @@ WITH known AS MATERIALIZED (
     RETURNING id, created_at, deadline
 ), begun_steps AS (
     INSERT INTO windlass.job (
-        id, execution_id, step, kind, queue, priority, timeout_ms, max_attempts, retry, input, input_bytes, target, is_foreseen,
+        id, execution_id, step, kind, queue, priority, timeout_ms, max_attempts, retry, input, input_bytes, target, task, is_foreseen,
         correlation_id, trace_id, owner, run_at, state, attempt, node_id, claim_id, started_at, created_at)
     SELECT s.id, s.execution_id, s.step, s.kind, s.queue, s.priority, s.timeout_ms, s.max_attempts, s.retry::json,
-           s.input::json, octet_length(s.input), s.target, coalesce(s.is_foreseen, false), s.correlation_id, s.trace_id, s.owner,
+           s.input::json, octet_length(s.input), s.target, s.task, coalesce(s.is_foreseen, false), s.correlation_id, s.trace_id, s.owner,
            clock_timestamp(), CASE WHEN may.start THEN 'running' ELSE 'queued' END, CASE WHEN may.start THEN 1 ELSE 0 END,
            CASE WHEN may.start THEN $node_id::uuid END, CASE WHEN may.start THEN $claim_id::uuid END,
            CASE WHEN may.start THEN clock_timestamp() END, now()
     FROM unnest($step_id::uuid[], $step_of::uuid[], $step_definition::int4[], $step::text[], $kind::text[], $queue::text[],
                 $step_priority::int2[], $timeout_ms::int8[], $max_attempts::int4[], $retry::text[], $step_input::text[],
-                $target::text[], $is_foreseen::bool[], $step_correlation_id::text[], $step_trace_id::text[], $step_owner::text[],
+                $target::text[], $task::text[], $is_foreseen::bool[], $step_correlation_id::text[], $step_trace_id::text[], $step_owner::text[],
                 $is_marked::bool[], $starts::bool[])
-        AS s(id, execution_id, definition, step, kind, queue, priority, timeout_ms, max_attempts, retry, input, target,
+        AS s(id, execution_id, definition, step, kind, queue, priority, timeout_ms, max_attempts, retry, input, target, task,
              is_foreseen, correlation_id, trace_id, owner, is_marked, starts)
     JOIN known ON known.place = s.definition
     JOIN windlass.queue q ON q.name = s.queue

@@ -1,5 +1,6 @@
 -- job_claim_limited: take due jobs from limited queues whose rows the caller has locked.
--- params: queue text[], priority int2[] (lines in order), most int4, node_id uuid, claim_id uuid
+-- params: queue text[], priority int2[] (lines in order), most int4, node_id uuid, claim_id uuid,
+--         kinds text[], tasks text[] (as job_claim_many)
 -- returns: as job_claim_many
 -- Index: job_line, and job_held for counting what runs, which is what nodes hold: a step that waits for its items, for a
 -- child, a signal or a decision is held by no node (its node_id is NULL, which the range of the index leaves out), and a
@@ -26,6 +27,7 @@ WITH room AS MATERIALIZED (
         WHERE j.queue = line.queue AND j.priority = line.priority AND j.state = 'queued' AND j.crashes < 2
           AND j.parked_at IS NULL
           AND j.run_at <= clock_timestamp() AND (j.deadline IS NULL OR j.deadline > now())
+          AND ($6::text[] IS NULL OR j.kind = ANY ($6)) AND (j.task IS NULL OR $7::text[] IS NULL OR j.task = ANY ($7))
           AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $4 AND n.lease_until > now() AND n.state = 'active'
                       AND NOT n.is_paused)
         ORDER BY j.queue, j.priority, j.run_at

@@ -12,14 +12,12 @@ SELECT j.state, j.kind, j.execution_id, j.run_at, j.deadline, j.created_at, j.qu
        ARRAY(SELECT r.id FROM windlass.job r
              WHERE r.state = 'running' AND r.node_id IS NOT NULL AND r.callback_until IS NULL AND r.queue = j.queue
              ORDER BY r.started_at LIMIT 5) AS runners,
-       (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)) AS workers_alive,
-       (SELECT count(*) FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)
-          AND NOT n.is_paused) AS workers_live,
-       (SELECT coalesce(sum(n.workers), 0) FROM windlass.node n
-        WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles) AND NOT n.is_paused) AS slots,
-       (SELECT count(*) FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL) AS running_all,
+       living.workers_alive, living.queues_served, serving.workers_serving, serving.workers_live, serving.slots,
+       (SELECT count(*) FROM windlass.job r
+        WHERE r.state = 'running' AND r.callback_until IS NULL AND r.node_id = ANY (serving.node_ids)) AS running_all,
        (SELECT json_agg(busy) FROM (
-           SELECT r.queue, count(*) AS count FROM windlass.job r WHERE r.state = 'running' AND r.callback_until IS NULL
+           SELECT r.queue, count(*) AS count FROM windlass.job r
+           WHERE r.state = 'running' AND r.callback_until IS NULL AND r.node_id = ANY (serving.node_ids)
            GROUP BY r.queue ORDER BY count(*) DESC, r.queue LIMIT 3) busy) AS busy_with,
        (SELECT json_agg(above) FROM (
            SELECT due.queue, count(*) AS count FROM (
@@ -39,4 +37,18 @@ SELECT j.state, j.kind, j.execution_id, j.run_at, j.deadline, j.created_at, j.qu
            WHERE h.finished_at > now() - interval '10 seconds' AND h.queue = j.queue LIMIT 10000) recent) AS ended_lately,
        ARRAY(SELECT d.parent_id FROM windlass.dependency d WHERE d.child_id = j.id LIMIT 20) AS open_parents
 FROM windlass.job j LEFT JOIN windlass.queue q ON q.name = j.queue LEFT JOIN windlass.target t ON t.host = j.target
+-- Who takes jobs at all; and of those, who serves its queue.
+CROSS JOIN LATERAL (
+    SELECT count(*) AS workers_alive,
+           ARRAY(SELECT DISTINCT s FROM windlass.node o, unnest(o.queues) AS s
+                 WHERE o.state = 'active' AND o.lease_until > now() AND 'worker' = ANY (o.roles) ORDER BY s LIMIT 20) AS queues_served
+    FROM windlass.node n WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)
+) living
+CROSS JOIN LATERAL (
+    SELECT count(*) AS workers_serving, count(*) FILTER (WHERE NOT n.is_paused) AS workers_live,
+           coalesce(sum(n.workers) FILTER (WHERE NOT n.is_paused), 0) AS slots, array_agg(n.id) AS node_ids
+    FROM windlass.node n
+    WHERE n.state = 'active' AND n.lease_until > now() AND 'worker' = ANY (n.roles)
+      AND windlass.serves(n.queues, n.queues_except, j.queue)
+) serving
 WHERE j.id = $1
