@@ -90,7 +90,7 @@ def test_the_table_has_a_row_for_each_and_nothing_is_cut(windlass: Windlass, pee
     jobs = [job(id=numbered(n), queue="q" * n) for n in (1, 60)]
     peer.answer(Says(json=page(jobs)))
     head, short, long = windlass("job", "ls").out.splitlines()
-    assert head.split()[:4] == ["ID", "KIND", "STATE", "QUEUE"]
+    assert head.split()[:4] == ["ID", "WHAT", "STATE", "QUEUE"]
     assert short.startswith(numbered(1))
     assert "q" * 60 in long
     assert "ago (2026-01-31 12:00:00Z)" in long

@@ -21,7 +21,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "Cache": "One cache of this node, and how often it had what was asked for.",
     "ClusterOperation": "One request to change all nodes, and the operation of each.",
     "Counts": "How many jobs are in each state.",
-    "DeadGroup": "Dead letters of one queue and kind that died of the same cause.",
+    "DeadGroup": "Dead letters of one queue and function, host or kind, of one cause.",
     "Definition": "A workflow as it is written: a directed graph of steps.",
     "DefinitionAuth": "The auth of a step's delivery; texts may hold ${ }.",
     "DefinitionPlace": "What a fan-out does for each of its items.",
@@ -327,6 +327,7 @@ FIELDS: Final[dict[str, str]] = {
     "queue_size": "Jobs that are due or waiting in all queues",
     "queued": "Are due, or wait for their time",
     "queues": "The same by queue",
+    "queues_except": "Queues that it does not serve",
     "ranges": "Stretches of days",
     "rate": "How many may start a second in the whole cluster; null: no limit",
     "reason": "Why, in words",
@@ -382,7 +383,7 @@ FIELDS: Final[dict[str, str]] = {
     "takes_more": "Does it take arguments beyond those named?",
     "target": "The host that it calls, with its port unless that is 443; null: none",
     "targets": 'Which nodes: "all", or their ids',
-    "task": "The Python function",
+    "task": "The Python function; null: of no kind but `python`",
     "tasks": "The functions that this node has; null: it is not of kind `python`",
     "term": "Its number; every tenure has a higher one",
     "text": "The body as text",
@@ -436,8 +437,10 @@ FIELDS: Final[dict[str, str]] = {
 
 # Where a name means something else than elsewhere.
 OF: Final[dict[tuple[str, str], str]] = {
+    ("Node", "queues"): "The queues that it serves, in their order; null: all",
     ("Cache", "errors"): "Times Redis or PostgreSQL failed",
     ("Event", "data"): "What changed by it; its fields depend on the type",
+    ("Event", "name"): "The function, host, kind or workflow that it is about; null: none",
     ("Event", "type"): "What happened, such as `finished`",
     ("Firing", "reason"): "Why it was skipped or coalesced; null: it was fired",
     ("Node", "name"): "What its owner calls it",

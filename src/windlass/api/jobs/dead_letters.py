@@ -51,6 +51,7 @@ LEFT_SHOWN_MAX: Final = 100
 _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "queue": read_name,
     "kind": read_name,
+    "task": lambda value: read_short_text(value, KEY_CHARS_MAX),
     "cause": lambda value: read_short_text(value, CAUSE_CHARS_MAX),
     "tag": lambda value: read_short_text(value, TAG_CHARS_MAX),
     "finished_after": read_instant,
@@ -167,6 +168,7 @@ def _choice_schema() -> schemas.Schema:
     told = {
         "queue": NAME_SCHEMA,
         "kind": NAME_SCHEMA,
+        "task": short_text_schema(KEY_CHARS_MAX),
         "cause": short_text_schema(CAUSE_CHARS_MAX),
         "tag": short_text_schema(TAG_CHARS_MAX),
         "finished_after": INSTANT_SCHEMA,

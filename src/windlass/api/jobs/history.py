@@ -44,7 +44,8 @@ class History:
         if found is None:
             raise NotFound("job", ids.show("job", job_id))
         row, events = found
-        views = [event_view(event, row["queue"], row["execution_id"]) for event in events]
+        name = row["task"] or row["target"] or row["kind"]
+        views = [event_view(event, row["queue"], row["execution_id"], name) for event in events]
         return page_of_whole(views, query)
 
     async def logs(self, request: Call, query: dict[str, Any]) -> ASGIApp:
@@ -94,9 +95,12 @@ def _line_view(row: Record) -> dict[str, Any]:
 
 
 def event_view(
-    event: Event, queue: str | None = None, execution_id: UUID | None = None
+    event: Event,
+    queue: str | None = None,
+    execution_id: UUID | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
-    """`queue` and `execution_id` are its job's, where the event does not say them itself."""
+    """The rest is of its job, where the event does not say it itself."""
     execution_id = event.execution_id or execution_id
     data = event.data
     if isinstance(data.get("node_id"), str):
@@ -113,6 +117,7 @@ def event_view(
         "job_id": ids.show("job", event.job_id) if event.job_id else None,
         "execution_id": ids.show("execution", execution_id) if execution_id else None,
         "queue": event.queue or queue,
+        "name": event.name or name,
         "data": data,
     }
 

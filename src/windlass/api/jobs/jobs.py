@@ -196,6 +196,7 @@ def jobs_page(
 FILTERS = (
     name_param("queue", "Jobs of this queue"),
     name_param("kind", "Jobs of this kind"),
+    text_param("task", "Jobs of this Python function"),
     tag_param(),
     target_param(),
 )

@@ -239,6 +239,7 @@ SCHEMAS: Final[Named] = {
         job_id=nullable(id_schema("job")),
         execution_id=nullable(id_schema("execution")),
         queue=nullable(TEXT),
+        name=nullable(TEXT),
         data=ref("EventData"),
     ),
     # What an event of a job, a node or an execution says; others, and later ones, say more.
@@ -277,6 +278,8 @@ SCHEMAS: Final[Named] = {
     ),
     "DeadGroup": record(
         queue=TEXT,
+        task=nullable(TEXT),
+        target=nullable(TEXT),
         kind=TEXT,
         cause=TEXT,
         count=COUNT,

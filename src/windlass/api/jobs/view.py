@@ -34,6 +34,7 @@ class JobView(msgspec.Struct, kw_only=True):
 
     id: str
     kind: str
+    task: str | None = None
     state: str
     queue: str
     priority: str
@@ -75,6 +76,7 @@ def job_view(row: Row, progress: Row | None = None) -> JobView:
     return JobView(
         id=ids.show("job", row["id"]),
         kind=row["kind"],
+        task=row["task"],
         state=row["state"],
         queue=row["queue"],
         priority=PRIORITY_NAMES[row["priority"]],
@@ -118,6 +120,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
     return JobView(
         id=ids.show("job", job_id),
         kind=draft.kind,
+        task=draft.task,
         state="queued",
         queue=draft.queue,
         priority=PRIORITY_NAMES[draft.priority],

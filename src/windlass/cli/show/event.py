@@ -38,6 +38,7 @@ EVENT_OF_ANY: Final = (
     _AT,
     *columns("type"),
     Column(title="subject", take=subject),
+    Column(title="name", take="name"),
     Column(title="details", take=details),
 )
 
@@ -48,6 +49,7 @@ def line(event: Mapping[str, Any]) -> str:
         clock_time(event.get("at")),
         f"{event.get('type', '?'):<16}",
         subject(event),
+        str(event.get("name") or ""),
         details(event),
     )
     return "  ".join(part for part in told if part)

@@ -60,13 +60,20 @@ def attempt_took(attempt: Mapping[str, Any]) -> str:
     return "" if milliseconds is None else length(milliseconds / 1000)
 
 
+def what(job: Mapping[str, Any]) -> str:
+    """What it is of: the function, the host that it calls, or else its kind."""
+    return str(job.get("task") or job.get("target") or job.get("kind") or "")
+
+
 ROW: Final = (
-    *columns("id", "kind", "state", "queue"),
+    *columns("id"),
+    Column(title="what", take=what),
+    *columns("state", "queue"),
     Column(title="tries", take=tries),
     instant("when", _last_change),
 )
 PAGE: Final = (
-    *columns("id", "kind", "state", "queue", "priority"),
+    *columns("id", "kind", "task", "state", "queue", "priority"),
     Column(title="tries", take=tries),
     *columns("created_at"),
     instant("due", "run_at"),

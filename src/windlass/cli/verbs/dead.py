@@ -12,16 +12,22 @@ from windlass.cli.http.client import Query
 from windlass.cli.http.listing import show_list, show_whole
 from windlass.cli.limits import BATCH_CALL_SECONDS
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
-from windlass.cli.show.job import error_text
+from windlass.cli.show.job import error_text, what
 from windlass.cli.show.output import say, show_line
 from windlass.cli.show.table import Column, columns
 from windlass.limits import PAGE_DEFAULT
 
 ROW = (
-    *columns("id", "kind", "queue", "attempt", "finished_at"),
+    *columns("id"),
+    Column(title="what", take=what),
+    *columns("queue", "attempt", "finished_at"),
     Column(title="error", take=lambda job: error_text(job.get("error"))),
 )
-GROUP = columns("count", "cause", "kind", "queue", "first_at", "last_at", "sample_id")
+GROUP = (
+    *columns("count", "cause"),
+    Column(title="what", take=what),
+    *columns("queue", "first_at", "last_at", "sample_id"),
+)
 
 # What the API calls these options.
 _ASKED_AS: Final = {"since": "finished_after", "until": "finished_before"}
@@ -36,6 +42,7 @@ class DeadListOptions:
 
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None
     kind: Annotated[str | None, Parameter(metavar="KIND", help="Only this kind.")] = None
+    task: Annotated[str | None, Parameter(metavar="TASK", help="Only this Python function.")] = None
     cause: Annotated[
         str | None, Parameter(metavar="TEXT", help="Only this cause; `dead groups` names them.")
     ] = None
@@ -84,7 +91,7 @@ def ls(
 
 @app.command
 def groups(*, reading: Reading = READ) -> None:
-    """Count dead letters by queue, kind and cause."""
+    """Count dead letters by queue, cause, and what they are of."""
     none = "no dead letters; all is well"
     show_whole(reading, "/v1/dead-letters/groups", GROUP, none=none)
 

@@ -35,6 +35,9 @@ def ls(
     ] = (),
     queue: Annotated[str | None, Parameter(metavar="NAME", help="Only this queue.")] = None,
     kind: Annotated[str | None, Parameter(metavar="KIND", help="Only this kind.")] = None,
+    task: Annotated[
+        str | None, Parameter(metavar="TASK", help="Only this Python function.")
+    ] = None,
     tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None,
     target: Annotated[
         str | None, Parameter(metavar="HOST", help="Only webhooks that call this host.")
@@ -47,7 +50,14 @@ def ls(
     show_list(
         reading,
         "/v1/jobs",
-        {"state": list(state), "queue": queue, "kind": kind, "tag": tag, "target": target},
+        {
+            "state": list(state),
+            "queue": queue,
+            "kind": kind,
+            "task": task,
+            "tag": tag,
+            "target": target,
+        },
         ROW,
         limit=None if everything else limit,
         none="no jobs match",

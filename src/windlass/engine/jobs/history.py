@@ -152,5 +152,6 @@ def _event_of(row: Record) -> Event:
         job_id=row["job_id"],
         execution_id=row["execution_id"],
         queue=row["queue"],
+        name=row["name"],
         data=told.data,
     )

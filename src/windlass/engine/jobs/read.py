@@ -27,6 +27,7 @@ class JobFilter:
     states: tuple[State, ...] = ()
     queue: str | None = None
     kind: str | None = None
+    task: str | None = None
     tag: str | None = None
     execution_id: UUID | None = None
     correlation_id: str | None = None
@@ -89,6 +90,7 @@ def _conditions(which: JobFilter, before: UUID | None) -> Conditions:
     wanted.add("id < {}", before)
     wanted.add("queue = {}", which.queue)
     wanted.add("kind = {}", which.kind)
+    wanted.add("task = {}", which.task)
     wanted.add("tags @> ARRAY[{}::text]", which.tag)
     wanted.add("execution_id = {}", which.execution_id)
     wanted.add("correlation_id = {}", which.correlation_id)

@@ -34,6 +34,7 @@ class DeadFilter:
 
     queue: str | None = None
     kind: str | None = None
+    task: str | None = None
     cause: str | None = None
     tag: str | None = None
     finished_after: datetime | None = None  # at it or later
@@ -85,7 +86,7 @@ async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
 
 async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
     """Up to `most` ids, oldest first."""
-    one_target = "target = $8" if which.target is not None else "$8::text IS NULL"
+    one_target = "target = $9" if which.target is not None else "$9::text IS NULL"
     async with database.side() as connection:
         rows = await connection.fetch(
             statement("dead_select").replace("{where}", one_target),
@@ -96,13 +97,14 @@ async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_
             which.finished_after,
             which.finished_before,
             most,
+            which.task,
             which.target,
         )
     return [row["id"] for row in rows]
 
 
 async def group_dead(database: Database) -> list[Record]:
-    """queue, kind, cause, count, first_at, last_at and sample_id of each group, largest first."""
+    """What makes a group, its count, first_at, last_at and sample_id; the largest first."""
     return await database.browse(statement("dead_groups"), GROUPED_MAX)
 
 

@@ -71,6 +71,7 @@ class Event:
     job_id: UUID | None = None
     execution_id: UUID | None = None  # whose step the job is, or whose event it is
     queue: str | None = None
+    name: str | None = None  # of the task, host, kind or workflow that it is about
     data: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -13,6 +13,7 @@ from windlass.sdk.nouns.noun import Instant, Many, Noun
 class DeadFilter(TypedDict, total=False):
     queue: str
     kind: str
+    task: str
     tag: Many
     target: str
     cause: str

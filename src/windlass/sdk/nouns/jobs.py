@@ -45,6 +45,7 @@ class JobFilter(TypedDict, total=False):
     state: Many
     queue: str
     kind: str
+    task: str
     tag: Many
     target: str
     execution_id: str
