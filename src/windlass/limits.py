@@ -194,6 +194,9 @@ DEADLINE_LOOK_SECONDS = 0.02
 # A task that a node does not have is left for one that has it, after a rest that grows by half each
 # time, up to a minute. After so many in a row, about an hour, its job fails: nobody will.
 UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX = 60.0, 70
+# What a node says of its tasks: of how many, with how much each; kept so long after the last node.
+TASKS_MAX, TASK_DESCRIPTION_BYTES_MAX, TASK_DOC_CHARS_MAX = 10_000, 65_536, 2_000
+TASKS_KEPT_SECONDS = 30 * 24 * 3600.0
 # What a drain stops at its end gets so long to let go before it is given up.
 HAND_BACK_SECONDS = 1.0
 # Claimed and not yet settled in the database, per node, beyond the slots.

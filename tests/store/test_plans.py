@@ -41,6 +41,7 @@ WHOLE: Final = DOCTOR | {
     "job_list_unfinished",
     # What waits for a person at a screen, and the events of a moment: all that run are looked at.
     "awaited_why",
+    "task_list",
     "event_of_execution",
     "event_window",
     "job_why",

@@ -32,6 +32,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     ),
     "Work with it": (
         _command("job", "Submit jobs, watch them, ask why they wait, cancel or retry them."),
+        _command("task", "Look up the Python functions that nodes have; run one by hand."),
         _command("workflow", "Check, publish, compare and run workflows."),
         _command("execution", "Watch workflows run; signal, pause, cancel or rerun them."),
         _command("schedule", "Fire jobs and workflows by rules in time; see what became of it."),

@@ -24,6 +24,7 @@ from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
 from windlass.engine.jobs.admission import QueueDefaults
+from windlass.engine.jobs.tasks import describe_tasks
 from windlass.engine.schedules.decide import Fired, FireOptions
 from windlass.fastlane.coordinator import Coordinators
 from windlass.fastlane.signals import Signals
@@ -168,6 +169,8 @@ async def _register(parts: NodeParts, node_id: UUID, workers: int) -> None:
     await parts.database.run(
         "node_set_kinds", node_id, parts.kinds.names, sorted(parts.kinds.tasks)
     )
+    if "worker" in parts.settings.roles:
+        await describe_tasks(parts.database, parts.kinds.described_tasks())
     if "api" in parts.settings.roles:
         # The door's limits hold for those who come by SQL as well.
         known = parts.settings

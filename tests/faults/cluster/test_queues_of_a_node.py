@@ -83,8 +83,7 @@ async def test_what_a_node_accepts_for_a_queue_that_it_does_not_serve_is_left(
     cluster: Cluster,
 ) -> None:
     """It begins at once what it accepts itself; of other queues and tasks it does not."""
-    served = {"WINDLASS_QUEUES": "mail"}
-    async with open_door(cluster, roles="api,worker", **served) as door:
+    async with open_door(cluster, roles="api,worker", WINDLASS_QUEUES="mail") as door:
         for body in (
             {"kind": "noop", "queue": "reports"},
             {"kind": "python", "queue": "mail", "input": {"task": "write_quickly"}},

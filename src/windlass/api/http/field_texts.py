@@ -13,6 +13,7 @@ from windlass.api.http.shapes import Named, Schema
 from windlass.model.job import submission
 
 SCHEMAS: Final[dict[str, str]] = {
+    "Task": "A Python function that nodes have, or had.",
     "Approval": "A step that waits for somebody's decision, or had one.",
     "Attempt": "One numbered try of a job on one node.",
     "Auth": "How a delivery shows who it is from; the secret is named, never written.",
@@ -445,6 +446,16 @@ OF: Final[dict[tuple[str, str], str]] = {
     ("Firing", "reason"): "Why it was skipped or coalesced; null: it was fired",
     ("Node", "name"): "What its owner calls it",
     ("Node", "version"): "Of Windlass",
+    ("Task", "app"): "The App that has it; null: it stands elsewhere",
+    ("Task", "dead"): "How many of the newest 10,000 dead letters are of it",
+    ("Task", "described_at"): "When a node last told of it; null: only its name is known",
+    ("Task", "doc"): "What its documentation says; null: nothing",
+    ("Task", "node_count"): "How many living nodes have it",
+    ("Task", "name"): "What a job names it by",
+    ("Task", "nodes"): "Living nodes that have it, 20 at most",
+    ("Task", "options"): "What its jobs get unless they say otherwise: fields of a submission",
+    ("Task", "queued"): "How many of its jobs are due or wait for their time",
+    ("Task", "running"): "How many of its jobs run",
     ("Problem", "title"): "The status in words",
     ("Problem", "status"): "The HTTP status",
     ("Problem", "type"): "The address of a page about this sort of problem",
@@ -465,6 +476,7 @@ OF: Final[dict[tuple[str, str], str]] = {
 
 TAGS: Final[dict[str, str]] = {
     "Jobs": "Work to be done: submit it, look at it, stop it, do it again.",
+    "Tasks": "Python functions that nodes have: what each takes, and what waits for it.",
     "Dead letters": "Jobs that failed for good: by cause, to be replayed or discarded.",
     "Queues": "Named sets of jobs: limits and pause.",
     "Targets": "Hosts that webhooks go to: circuit breakers, rate limits, signing secrets.",
@@ -544,6 +556,8 @@ OPERATIONS: Final[dict[str, str]] = {
     "GET /v1/stats": "Kept as states change, never counted.",
     "GET /v1/system/refresh": "Since this node started.",
     "POST /v1/system/sweep": "Removes from Redis what dead coordinators left, and nothing else.",
+    "GET /v1/tasks": "Those that living nodes have, and those that nodes had lately.",
+    "GET /v1/tasks/{name}": "What it takes and gives, who has it, how many of its jobs there are.",
     "GET /v1/targets": "Those that were called or configured.",
     "GET /v1/targets/{host}": "Its circuit breaker, limits, and how many jobs wait for it.",
     "PUT /v1/targets/{host}": "All limits at once; what is left out is as it would be by itself.",

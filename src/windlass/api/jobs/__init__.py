@@ -1,4 +1,4 @@
-"""/v1/jobs and /v1/dead-letters: submit jobs, read and wait for them, cancel, retry, replay.
+"""/v1/jobs, /v1/tasks, /v1/dead-letters: submit, read and wait for jobs, cancel, retry, replay.
 
 Owns: what a job, an attempt, an event and a delivery look like to a caller.
 Promises: 201 means committed, and so not lost (G1); the same Idempotency-Key makes no second job;
@@ -13,6 +13,7 @@ a large body: that is parsed by processes beside the node.
     complete.py        async callback: a receiver says how its job ended
     history.py         attempts, events, logs, why; `event_view` for all who show events
     webhook_status.py  deliveries of a webhook
+    tasks.py           Python functions by name: what each takes, who has it
     dead_letters.py    dead letter queue: list, group by cause, replay, discard
     view.py            a job as it is shown
     schema.py          JSON Schemas of all of these

@@ -13,5 +13,5 @@ A new command is a function here and a row in cli/commands.py. Where a noun has 
     secret.py     and reencrypt.py, which works beside the database
 
 One file each: approval bench config dead doctor event execution health lock migrate operation
-queue stats sweep target up.
+queue stats sweep target task up.
 """

@@ -28,6 +28,7 @@ and for those who look:
     read, history, tail     jobs and attempts; events; the live stream of events
     why                     why a job does not run
     queues, stats           limits, pause and resume; counters
+    tasks                   tasks by name: what each takes, who has it
     task_log                log lines and progress of tasks
     retain, partitions      housekeeping: what is past the retention, partitions of the history
 """

@@ -19,6 +19,7 @@ from windlass.engine.cluster.operation_steps import forget_operations
 from windlass.engine.effects import Effects
 from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.isolated_round import ItemBackoff
+from windlass.engine.jobs.tasks import forget_tasks
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.limits import (
     FORGET_EVERY_SECONDS,
@@ -62,6 +63,10 @@ def leader_duty_table(
         while await forget_signals(database):
             pass
 
+    async def tasks() -> None:
+        while await forget_tasks(database):
+            pass
+
     async def locks() -> None:
         follow(await mend_locks(database, backoff))
         while await forget_locks(database):
@@ -72,6 +77,7 @@ def leader_duty_table(
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
         ("forget operations", FORGET_EVERY_SECONDS, operations),
         ("forget signals", FORGET_EVERY_SECONDS, signals),
+        ("forget tasks", FORGET_EVERY_SECONDS, tasks),
         ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
         ("mend locks", LOCK_STRAYS_SECONDS, locks),
     ]

@@ -11,10 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from windlass import __version__
+from windlass.engine.jobs.tasks import DescribedTask
 from windlass.model.cluster.served import ServedQueues, ServedWork
 from windlass.model.job.outcome import Failed
 from windlass.model.job.submission import InputCheck
-from windlass.strategies.plugins.description import Description, describe_builtin, describe_plugin
+from windlass.strategies.plugins.description import (
+    Description,
+    app_of,
+    describe_builtin,
+    describe_plugin,
+    describe_task,
+)
 from windlass.strategies.plugins.load import Plugin
 from windlass.strategies.plugins.strategy import PluginStrategy
 from windlass.strategies.python.task import Task
@@ -47,6 +54,12 @@ class Kinds:
         own = [kind for kind in self.names if kind not in _working(self.plugins)]
         told = [describe_builtin(kind, __version__, self.tasks) for kind in own]
         return told + [describe_plugin(self.plugins[kind]) for kind in sorted(self.plugins)]
+
+    def described_tasks(self) -> list[DescribedTask]:
+        return [
+            DescribedTask(name=name, app=app_of(task), description=describe_task(task))
+            for name, task in self.tasks.items()
+        ]
 
     async def load_plugins(self, *, is_again: bool) -> PluginChanges:
         """Take over what is installed now; attempts under way end with what they began with."""

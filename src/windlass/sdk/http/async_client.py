@@ -30,6 +30,7 @@ from windlass.sdk.nouns.schedules import Schedules
 from windlass.sdk.nouns.secrets import Secrets
 from windlass.sdk.nouns.system import System
 from windlass.sdk.nouns.targets import Targets
+from windlass.sdk.nouns.tasks import Tasks
 from windlass.sdk.nouns.workflows import Workflows
 
 DEFAULT_URL: Final = "http://127.0.0.1:5777"
@@ -56,6 +57,7 @@ class AsyncClient:
         self._exchange = exchange
         self.approvals = Approvals(exchange)
         self.dead_letters = DeadLetters(exchange)
+        self.tasks = Tasks(exchange)
         self.events = Events(exchange)
         self.executions = Executions(exchange)
         self.jobs = Jobs(exchange)

@@ -43,6 +43,7 @@ class Client(Blocks[AsyncClient]):
         super().__init__(inner)
         self.approvals = blocking.BlockingApprovals(inner.approvals)
         self.dead_letters = blocking.BlockingDeadLetters(inner.dead_letters)
+        self.tasks = blocking.BlockingTasks(inner.tasks)
         self.events = blocking.BlockingEvents(inner.events)
         self.executions = blocking.BlockingExecutions(inner.executions)
         self.jobs = blocking.BlockingJobs(inner.jobs)

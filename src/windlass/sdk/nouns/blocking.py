@@ -16,6 +16,7 @@ from windlass.sdk.nouns.schedules import Schedules
 from windlass.sdk.nouns.secrets import Secrets
 from windlass.sdk.nouns.system import System
 from windlass.sdk.nouns.targets import Targets
+from windlass.sdk.nouns.tasks import Tasks
 from windlass.sdk.nouns.workflows import Workflows
 
 
@@ -151,6 +152,11 @@ class BlockingTargets(Blocks[Targets]):
     enable = Blocking(Targets.enable)
     disable = Blocking(Targets.disable)
     secret = Blocking(Targets.secret)
+
+
+class BlockingTasks(Blocks[Tasks]):
+    get = Blocking(Tasks.get)
+    list = Blocking(Tasks.list)
 
 
 class BlockingWorkflows(Blocks[Workflows]):

@@ -1,4 +1,4 @@
--- 0022_task: a job says which task it is of, and a node which queues it serves.
+-- 0022_task: a job says which task it is of, a node which queues it serves, and tasks are known by name.
 -- Nodes differ: in the App that they were given, and in the queues that they are to serve. A claim takes only what its node
 -- has the task for (job_claim_many), so a job's task is a column. Jobs from before have none, and any node takes them: one
 -- without the task lets them rest, as it always has.
@@ -7,6 +7,15 @@ ALTER TABLE windlass.job_history ADD COLUMN task text;
 
 ALTER TABLE windlass.node ADD COLUMN queues text[];     -- those that it serves, in the order given; NULL: all
 ALTER TABLE windlass.node ADD COLUMN queues_except text[] NOT NULL DEFAULT '{}'; -- of all, but these
+
+-- The tasks that nodes have, or had: what each takes and gives, for whoever looks them up or runs one by hand. Written by a
+-- node that starts, if it differs; which nodes have a task now is in their rows.
+CREATE TABLE windlass.task (
+    name         text PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 256),
+    app          text,                 -- that has it; NULL: an object that is no App
+    description  json NOT NULL,        -- parameters, result, documentation, options of its jobs (strategies/plugins/description.py)
+    described_at timestamptz NOT NULL DEFAULT now()
+);
 
 -- As strategies/python/python.py wants it; what is none is refused by whoever performs it.
 CREATE FUNCTION windlass.task_of(input jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from windlass.limits import TASK_DOC_CHARS_MAX
 from windlass.strategies.plugins.load import Plugin
 from windlass.strategies.python.task import Task, shape_of
 
@@ -38,6 +42,34 @@ def describe_plugin(plugin: Plugin) -> Description:
 def describe_builtin(kind: str, version: str, tasks: Mapping[str, Task]) -> Description:
     described = [_task(task) for _, task in sorted(tasks.items())] if kind == "python" else None
     return Description(kind=kind, is_builtin=True, version=version, tasks=described)
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """For whoever looks a task up, or runs one by hand: with what its jobs get unless told."""
+    options = getattr(task.entry, "options", None)
+    doc = inspect.getdoc(task.function) or ""
+    return {
+        **_task(task),
+        "doc": doc[:TASK_DOC_CHARS_MAX] or None,
+        "options": _plain(options) if isinstance(options, Mapping) else {},
+    }
+
+
+def app_of(task: Task) -> str | None:
+    """The name of the App that has it; None: it stands elsewhere."""
+    name = getattr(getattr(task.entry, "home", None), "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _plain(options: Mapping[str, Any]) -> Any:
+    """As JSON has it; what it has not is left out."""
+    kept = {}
+    for name, value in options.items():
+        try:
+            kept[name] = msgspec.json.decode(msgspec.json.encode(value))
+        except (TypeError, ValueError, msgspec.MsgspecError):
+            continue
+    return kept
 
 
 def _task(task: Task) -> dict[str, Any]:
