@@ -14,6 +14,7 @@ import windlass
 from tests.sdk.durable.durable_node import DurableNode, durable_node
 from tests.until import until
 from windlass import App
+from windlass.engine.jobs.why import explain
 from windlass.sdk.tasks.execution_handle import ExecutionHandle
 from windlass.store.database import Database
 from windlass.testing.servers import PrivateServers
@@ -114,7 +115,10 @@ async def test_a_signal_wakes_it_at_once_and_no_other_signal_does(node: DurableN
     await node.deploy()
     handle = await late.astart()
     await resting(node, handle)
-    rests_until = (await node.job_of(handle))["run_at"]
+    job = await node.job_of(handle)
+    why = await explain(node.database, job["id"])
+    assert why.summary == "it waits for the signal 'paid'"
+    rests_until = job["run_at"]
     await handle.asignal("shipped")
     assert (await node.job_of(handle))["run_at"] == rests_until
     await handle.asignal("paid", 1)

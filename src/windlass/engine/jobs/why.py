@@ -8,6 +8,7 @@ is named can be asked in turn.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -140,14 +141,44 @@ def near(name: str, known: Sequence[str]) -> str:
 
 def _ended(job: Record) -> Why:
     cause = f" ({job['cause']})" if job["cause"] else ""
-    reason = f"it has ended as {job['state']}{cause} after {job['attempt']} attempts"
+    tried = "1 attempt" if job["attempt"] == 1 else f"{job['attempt']} attempts"
+    reason = f"it has ended as {job['state']}{cause} after {tried}"
     gates = [Gate(gate="ended", reason=reason, since=job["finished_at"])]
-    if job["state"] == "dead" and job["error"]:
-        # What went wrong at last often says what to do.
-        error = read_stored(job["error"])
+    if job["state"] == "dead":
+        error = read_stored(job["error"]) if job["error"] else None
         said = str(error.get("message", "") if isinstance(error, dict) else "")[:_MESSAGE_CHARS_MAX]
         gates += [Gate(gate="error", reason=said)] if said else []
+        gates.append(Gate(gate="remedy", reason=_remedy(job)))
     return Why(state=job["state"], summary=reason, gates=gates, estimated_start=None)
+
+
+def _remedy(job: Record) -> str:
+    """What to do about a dead letter."""
+    cause = job["cause"] or ""
+    named = "http" if cause.startswith("http ") else cause
+    first = _REMEDIES.get(named, "when its cause is mended")
+    group = f"--cause {shlex.quote(cause)}" if cause else f"--queue {job['queue']}"
+    return (
+        f"{first}, try it again: windlass job retry {ids.show('job', job['id'])}; "
+        f"all that died of it: windlass dead replay {group}"
+    )
+
+
+# By the cause of a death; `http`: an answer that is no success.
+_REMEDIES: Final[Mapping[str, str]] = {
+    "http": "when the receiver answers with a success",
+    "gone": "the receiver said 410 Gone and was disabled; when it is enabled",
+    "egress_refused": "when WINDLASS_EGRESS_ALLOW lets deliveries reach that address",
+    "secret": "when its secret is there",
+    "auth": "when its credentials are right",
+    "timeout": "when it is quicker, or its timeout longer",
+    "worker_died": "three nodes died while running it: when it cannot kill one any more",
+    "unknown_task": "when a node has its task",
+    "unknown_kind": "when a node has its plugin",
+    "invalid_input": "its input does not fit; submit it anew, or when the code takes it",
+    "result_unusable": "when its function returns what it promises",
+    "result_too_large": "when its result is smaller",
+}
 
 
 def _running(facts: Record) -> Why:
@@ -156,6 +187,8 @@ def _running(facts: Record) -> Why:
     node = ids.show("node", facts["node_id"])
     reason = f"attempt {facts['attempt']} runs on {node}"
     gates = [Gate(gate="running", reason=reason, since=facts["started_at"])]
+    if facts["listens_for"]:
+        gates.append(Gate(gate="signal", reason=_listens(facts["listens_for"])))
     if facts["cancel_requested_at"] is not None:
         asked, since = "it was asked to stop and cannot succeed now", facts["cancel_requested_at"]
         gates.append(Gate(gate="cancel_requested", reason=asked, since=since))
@@ -230,7 +263,13 @@ def _time(facts: Record) -> Iterator[Gate]:
         )
     if facts["state"] != "queued" or facts["run_at"] <= facts["now"]:
         return
-    if facts["attempt"] > 0:
+    if facts["listens_for"]:
+        reason = _listens(facts["listens_for"])
+        yield Gate(gate="signal", reason=reason, since=facts["started_at"], until=facts["run_at"])
+    elif facts["last_outcome"] == "snoozed":
+        reason = f"attempt {facts['attempt']} asked to go on later"
+        yield Gate(gate="snoozed", reason=reason, since=facts["started_at"], until=facts["run_at"])
+    elif facts["attempt"] > 0:
         error = read_stored(facts["error"]) if facts["error"] else {}
         said = f": {error.get('cause')}: {error.get('message')}" if error else ""
         yield Gate(
@@ -246,6 +285,12 @@ def _time(facts: Record) -> Iterator[Gate]:
             since=facts["created_at"],
             until=facts["run_at"],
         )
+
+
+def _listens(names: Sequence[str]) -> str:
+    """For a signal to its execution, by a durable function."""
+    shown = " or ".join(repr(name) for name in names)
+    return f"it waits for the signal {shown}"
 
 
 def _target(facts: Record) -> Iterator[Gate]:

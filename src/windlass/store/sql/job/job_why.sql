@@ -3,6 +3,8 @@
 -- Index: primary keys; job_line to look at what stands before it (at most 1,000 rows of its line, and 1,000 of lines of a
 -- higher priority); job_held for what runs, by which queues; BRIN for the rate of the last minute.
 SELECT j.state, j.kind, j.execution_id, j.run_at, j.deadline, j.created_at, j.queue, j.priority, j.attempt, j.crashes, j.waits_for, j.node_id,
+       (SELECT a.outcome FROM windlass.attempt a WHERE a.job_id = j.id AND a.attempt = j.attempt ORDER BY a.ended_at DESC LIMIT 1) AS last_outcome,
+       ARRAY(SELECT DISTINCT c.name FROM windlass.checkpoint c WHERE c.job_id = j.id AND c.is_open ORDER BY c.name LIMIT 5) AS listens_for,
        j.cancel_requested_at, j.callback_until, j.started_at, j.error, now() AS now,
        j.target, j.parked_at, j.parked_for, t.is_enabled, t.disabled_reason, t.rate AS target_rate, t.max_running AS target_max_running,
        t.breaker, t.breaker_reason, t.open_until,
