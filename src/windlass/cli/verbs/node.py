@@ -29,7 +29,10 @@ def node(
     port: Annotated[str | None, Parameter(help="Of the API; 5777 unless said.")] = None,
     host: Annotated[str | None, Parameter(help="To listen on; 127.0.0.1 unless said.")] = None,
     workers: Annotated[str | None, Parameter(help="Slots of the node.")] = None,
-    app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
+    app: Annotated[
+        list[str] | None, Parameter(help="module:attr that holds your tasks; may be repeated.")
+    ] = None,
+    reload: Annotated[bool, Parameter(help="Restart when files of the app change.")] = False,
 ) -> int:
     """Run a node until SIGTERM, which drains it; a second SIGTERM stops it at once."""
     from windlass.cli.node_process import run_node
@@ -41,6 +44,7 @@ def node(
         "port": port,
         "host": host,
         "workers": workers,
-        "app": app,
+        "app": ",".join(app) if app else None,
     }
-    return run_node({name: value for name, value in flags.items() if value is not None})
+    given = {name: value for name, value in flags.items() if value is not None}
+    return run_node(given, is_reloading=reload)

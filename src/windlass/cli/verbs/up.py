@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 app = App(name="up", help="Start everything here: PostgreSQL, Valkey, a node and the API.")
 
@@ -16,13 +16,20 @@ def up(
     host: Annotated[str | None, Parameter(help="To listen on; 127.0.0.1 unless said.")] = None,
     data: Annotated[str | None, Parameter(help="Folder for data; .windlass unless said.")] = None,
     workers: Annotated[str | None, Parameter(help="Slots of the node.")] = None,
-    nodes: Annotated[int, Parameter(help="Node processes on this machine.")] = 1,
-    app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
+    nodes: Annotated[
+        int, Parameter(help="Node processes on this machine.", validator=validators.Number(gte=1))
+    ] = 1,
+    app: Annotated[
+        list[str] | None, Parameter(help="module:attr that holds your tasks; may be repeated.")
+    ] = None,
+    reload: Annotated[bool, Parameter(help="Restart when files of the app change.")] = False,
 ) -> int:
     """Start everything and print `ready: http://…`. Ctrl-C stops everything; the data is kept."""
     from windlass.cli.node_process import run_up
 
-    return run_up(_given(port=port, host=host, data=data, workers=workers, app=app), nodes)
+    apps = ",".join(app) if app else None
+    flags = _given(port=port, host=host, data=data, workers=workers, app=apps)
+    return run_up(flags, nodes, is_reloading=reload)
 
 
 def _given(**flags: str | None) -> dict[str, object]:
