@@ -31,6 +31,7 @@ from windlass.fastlane.signals import Signals
 from windlass.sdk.http.local_key import (
     KEY_FILE,
     SERVING_FILE,
+    is_alive,
     process_began,
     read_private,
     read_record,
@@ -88,11 +89,7 @@ def _discard_stale(state: Path) -> None:
     """What killed servers left."""
     for path in sorted(state.iterdir())[:RECORDS_MAX]:
         folder = read_record(path).get("data")
-        if not isinstance(folder, str):
-            continue
-        serving = read_record(Path(folder) / SERVING_FILE)
-        pid = serving.get("pid")
-        if not isinstance(pid, int) or process_began(pid) != serving.get("began"):
+        if isinstance(folder, str) and not is_alive(read_record(Path(folder) / SERVING_FILE)):
             path.unlink(missing_ok=True)
 
 

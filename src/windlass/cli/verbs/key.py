@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,9 @@ def reset(
     from windlass.compose.admin_key import reset_key
     from windlass.compose.terminal import shown_path
     from windlass.config import load_settings
+    from windlass.telemetry.logs import configure_logs
 
+    configure_logs("console", logging.WARNING)
     if database_url and data:
         raise BadUsage("give --database-url or --data, not both: each names a database")
     given = {"database_url": database_url, "redis_url": redis_url, "data": data}

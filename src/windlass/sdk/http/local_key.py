@@ -65,7 +65,7 @@ class LocalKey:
     def _look(self) -> str | None:
         if (address := _loopback(self._url)) is None:
             return None
-        for folder in _data_folders(*address):
+        for folder in dict.fromkeys(_data_folders(*address)):
             if _serves(folder, *address) and (key := self._read(folder / KEY_FILE)):
                 return key
         return None
@@ -101,6 +101,12 @@ def process_began(pid: int) -> str | None:
         return text.rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
+
+
+def is_alive(serving: dict[str, Any]) -> bool:
+    """Does the process live that this record was made by?"""
+    pid, began = serving.get("pid"), serving.get("began")
+    return isinstance(pid, int) and began is not None and process_began(pid) == began
 
 
 def read_private(path: Path) -> str:
@@ -150,7 +156,5 @@ def _data_folders(host: str, port: int) -> Iterator[Path]:
 def _serves(folder: Path, host: str, port: int) -> bool:
     """Does a living process listen there that serves this folder?"""
     said = read_record(folder / SERVING_FILE)
-    pid, began = said.get("pid"), said.get("began")
-    if said.get("port") != port or said.get("host") not in (host, *_ANY_ADDRESS):
-        return False
-    return isinstance(pid, int) and began is not None and process_began(pid) == began
+    is_there = said.get("port") == port and said.get("host") in (host, *_ANY_ADDRESS)
+    return is_there and is_alive(said)
