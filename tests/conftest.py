@@ -24,7 +24,7 @@ from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
 # Folders whose tests mostly wait: for processes, for leases to lapse. The others keep a core busy.
-WAITING: Final = ("faults", "servers", "embedded", "testing", "cli")
+WAITING: Final = ("faults", "servers", "embedded", "testing", "cli", "compose")
 ROOT: Final = Path(__file__).parent
 # What each file took when it was last looked at: `make test ARGS=--keep-durations` writes it.
 DURATIONS: Final = ROOT / "durations.tsv"
