@@ -28,7 +28,6 @@ import structlog
 from windlass.compose.terminal import say
 from windlass.config import Settings
 from windlass.config.load import hand_over, take_over
-from windlass.embedded import launch
 from windlass.supervise import Restarts, supervisor
 
 log = structlog.get_logger()
@@ -134,6 +133,8 @@ class _Child:
             await asyncio.sleep(rest)
 
     async def _begin(self) -> asyncio.subprocess.Process:
+        from windlass.embedded import launch  # a node without children needs none of that room
+
         order = {
             "argv": [sys.executable, "-m", "windlass", *COMMAND],
             **dict.fromkeys(("uid", "gid", "umask")),  # our own

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def write_private(path: Path, text: str) -> None:
     """One line, whole or not at all: half a key would be taken for a lost one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

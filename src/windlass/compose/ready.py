@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import structlog
 
 from windlass import __version__
-from windlass.compose.admin_key import keep_key, recorded
 from windlass.compose.terminal import Off, banner, room, say, shown_path, some_of
 from windlass.sdk.http.local_key import KEY_FILE
 from windlass.strategies.http.net.egress import Egress
@@ -40,6 +39,8 @@ async def ready(running: Windlass, order: NodeOrder) -> AsyncIterator[None]:
     settings, folder, is_kept = running.settings, order.folder, False
     with contextlib.ExitStack() as records:
         if folder is not None and running.serving is not None:
+            from windlass.compose.admin_key import keep_key, recorded
+
             # The process that holds the socket is the one to be found: ours, or that above us.
             holder = os.getpid() if order.listener is None else os.getppid()
             try:

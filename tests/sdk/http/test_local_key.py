@@ -71,7 +71,7 @@ def test_the_record_of_a_process_that_is_gone_is_not_believed_and_goes(data: Pat
         other = data.parent / "other"
         other.mkdir()
         with recorded(other, "127.0.0.1", 6000, os.getpid()):
-            assert [path.name for path in records.iterdir()] == ["127.0.0.1:6000"]
+            assert [path.name for path in records.iterdir()] == ["127.0.0.1:6000.json"]
 
 
 def test_a_number_that_another_process_has_by_now_is_not_believed(data: Path) -> None:

@@ -64,9 +64,9 @@ class Client:
 
     def __init__(self, url: str, token: str | None) -> None:
         try:
-            self._transport = HttpTransport(
-                url, _printable("--token", token), local_key=LocalKey(url)
-            )
+            # An empty token is the wish to be nobody; none at all leaves it to us.
+            local_key = LocalKey(url) if token is None else None
+            self._transport = HttpTransport(url, _printable("--token", token), local_key=local_key)
         except ValueError as wrong:
             raise BadUsage(f"--url {wrong}") from None
         self.exchange = Exchange(self._transport)

@@ -1,8 +1,8 @@
 """The admin key of a `windlass up` on this machine, found by whoever may have it.
 
-    <state>/windlass/servers/127.0.0.1:5777   the data folder that is served there
-    <data>/serving.json                       where it is served, and by which process
-    <data>/admin.key                          the key
+    <state>/windlass/servers/127.0.0.1:5777.json   the data folder that is served there
+    <data>/serving.json                            where it is served, and by which process
+    <data>/admin.key                               the key
 
 `<state>` is XDG_STATE_HOME, or ~/.local/state. Where there is no such folder the data folder is
 looked for in WINDLASS_DATA and in the working directory.
@@ -91,7 +91,7 @@ def state_folder() -> Path | None:
 
 
 def record_name(host: str, port: int) -> str:
-    return f"{host}:{port}"
+    return f"{host}:{port}.json"
 
 
 def process_began(pid: int) -> str | None:
