@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ import pytest
 from tests.cli.server import STOP_SECONDS, clean_environment
 from tests.ports import free_port
 from tests.until import until
+from windlass.clock import monotonic
 
 PATIENCE_SECONDS = 60.0
 SHOP = """
@@ -161,16 +163,26 @@ def up(folder: Path, *flags: str, environ: dict[str, str] | None = None) -> Iter
                 process.kill()
 
 
+def with_apps(folder: Path) -> Path:
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "mail.py").write_text(MAIL)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all of these start, one after the other, on one data folder."""
-    made = tmp_path_factory.mktemp("start")
-    (made / "shop.py").write_text(SHOP)
-    (made / "mail.py").write_text(MAIL)
+    """Where the others start, one after the other: there is data, which has had its first start."""
+    made = with_apps(tmp_path_factory.mktemp("start"))
+    with up(made) as server:
+        deadline = monotonic() + PATIENCE_SECONDS
+        while "\nready: " not in server.said:
+            assert monotonic() < deadline, server.log
+            time.sleep(0.05)
     return made
 
 
-async def test_a_first_start_says_all_that_one_needs_and_ready_last(folder: Path) -> None:
+async def test_a_first_start_says_all_that_one_needs_and_ready_last(tmp_path: Path) -> None:
+    folder = with_apps(tmp_path)
     with up(folder, "--app", "shop:app", "--app", "mail:app", *TWO_NODES) as server:
         await server.says("\nready: ")
         lines = server.said.splitlines()
@@ -198,6 +210,7 @@ async def test_a_first_start_says_all_that_one_needs_and_ready_last(folder: Path
 
 async def test_a_key_is_found_by_commands_and_programs_and_can_be_made_anew(folder: Path) -> None:
     kept = folder / ".windlass/admin.key"
+    assert windlass("key", "reset", cwd=folder).returncode == 0
     with up(folder, environ=clean_environment(WINDLASS_LOG_FORMAT="json")) as server:
         await server.says("\nready: ")
         assert "admin key" not in server.said

@@ -67,13 +67,14 @@ def run_plain(command: str, flags: dict[str, str]) -> int:
 
 
 def run_node(flags: Mapping[str, object], *, is_reloading: bool = False) -> int:
+    _say_starting(flags, "node")
     with few_imports():
         from windlass.compose import foreground
     return foreground.run_node(flags, is_reloading=is_reloading)
 
 
 def run_up(flags: Mapping[str, object], nodes: int, *, is_reloading: bool = False) -> int:
-    _say_starting(flags)
+    _say_starting(flags, "up")
     with few_imports():
         from windlass.compose import foreground
     return foreground.run_up(flags, nodes, is_reloading=is_reloading)
@@ -86,14 +87,18 @@ def run_child() -> int:
     return foreground.run_child(sys.stdin.buffer.read())
 
 
-def _say_starting(flags: Mapping[str, object]) -> None:
+def _say_starting(flags: Mapping[str, object], command: str) -> None:
     """Before anything heavy is imported: whoever typed it sees at once that it was understood."""
-    from windlass.compose.terminal import say_starting, shown_path
+    from windlass.compose.terminal import say_starting, shown_path, shown_server
     from windlass.config import load_settings
     from windlass.sdk.http.local_key import DATA_FOLDER
 
-    data = load_settings(flags, os.environ, Path.cwd()).settings.data
-    say_starting(f"PostgreSQL and Valkey in {shown_path(data or Path(DATA_FOLDER))}")
+    settings = load_settings(flags, os.environ, Path.cwd()).settings
+    if command == "up":
+        folder = shown_path(settings.data or Path(DATA_FOLDER))
+        say_starting(f"PostgreSQL and Valkey in {folder}")
+    elif settings.database_url is not None:
+        say_starting(f"a node on {shown_server(settings.database_url)}")
 
 
 @contextmanager

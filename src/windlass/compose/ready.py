@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import structlog
 
 from windlass import __version__
-from windlass.compose.terminal import Off, banner, room, say, shown_path, some_of
+from windlass.compose.terminal import (
+    Off,
+    banner,
+    room,
+    say,
+    shown_path,
+    shown_server,
+    some_of,
+)
 from windlass.sdk.http.local_key import KEY_FILE
 from windlass.strategies.http.net.egress import Egress
 
@@ -45,7 +53,7 @@ async def ready(running: Windlass, order: NodeOrder) -> AsyncIterator[None]:
             holder = os.getpid() if order.listener is None else os.getppid()
             try:
                 is_kept = await keep_key(running.database, folder, running.admin_key)
-                records.enter_context(recorded(folder, settings.host, settings.port, holder))
+                records.enter_context(recorded(folder, _bound(settings), settings.port, holder))
             except OSError as trouble:
                 log.warning("key_not_kept", folder=str(folder), reason=trouble.strerror)
         if settings.log_format == "json" and _is_loopback_refused(settings):
@@ -53,6 +61,12 @@ async def ready(running: Windlass, order: NodeOrder) -> AsyncIterator[None]:
         if not order.is_quiet:
             _say_ready(running, order, is_kept)
         yield
+
+
+def _bound(settings: Settings) -> str:
+    """The address that a name such as localhost was bound by."""
+    host = settings.host
+    return host if ":" in host else socket.gethostbyname(host)
 
 
 def _say_ready(running: Windlass, order: NodeOrder, is_kept: bool) -> None:
@@ -105,15 +119,8 @@ def queues_served(_settings: Settings) -> str:
 def _servers(settings: Settings, folder: Path | None) -> list[tuple[str, str]]:
     if folder is not None:
         return [("data", f"{shown_path(folder)}   PostgreSQL and Valkey of its own")]
-    rows = [("database", _place(settings.database_url or ""))]
-    return [*rows, ("redis", _place(settings.redis_url))] if settings.redis_url else rows
-
-
-def _place(url: str) -> str:
-    """Hosts and database: neither who logs in nor by what."""
-    parts = urlsplit(url)
-    hosts = parts.netloc.rpartition("@")[2]
-    return (hosts + parts.path).strip("/") if hosts else parts.path.strip("/")
+    rows = [("database", shown_server(settings.database_url or ""))]
+    return [*rows, ("redis", shown_server(settings.redis_url))] if settings.redis_url else rows
 
 
 def _sign_in(running: Windlass, folder: Path | None, is_kept: bool) -> list[tuple[str, str]]:
@@ -137,8 +144,8 @@ def _off(running: Windlass) -> list[Off]:
         (settings.redis_url is None, "Redis (nodes poll)", "WINDLASS_REDIS_URL=redis://…"),
         (
             settings.secret_key is None,
-            "secrets and signatures",
-            "WINDLASS_SECRET_KEY=$(openssl rand -base64 32)",
+            "secrets and signed webhooks",
+            "WINDLASS_SECRET_KEY=file:PATH",
         ),
         (settings.sign_webhooks == "off", "signatures", "WINDLASS_SIGN_WEBHOOKS=on"),
         (

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 COLUMNS_MAX: Final = 80
 _LABEL: Final = 11
@@ -73,6 +74,13 @@ def shown_path(path: Path) -> str:
     here = Path.cwd()
     path = path.absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
+
+
+def shown_server(url: str) -> str:
+    """Hosts and database: neither who logs in nor by what."""
+    parts = urlsplit(url)
+    hosts = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[-1]
+    return f"{hosts}/{parts.path.strip('/')}".rstrip("/") if hosts else parts.path
 
 
 def room() -> int:

@@ -24,8 +24,8 @@ def reset(
 ) -> int:
     """Make a new admin key, print it, and let the old one open nothing any more.
 
-    Takes the database and not the API, so it helps whoever has lost the key. With a folder of
-    'windlass up' the key is kept there, too, where commands on this machine find it.
+    It takes the database and no key. In a folder of 'windlass up' the new key is
+    kept, too, where commands on this machine find it.
     """
     from windlass.api.http.auth import ASK_SECONDS, CACHE_SECONDS
     from windlass.cli.show.output import say, show_line
