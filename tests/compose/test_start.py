@@ -72,7 +72,11 @@ class Up:
             assert self.process.poll() is None or self.said.count(text) >= times, self.log
             return self.said.count(text) >= times
 
-        await until(is_said, what=f"it says {text!r}", within_seconds=PATIENCE_SECONDS)
+        try:
+            await until(is_said, what=f"it says {text!r}", within_seconds=PATIENCE_SECONDS)
+        except AssertionError:
+            print(self.said, self.log, sep="\n---\n")
+            raise
 
     def windlass(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command in another terminal: another folder, no key in the environment."""
@@ -290,12 +294,15 @@ async def test_what_dies_is_begun_again_and_told(folder: Path) -> None:
             await server.says(f"{name} runs again\n")
 
 
-async def test_a_stop_says_what_it_waits_for_and_a_second_does_not_wait(folder: Path) -> None:
+async def test_a_stop_says_what_it_waits_for_and_a_second_does_not_wait(tmp_path: Path) -> None:
+    """In a folder of its own: what is cut off runs again at the next start."""
+    folder = with_apps(tmp_path)
     holding = folder / "holding"
     with up(folder, "--app", "shop:app") as server:
         await server.says("\nready: ")
         held = json.dumps({"task": "hold", "args": [str(holding)]})
-        server.windlass("job", "submit", "python", "--input", held)
+        submitted = server.windlass("job", "submit", "python", "--input", held)
+        assert submitted.returncode == 0, submitted.stderr
         await until(holding.exists, what="the job runs")
         server.process.send_signal(signal.SIGINT)
         await server.says(
