@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import resource
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Final
@@ -20,10 +24,15 @@ from windlass.store.migrate import migrate
 from windlass.testing.servers import PrivateServers
 
 # Folders whose tests mostly wait: for processes, for leases to lapse. The others keep a core busy.
-WAITING: Final = ("faults", "servers", "embedded", "testing", "cli")
+WAITING: Final = ("faults", "servers", "embedded", "testing", "cli", "compose")
 ROOT: Final = Path(__file__).parent
 # What each file took when it was last looked at: `make test ARGS=--keep-durations` writes it.
 DURATIONS: Final = ROOT / "durations.tsv"
+
+# Servers that tests start leave a record of where they are in a folder of this run's own, and
+# clients find nobody else's.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="windlass-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # The same examples in every run, however slow the machine: a run says something of the change it
 # was made for. `make test ARGS='--hypothesis-profile=default'` looks further.

@@ -343,6 +343,20 @@ class MigrationMismatch(WindlassError):
     code = "migration_mismatch"
 
 
+class DatabaseNewer(WindlassError):
+    """The tables are those of a later release."""
+
+    code = "database_newer"
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        from_here = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+        super().__init__(
+            f"this data was used by a newer Windlass (migration {from_here} is not known here); "
+            "start that version, or give another folder with --data"
+        )
+
+
 class AppNotLoaded(WindlassError):
     """`--app module:attr` did not lead to an object."""
 

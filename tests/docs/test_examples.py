@@ -14,7 +14,8 @@ from windlass.model.workflow.known_kinds import KnownKinds
 from windlass.model.workflow.read import read_definition
 from windlass.model.workflow.step_kinds import KINDS
 from windlass.strategies.builtin import INPUT_CHECKS
-from windlass.strategies.python.task import load_tasks, shape_of
+from windlass.strategies.python.apps import load_tasks
+from windlass.strategies.python.task import shape_of
 
 WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yaml"))
 

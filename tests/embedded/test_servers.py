@@ -14,6 +14,7 @@ from tests.embedded.owners import are_gone
 from tests.until import until
 from windlass.embedded import processes
 from windlass.embedded.errors import DataInUse, DataNotUsable, ServerFailed
+from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 
 HASTY = {"fsync": "off"}
@@ -160,6 +161,29 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(DataNotUsable, match=r"file/data: cannot be made \(Not a directory\)"):
         await EmbeddedServers(tmp_path / "file" / "data").start()
+
+
+async def test_a_disk_without_room_is_said_in_one_sentence(data: Path) -> None:
+    programs = data.parent / "programs"
+    programs.mkdir()
+    # It says what PostgreSQL says of a full disk, and ends as that does.
+    initdb = "#!/bin/sh\necho 'initdb: error: could not write: No space left on device'\nexit 1\n"
+    (programs / "initdb").write_text(initdb)
+    for program in (programs, programs / "initdb"):
+        program.chmod(0o755)
+    servers = EmbeddedServers(data)
+    servers.postgres = EmbeddedPostgres(data, bin_dir=programs)
+    with pytest.raises(DataNotUsable, match=r"\(No space left on device\); make room") as refused:
+        await servers.start()
+    assert "\n" not in str(refused.value)
+
+
+async def test_a_cluster_of_another_postgresql_is_named(data: Path) -> None:
+    async with EmbeddedServers(data, postgres_settings=HASTY) as servers:
+        made = servers.postgres.home / "cluster" / "PG_VERSION"
+    made.write_text("15\n")
+    with pytest.raises(DataNotUsable, match="was made by PostgreSQL 15, and this Windlass brings"):
+        await EmbeddedServers(data, postgres_settings=HASTY).start()
 
 
 @pytest.mark.parametrize("name", ["x" * 130, "with a space, a comma and 100%", "grün#?&"])

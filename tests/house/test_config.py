@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.house.repository import ROOT
 from windlass.config import Loaded, Problem, Settings, SettingsProblems, load_settings, shown
+from windlass.config.load import hand_over, take_over
 from windlass.config.table import PARSERS
 
 NAMES = [field.name for field in fields(Settings)]
@@ -274,7 +276,17 @@ BAD: dict[str, list[object]] = {
     "sign_webhooks": ["maybe", 0],
     "log_format": ["xml", True],
     "data": ["~/windlass", "a\x00b", 3],
-    "app": ["shop", "shop:", ":app", "shop:a-b", "1shop:app", "shop/tasks.py:app"],
+    "app": [
+        "shop",
+        "shop:",
+        ":app",
+        "shop:app,",
+        "shop:app,mail",
+        "shop:app mail:app",
+        "shop:a-b",
+        "1shop:app",
+        "shop/tasks.py:app",
+    ],
 }
 
 
@@ -419,3 +431,24 @@ def test_an_unknown_variable_is_never_ignored(name: str) -> None:
         return
     [problem] = load(environ={f"WINDLASS_{name}": "1"}).unknown
     assert problem.source == f"WINDLASS_{name}"
+
+
+def test_several_apps_are_one_text_each_once(tmp_path: Path) -> None:
+    (tmp_path / "windlass.toml").write_text('app = ["shop:app", "mail:app", "shop:app"]\n')
+    assert load(cwd=tmp_path).settings.app == "shop:app,mail:app"
+    assert load({"app": "shop:app, mail:app"}).settings.app == "shop:app,mail:app"
+
+
+def test_what_is_handed_to_a_child_process_is_what_was_there(tmp_path: Path) -> None:
+    flags = {
+        "database_url": "postgresql://a:b@c/d",
+        "queue_max_jobs": 7,
+        "egress_allow": "127.0.0.0/8,*.local",
+        "roles": "worker,leader",
+        "lease_seconds": "1h",
+        "heartbeat_seconds": "2m",
+        "data": tmp_path,
+        "app": "shop:app,mail:app",
+    }
+    for settings in (Settings(), load(flags).settings):
+        assert take_over(json.loads(json.dumps(hand_over(settings)))) == settings

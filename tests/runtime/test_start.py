@@ -14,8 +14,9 @@ import pytest
 
 from tests.until import until
 from windlass.api.http import keys
-from windlass.cli.node_process import NODE_FLAGS, plain_flags
+from windlass.cli.node_process import NODE_FLAGS, UP_FLAGS, plain_flags
 from windlass.cli.verbs.node import node
+from windlass.cli.verbs.up import up
 from windlass.compose import foreground
 from windlass.compose import start as compose
 from windlass.config import Settings
@@ -56,6 +57,8 @@ def test_a_worker_is_put_together_without_what_no_job_waits_for() -> None:
             {"app": "shop:app", "redis_url": "redis://a?b=c"},
         ),
         ("node --redis-url=redis://a?b=c", {"redis_url": "redis://a?b=c"}),
+        ("node --app a:b --reload --app=c:d", {"app": "a:b,c:d", "reload": "yes"}),
+        ("up --port 80 --nodes 2", {"port": "80", "nodes": "2"}),
     ],
 )
 def test_plain_options_need_no_parser(typed: str, flags: dict[str, str]) -> None:
@@ -65,7 +68,11 @@ def test_plain_options_need_no_parser(typed: str, flags: dict[str, str]) -> None
 @pytest.mark.parametrize(
     "typed",
     [
-        "up --port 80",
+        "up --nodes none",
+        "up --nodes 0",
+        "up --roles api",
+        "job ls",
+        "node --reload --reload",
         "node ls",
         "node --help",
         "node --port",
@@ -81,7 +88,8 @@ def test_whatever_is_not_plain_is_left_to_the_parser(typed: str) -> None:
 
 
 def test_plain_options_are_those_that_the_parser_knows() -> None:
-    assert set(NODE_FLAGS.values()) == set(inspect.signature(node).parameters)
+    assert {*NODE_FLAGS.values(), "reload"} == set(inspect.signature(node).parameters)
+    assert {*UP_FLAGS.values(), "reload"} == set(inspect.signature(up).parameters)
 
 
 def lasting_threads() -> set[str]:

@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from windlass.errors import MigrationMismatch
+from windlass.errors import DatabaseNewer, MigrationMismatch
 from windlass.store.migrate import MENDED, migrate, migrations, pending
 from windlass.testing.servers import PrivateServers
 
@@ -84,6 +84,18 @@ async def test_nodes_of_the_previous_release_work_on_a_newer_database(database_u
         database_url, "INSERT INTO windlass.migration VALUES (9999, '9999_later', 'x', now())"
     )
     assert await migrate(database_url) == []
+
+
+async def test_a_folder_of_a_newer_windlass_is_refused_and_left_as_it_is(database_url: str) -> None:
+    await fetch(
+        database_url,
+        "INSERT INTO windlass.migration (number, name, sha256) VALUES (9001, '9001_later', 'x')",
+    )
+    before = await ledger(database_url)
+    with pytest.raises(DatabaseNewer, match=r"newer Windlass \(migration 9001_later is not known"):
+        await migrate(database_url, may_be_newer=False)
+    assert await ledger(database_url) == before
+    assert await migrate(database_url) == []  # nodes of two releases, side by side
 
 
 async def test_targets_known_under_several_spellings_become_one_which_stays_disabled(

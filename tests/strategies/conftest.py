@@ -13,8 +13,8 @@ from windlass.strategies.http.auth.auth import Credentials
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.http.net.pool import Pool
+from windlass.strategies.python.apps import load_tasks
 from windlass.strategies.python.python import Python
-from windlass.strategies.python.task import load_tasks
 
 ERRANDS = "tests.strategies.python.errands:app"
 

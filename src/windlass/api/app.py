@@ -98,6 +98,8 @@ def build_app(parts: ApiParts) -> Api:
     routes = [refuse_unsupported(idempotent(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
     keys = Keys(parts.database) if parts.settings.auth == "on" else None
+    if keys is not None:
+        parts.announcer.on_key(lambda _: keys.forget())
     return Api(routes, keys, streams)
 
 

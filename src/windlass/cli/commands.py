@@ -47,6 +47,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         ),
     ),
     "Look after it": (
+        _command("key", "Make a new admin key when the old one is lost or known."),
         _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),
         _command("operation", "Follow changes of nodes: resize, pause, drain; call them back."),
         _command("health", "Is the server well?"),
@@ -69,13 +70,12 @@ Usage: windlass COMMAND …
 _FOOT: Final = """\
 Options
   --url URL    Address of the server; else WINDLASS_URL, else http://127.0.0.1:5777.
-  --token KEY  API key, printed by the first `windlass up`; else WINDLASS_TOKEN.
+  --token KEY  API key; else WINDLASS_TOKEN, else that of a `windlass up` of this user.
   --version    Print the version.
   --help       Print this page; after a command, that command's page.
 
 Start here
   windlass up                        and in another terminal:
-  export WINDLASS_TOKEN=wlk_…        the key that `up` printed
   windlass job submit noop --wait
 
 Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 not allowed, 5 conflict,

@@ -6,6 +6,8 @@ Promises: no traceback for anything a user can cause; one style for every error;
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import re
 import sys
@@ -15,15 +17,17 @@ from difflib import get_close_matches
 from windlass import __version__
 from windlass.cli.commands import COMMANDS, front_page
 from windlass.cli.exits import BadUsage, Exit, Stopped
-from windlass.cli.node_process import plain_flags, run_node
+from windlass.cli.node_process import CHILD, plain_flags, run_child, run_plain
 
 # May stand before the command too; there they mean the same as the variable.
 LEADING = {"--url": "WINDLASS_URL", "--token": "WINDLASS_TOKEN"}
+_ASCII = {"…": "...", "–": "-", "—": "-", "·": "-", "→": "->", "✓": "ok", "×": "x"}
 _TIME = re.compile(r"[0-9]+(\.[0-9]+)?(ms|s|m|h|d)")
 
 
 def launch(typed: Sequence[str]) -> int:
     """Run the command line `typed`; returns the exit code."""
+    speak_ascii()
     try:
         code = _answer_or_complain(list(typed))
         # Here, where a closed pipe can still be caught.
@@ -36,6 +40,20 @@ def launch(typed: Sequence[str]) -> int:
         return Exit.PIPE_CLOSED
     else:
         return code
+
+
+def speak_ascii() -> None:
+    """Where the locale knows ASCII alone (LC_ALL=C) our few other characters are written in it."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and "utf" not in out.encoding.lower():
+        codecs.register_error("windlass.ascii", _in_ascii)
+        out.reconfigure(errors="windlass.ascii")
+
+
+def _in_ascii(trouble: UnicodeError) -> tuple[str, int]:
+    assert isinstance(trouble, UnicodeEncodeError)
+    text = trouble.object[trouble.start : trouble.end]
+    return "".join(_ASCII.get(c) or ascii(c)[1:-1] for c in text), trouble.end
 
 
 def _answer_or_complain(typed: list[str]) -> int:
@@ -69,7 +87,9 @@ def _run(words: list[str]) -> int:
 
     flags = plain_flags(words)
     try:
-        return _parse_and_run(words) if flags is None else run_node(flags)
+        if tuple(words) == CHILD:
+            return run_child()
+        return _parse_and_run(words) if flags is None else run_plain(words[0], flags)
     except WindlassError as trouble:
         usage = trouble.code == "invalid_settings"
         raise Stopped(str(trouble), Exit.USAGE if usage else Exit.FAILED) from trouble

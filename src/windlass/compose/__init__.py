@@ -31,9 +31,14 @@ Doors:
   parts         `engine_parts`, `api_parts`: the stages that the tests of the API call, too
   foreground    `run_up`, `run_node`: settings to ready, and from a signal to the end; the
                 listening socket, and who answers there until the node is ready
+  terminal      what a person at the terminal reads: starting, banner, stopping
+  ready         the moment a node is ready: the banner, the key file, the record of its address
+  admin_key     the admin key as files, for commands on this machine; `reset_key`: a new one
+  private_file  files for this user alone
   in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
-  app_in_node   the user's App: its way to the API, and what it publishes
+  app_in_node   the user's Apps: their way to the API, and what they publish
   embedded      embedded servers kept alive; the secret key in their data folder
-  more_nodes    the further processes of `up --nodes N`
+  more_nodes    nodes as child processes: of `up --nodes N`, and of `--reload`
+  reload        the files of the App, watched; a node ends when one has changed
   data          the database of `windlass up`, for a second command
 """

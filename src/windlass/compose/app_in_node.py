@@ -1,7 +1,7 @@
-"""The user's App as it lives in a node: its way to the API, and what it publishes at the start.
+"""The user's Apps as they live in a node: their way to the API, what they publish at the start.
 
 Owns: the API application of this process, made when somebody first needs it: a node that serves
-nobody and whose App asks nothing never builds it.
+nobody and whose Apps ask nothing never builds it.
 Promises: an App with `connect` reaches this node's API without an address or a key before its first
 task runs; one that cannot publish leaves the node running and says why.
 """
@@ -9,6 +9,7 @@ task runs; one that cannot publish leaves the node running and says why.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,11 +30,11 @@ PUBLISH_SECONDS_MAX: Final = 60.0
 
 
 class AppInNode:
-    def __init__(self, app: Any, parts: ApiParts) -> None:
-        self._app = app  # None: this node has no App
+    def __init__(self, apps: Sequence[Any], parts: ApiParts) -> None:
+        self._apps = apps
         self._parts = parts
         self._api: Api | None = None  # None: nobody has needed it yet
-        self._has_news = False  # there may be something to publish
+        self._with_news: list[Any] = []  # those that may have something to publish
 
     def api(self) -> Api:
         """The API, one for the whole process."""
@@ -51,52 +52,57 @@ class AppInNode:
 
     async def prepare(self) -> None:
         """What would keep the node's loop busy, before anything depends on that."""
-        self._has_news = hasattr(self._app, "publish") and await self._may_have_news()
-        if self._has_news:
+        for app in self._apps:
+            if hasattr(app, "publish") and await self._may_have_news(app):
+                self._with_news.append(app)
+        if self._with_news:
             await self.import_api()
 
-    def transport(self) -> InProcessTransport:
+    def transport(self, app: Any = None) -> InProcessTransport:
         """A way to the API, for any thread of this process."""
-        return InProcessTransport(self._ask, asyncio.get_running_loop(), self._owner())
+        # The same on every node, so that an Idempotency-Key holds wherever a task is retried.
+        owner = f"app:{_name_of(app)}"
+        return InProcessTransport(self._ask, asyncio.get_running_loop(), owner)
 
     def enter(self) -> None:
-        if hasattr(self._app, "connect"):
-            self._app.connect(self.transport())
+        for app in self._apps:
+            if hasattr(app, "connect"):
+                app.connect(self.transport(app))
 
     def leave(self) -> None:
-        if hasattr(self._app, "connect"):
-            self._app.connect(None)
+        for app in self._apps:
+            if hasattr(app, "connect"):
+                app.connect(None)
 
     async def close(self) -> None:
         """The API, before its server and its database go."""
         if self._api is not None:
             await self._api.close()
 
-    async def _may_have_news(self) -> bool:
+    async def _may_have_news(self, app: Any) -> bool:
         """It has something, or had schedules once, which may have gone from the code."""
         # Another object than our App has its own idea of what there is.
-        if any(getattr(self._app, what, True) for what in ("workflows", "durables", "schedules")):
+        if any(getattr(app, what, True) for what in ("workflows", "durables", "schedules")):
             return True
-        its = ScheduleFilter(source="app", tags=(f"app:{self._name()}",))
+        its = ScheduleFilter(source="app", tags=(f"app:{_name_of(app)}",))
         return bool(await list_schedules(self._parts.database, 1, where=its))
 
     async def publish(self) -> None:
-        if not self._has_news:
-            return
+        for app in self._with_news:
+            await self._publish(app)
+
+    async def _publish(self, app: Any) -> None:
         try:
             async with asyncio.timeout(PUBLISH_SECONDS_MAX):
-                await self._app.publish()
+                await app.publish()
         except Exception as trouble:  # a mistake in a workflow must not stop the tasks
             reason = f"{type(trouble).__name__}: {trouble}"
-            log.error("app_not_published", app=self._name(), reason=reason)  # noqa: TRY400
+            log.error("app_not_published", app=_name_of(app), reason=reason)  # noqa: TRY400
 
     async def _ask(self, scope: Any, receive: Any, send: Any) -> None:
         await self.import_api()
         await self.api()(scope, receive, send)
 
-    def _owner(self) -> str:
-        """The same on every node, so that an Idempotency-Key holds wherever a task is retried."""
-        return f"app:{self._name()}"
 
-    def _name(self) -> str:
-        return str(getattr(self._app, "name", "anonymous"))
+def _name_of(app: Any) -> str:
+    return str(getattr(app, "name", "anonymous"))

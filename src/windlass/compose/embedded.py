@@ -19,9 +19,11 @@ from typing import Final
 
 import structlog
 
+from windlass.compose.private_file import write_private
+from windlass.compose.terminal import say
 from windlass.config import Settings
 from windlass.config.secret_key import FILE, KEY_BYTES
-from windlass.embedded.errors import EmbeddedError
+from windlass.embedded.errors import DataNotUsable, EmbeddedError
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 from windlass.embedded.valkey import EmbeddedValkey
@@ -50,11 +52,14 @@ async def keep_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
 
 async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
     while True:
-        log.error("server_ended", reason=str(await server.wait()))
+        ended = await server.wait()
+        log.error("server_ended", reason=str(ended))
+        say(f"{ended.name} {ended.what}; it is started again")
         while True:
             await asyncio.sleep(RESTART_REST_SECONDS)
             try:
                 await server.start()
+                say(f"{ended.name} runs again")
                 break
             except EmbeddedError as trouble:
                 log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
@@ -69,17 +74,10 @@ def with_secret_key(settings: Settings, data: Path) -> Settings:
         return settings
     path = data / KEY_FILE
     if not path.exists():
-        _make_key(path)
+        try:
+            write_private(path, base64.b64encode(os.urandom(KEY_BYTES)).decode())
+        except OSError as trouble:
+            raise DataNotUsable(
+                path, f"cannot be written ({trouble.strerror})", "make room or permit it"
+            ) from None
     return replace(settings, secret_key=FILE + str(path))
-
-
-def _make_key(path: Path) -> None:
-    """Whole or not at all: half a key would be taken for a lost one."""
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(base64.b64encode(os.urandom(KEY_BYTES)) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)

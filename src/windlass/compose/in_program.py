@@ -29,9 +29,11 @@ from windlass.api.http.keys import ensure_admin_key
 from windlass.compose import start as compose
 from windlass.compose.embedded import keep_alive
 from windlass.compose.foreground import DATA, on_embedded
+from windlass.compose.private_file import write_private
 from windlass.config import Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
 from windlass.sdk.http.cross_loop import AsgiApp, CrossLoop
+from windlass.sdk.http.local_key import KEY_FILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ class NodeInProgram:
             self._ended.set_result(None)
 
     async def _live(self, settings: Settings) -> None:
+        folder = (settings.data or DATA) if settings.database_url is None else None
         async with _servers(settings) as (settings, database_url, redis_url):
             running = await compose.start(
                 settings,
@@ -79,7 +82,10 @@ class NodeInProgram:
                 serving=None,
                 app=self._app,
             )
-            _show(await ensure_admin_key(running.database))
+            made = await ensure_admin_key(running.database)
+            if made is not None and folder is not None:
+                write_private(folder / KEY_FILE, made)
+            _show(made)
             stop = asyncio.Event()
             here = asyncio.get_running_loop()
             self._ready.set_result(_Ready(loop=here, api=running.app_in_node.api(), stop=stop))

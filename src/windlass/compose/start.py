@@ -9,7 +9,7 @@ is given to them here (engine.upcalls).
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +37,7 @@ from windlass.fastlane.keys import SWEPT
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.target_failures import TargetFailures
 from windlass.fastlane.target_rate import TargetRateLimit
-from windlass.model.cluster.served import read_served_queues
+from windlass.model.cluster.served import ServedQueues, read_served_queues
 from windlass.runtime.assemble import NodeParts
 from windlass.runtime.node import Node
 from windlass.runtime.refresh.refresher import Refresher
@@ -50,9 +50,10 @@ from windlass.strategies.http.auth.secrets import CANNOT_SIGN, Vault
 from windlass.strategies.http.http import Http
 from windlass.strategies.http.net.egress import Egress
 from windlass.strategies.plugins.load import load_plugins
+from windlass.strategies.python.apps import LoadedApp, load_apps, merged_tasks
 from windlass.strategies.python.python import Python
 from windlass.strategies.python.services import TaskServices
-from windlass.strategies.python.task import Task, load_object, load_tasks, tasks_of
+from windlass.strategies.python.task import Task, tasks_of
 from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
 from windlass.telemetry.metrics import Metrics
@@ -77,10 +78,12 @@ class Windlass:
     follower: Follower
     caches: Caches
     kinds: Kinds
+    queues: ServedQueues
     targets: TargetGate
     node: Node
     stopper: Stopper
     app_in_node: AppInNode
+    apps: Sequence[LoadedApp]  # those that the settings lead to
     readers: BatchReaders
     serving: Serving | None  # None: the API is served to nobody outside
     admin_key: str | None  # only when it was made by this start
@@ -141,13 +144,15 @@ async def start(
     redis_url: str | None,
     serving: Serving | None,
     app: Any = None,
+    apps: Sequence[LoadedApp] | None = None,
     tasks: Mapping[str, Task] | None = None,
     opening: Awaitable[Database] | None = None,
 ) -> Windlass:
     """Everything up to `ready`. `serving` says until then that the node is starting, and serves the
     API from then on; None: it is served to nobody outside.
 
-    `app` is the object that holds the tasks; None: the one that the settings lead to, if any.
+    `app` is the object that holds the tasks; None: `apps`, or, if these are None too, those that
+    the settings lead to.
     `tasks` stands instead of those that it holds, and may change within (windlass.testing).
     `opening` is `open_store`, which somebody has begun; None: it is begun here.
 
@@ -166,6 +171,7 @@ async def start(
             redis_url=redis_url,
             serving=serving,
             app=app,
+            apps=apps,
             tasks=tasks,
         )
         undo.pop_all()
@@ -181,12 +187,14 @@ async def _start(
     redis_url: str | None,
     serving: Serving | None,
     app: Any,
+    apps: Sequence[LoadedApp] | None,
     tasks: Mapping[str, Task] | None,
 ) -> Windlass:
-    if app is None and settings.app:
-        app, tasks = load_object(settings.app), load_tasks(settings.app)
-    elif tasks is None:
-        tasks = tasks_of(app) if app is not None else {}
+    if app is not None:
+        found, tasks = [app], tasks_of(app) if tasks is None else tasks
+    else:
+        apps = load_apps(settings.app) if apps is None and settings.app else apps or ()
+        found, tasks = [each.found for each in apps], merged_tasks(apps) if tasks is None else tasks
     sealer = sealer_of(settings.secret_key)
     if settings.sign_webhooks == "off":
         log.warning("webhooks_unsigned", reason=UNSIGNED)
@@ -261,7 +269,7 @@ async def _start(
         tally=node_parts.refresher.tally,
     )
     undo.push_async_callback(parts.readers.close)
-    app_in_node = AppInNode(app, parts)
+    app_in_node = AppInNode(found, parts)
     await app_in_node.prepare()
     # Before the first job runs: a task may submit others from its first line on.
     app_in_node.enter()
@@ -287,10 +295,12 @@ async def _start(
         follower=follower,
         caches=caches,
         kinds=kinds,
+        queues=node_parts.queues,
         targets=node_parts.targets,
         node=node,
         stopper=engine.stopper,
         app_in_node=app_in_node,
+        apps=apps or (),
         readers=parts.readers,
         serving=serving,
         admin_key=admin_key,

@@ -8,7 +8,8 @@ Never: reads the process environment or the current folder by itself; the caller
     sources (who said what) -> table (a parser for each name) -> load -> Settings, or all problems
 
 Doors:
-  load_settings   from flags, environment and folder to `Loaded`, or SettingsProblems
+  load_settings   from flags, environment and folder to `Loaded`, or SettingsProblems;
+                  load.py has `hand_over` and `take_over`, too: all of them to a child process
   settings        `Settings`: what can be set, with its default
   table           the parser of every setting, and the relations between them
   parsers         for the table: numbers, durations, lists; addresses, for database URLs

@@ -53,6 +53,19 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
     return Loaded(settings=Settings(**values), sources=sources, unknown=tuple(strange))
 
 
+def hand_over(settings: Settings) -> dict[str, Any]:
+    """All of them as JSON has it, for a child process; secrets included."""
+    values = {name: getattr(settings, name) for name in DEFAULTS}
+    return {name: str(v) if isinstance(v, Path) else v for name, v in values.items()}
+
+
+def take_over(values: Mapping[str, Any]) -> Settings:
+    """What `hand_over` gave; neither file nor environment is asked again."""
+    given = {name: value for name, value in values.items() if value is not None}
+    parsed: dict[str, Any] = {name: PARSERS[name].parse(value) for name, value in given.items()}
+    return Settings(**{**dict.fromkeys(DEFAULTS), **parsed})
+
+
 def _known(variables: list[Given]) -> tuple[list[Given], list[Problem]]:
     """The variables that are settings, and what is odd about the others."""
     known = [given for given in variables if given.setting in PARSERS]

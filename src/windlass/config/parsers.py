@@ -225,8 +225,18 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def is_app_path(text: str) -> bool:
-    return _APP.fullmatch(text) is not None
+def app_list() -> Parser:
+    """One or several; kept as one text with commas between, each once."""
+
+    def parse(value: object) -> str:
+        paths = list(dict.fromkeys(text_list(value)))
+        if not paths or not all(_APP.fullmatch(path) for path in paths):
+            raise ValueError
+        return ",".join(paths)
+
+    return Parser(
+        parse=parse, allowed="module:attr, like shop.tasks:app, or several separated by commas"
+    )
 
 
 def is_name(text: str) -> bool:

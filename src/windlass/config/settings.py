@@ -68,5 +68,5 @@ class Settings:
 
     # Folder of the embedded servers. None: `windlass up` chooses.
     data: Path | None = None
-    # `module:attr` of the user's App. None: no Python tasks.
+    # `module:attr` of the user's App, of several with commas between. None: no Python tasks.
     app: str | None = None

@@ -47,7 +47,7 @@ PARSERS: dict[str, parsers.Parser] = {
     "otel_exporter_otlp_endpoint": parsers.url("http", "https", like="https://collector:4318"),
     "log_format": parsers.one_of("console", "json"),
     "data": parsers.folder(),
-    "app": parsers.matching(parsers.is_app_path, "module:attr, like shop.tasks:app"),
+    "app": parsers.app_list(),
 }
 assert list(PARSERS) == sorted(PARSERS, key=[f.name for f in fields(Settings)].index), "same order"
 assert PARSERS.keys() == {f.name for f in fields(Settings)}, "one parser for each setting"

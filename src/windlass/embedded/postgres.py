@@ -25,9 +25,13 @@ from urllib.parse import quote
 import asyncpg
 
 from windlass.embedded.account import account_for, make_folder, maker_of, settle
-from windlass.embedded.binaries import postgres_bin_dir
+from windlass.embedded.binaries import POSTGRES_MAJOR, postgres_bin_dir
 from windlass.embedded.child import Order
-from windlass.embedded.cluster import PostgresInstallation, ensure_cluster
+from windlass.embedded.cluster import (
+    PostgresInstallation,
+    ensure_cluster,
+    refuse_other_major,
+)
 from windlass.embedded.errors import DataNotUsable
 from windlass.embedded.limits import (
     CONNECT_SECONDS_MAX,
@@ -99,6 +103,8 @@ class EmbeddedPostgres(Server):
 
     async def prepare(self) -> Order:
         installation = await asyncio.to_thread(self._installation)
+        if self._bin_dir is None:
+            refuse_other_major(installation.cluster, POSTGRES_MAJOR)
         await end_postgres_on(installation.cluster)
         await self._end_trust(installation)
         await asyncio.to_thread(settle, self.home, durable=self._is_durable)

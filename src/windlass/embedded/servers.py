@@ -14,6 +14,8 @@ message.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Mapping
@@ -88,10 +90,27 @@ class EmbeddedServers:
                 postgres = both.create_task(self.postgres.start())
                 valkey = both.create_task(self.valkey.start())
         except* EmbeddedError as failures:
-            first = failures.exceptions[0]
+            first = self._plainly(failures.exceptions[0])
+        except* OSError as failures:
+            first = self._unusable(failures.exceptions[0])
         else:
             return postgres.result(), valkey.result()
         raise first
+
+    def _plainly(self, failure: Exception) -> Exception:
+        """A full disk is said by PostgreSQL in the midst of much else."""
+        full = os.strerror(errno.ENOSPC)
+        if isinstance(failure, ServerFailed) and full in failure.tail:
+            return self._unusable(OSError(errno.ENOSPC, full))
+        return failure
+
+    def _unusable(self, error: BaseException) -> DataNotUsable:
+        reason = error.strerror if isinstance(error, OSError) else None
+        return DataNotUsable(
+            self.data,
+            f"cannot be written to ({reason or error})",
+            "make room or permit it, or give another folder with --data",
+        )
 
     def _make_data_folder(self) -> None:
         # As root others may pass through (not look inside), so that the servers' account can.
@@ -131,8 +150,9 @@ class DataLock:
             holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
             os.close(fd)
             raise DataInUse(self._data, holder) from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # the number only serves a message
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         _held.add(fd)
         self._fd = fd
 

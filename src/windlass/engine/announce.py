@@ -40,6 +40,7 @@ class Announcer:
             "target": [],
             "secret": [],
             "cache": [],
+            "key": [],
             "lock": [],
             "schedule": [],
         }
@@ -87,6 +88,10 @@ class Announcer:
     def on_cache(self, listener: Callable[[list[str]], None]) -> None:
         """Hears what caches may not believe any more, as `<cache>:<key>`."""
         self._name_listeners["cache"].append(listener)
+
+    def on_key(self, listener: Callable[[list[str]], None]) -> None:
+        """Hears that API keys have been revoked; of which, nothing is said."""
+        self._name_listeners["key"].append(listener)
 
     def on_lock(self, listener: Callable[[list[str]], None]) -> None:
         """Hears the names of locks that callers of the API have got."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import asyncpg
 
-from windlass.errors import MigrationMismatch
+from windlass.errors import DatabaseNewer, MigrationMismatch
 from windlass.store.address import Address
 
 # Any number will do, as long as it is ours alone.
@@ -58,8 +58,10 @@ def migrations() -> list[Migration]:
     ]
 
 
-async def migrate(url: str) -> list[Migration]:
+async def migrate(url: str, *, may_be_newer: bool = True) -> list[Migration]:
     """Apply what is missing; returns what was applied. Safe to call from many nodes at once.
+
+    Where it may not be newer, tables of a later release raise DatabaseNewer.
 
     The lock is a transaction's, and is taken for each file anew: a session may be another one after
     every commit (PgBouncer). What somebody else applied in between is no longer missing.
@@ -67,6 +69,8 @@ async def migrate(url: str) -> list[Migration]:
     connection = await Address(url).connect(seconds=30, command_timeout=600)
     applied: list[Migration] = []
     try:
+        if not may_be_newer:
+            await _refuse_newer(connection)
         while (migration := await _apply_next(connection)) is not None:
             applied.append(migration)
         return applied
@@ -84,6 +88,17 @@ async def _apply_next(connection: asyncpg.Connection[asyncpg.Record]) -> Migrati
             return None
         await _apply(connection, missing[0])
         return missing[0]
+
+
+async def _refuse_newer(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    if await connection.fetchval("SELECT to_regclass('windlass.migration')") is None:
+        return
+    newest = migrations()[-1].number
+    found = await connection.fetch(
+        "SELECT name FROM windlass.migration WHERE number > $1 ORDER BY number", newest
+    )
+    if found:
+        raise DatabaseNewer([row["name"] for row in found])
 
 
 async def pending(connection: asyncpg.Connection[asyncpg.Record]) -> list[Migration]:

@@ -17,8 +17,9 @@ from tests.strategies.listener import Listener
 from windlass.limits import LOG_FIELDS_BYTES_MAX, LOG_LINE_CHARS_MAX, LOG_LINES_MAX
 from windlass.model.job import outcome as ends
 from windlass.model.job.outcome import Failed, Outcome, Succeeded
+from windlass.strategies.python.apps import load_tasks
 from windlass.strategies.python.python import Python
-from windlass.strategies.python.task import Task, load_tasks
+from windlass.strategies.python.task import Task
 
 CHATTY = "tests.strategies.python.chatty:app"
 EVERYWHERE = ("in_thread", "on_loop", "apart", "apart_on_loop")

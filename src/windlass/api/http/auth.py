@@ -1,7 +1,7 @@
 """Authentication by API key (bearer token): who may come in.
 
 Promises: a revoked key is refused on every node within seconds (CACHE_SECONDS and ASK_SECONDS),
-whatever becomes of Redis.
+whatever becomes of Redis; at once on a node that is told (`forget`, by the signal `invalidate`).
 Only hashes are kept, in memory as in the database.
 """
 
@@ -30,6 +30,12 @@ class Keys:
         self._database = database
         # hash -> until when it may be believed (monotonic), and the owner; None: no such key
         self._known: dict[bytes, tuple[float, str | None]] = {}
+        self._forgotten = 0  # how often; what was read before the last time is not kept
+
+    def forget(self) -> None:
+        """Keys have been revoked: whoever comes next is looked up."""
+        self._forgotten += 1
+        self._known.clear()
 
     async def owner(self, authorization: bytes | None) -> str:
         """The id of the key in the header. Raises Unauthorized."""
@@ -51,9 +57,12 @@ class Keys:
         return known[1]
 
     async def _look_up(self, hashed: bytes) -> tuple[float, str | None]:
+        forgotten = self._forgotten
         rows = await self._database.read("api_key_find", hashed)
         if len(self._known) >= CACHED_MAX:
             self._known.clear()
         owner = ids.show("key", rows[0]["id"]) if rows else None
-        known = self._known[hashed] = (monotonic() + CACHE_SECONDS, owner)
+        known = (monotonic() + CACHE_SECONDS, owner)
+        if forgotten == self._forgotten:
+            self._known[hashed] = known
         return known

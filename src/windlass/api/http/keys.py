@@ -24,3 +24,18 @@ async def ensure_admin_key(database: Database) -> str | None:
     key, hashed = make_key()
     rows = await database.run("api_key_first", ids.uuid7(), hashed)
     return key if rows else None
+
+
+async def reset_admin_key(database: Database) -> str:
+    """A new admin key instead of those that were made here before: nobody knows these any more.
+
+    Nodes may believe an old one for seconds, unless they are told (see api.http.auth).
+    """
+    key, hashed = make_key()
+    await database.run("api_key_reset", ids.uuid7(), hashed)
+    return key
+
+
+async def is_key(database: Database, key: str) -> bool:
+    """Does this key open the API?"""
+    return bool(await database.run("api_key_find", sha256(key.encode()).digest()))

@@ -22,6 +22,7 @@ from windlass.errors import WindlassError
 from windlass.sdk.http import problems, wire
 from windlass.sdk.http.exchange import Exchange
 from windlass.sdk.http.http_transport import HttpTransport
+from windlass.sdk.http.local_key import LocalKey
 from windlass.sdk.http.transport import IDEMPOTENCY_KEY, Request, Response
 
 Query = wire.Query
@@ -63,7 +64,9 @@ class Client:
 
     def __init__(self, url: str, token: str | None) -> None:
         try:
-            self._transport = HttpTransport(url, _printable("--token", token))
+            # An empty token is the wish to be nobody; none at all leaves it to us.
+            local_key = LocalKey(url) if token is None else None
+            self._transport = HttpTransport(url, _printable("--token", token), local_key=local_key)
         except ValueError as wrong:
             raise BadUsage(f"--url {wrong}") from None
         self.exchange = Exchange(self._transport)
@@ -125,7 +128,7 @@ class Client:
         )
         response = self._run(self._answer(request, _Patience(on_away)))
         if not 200 <= response.status < 300:
-            raise refusal(response)
+            raise refusal(response, self._transport.key_hint())
         return Answer(status=response.status, headers=response.headers, body=response.body)
 
     async def _answer(self, request: Request, patience: _Patience) -> Response:

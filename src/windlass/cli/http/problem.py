@@ -32,20 +32,27 @@ class Refused(Stopped):
     """An answer that is no success."""
 
     def __init__(
-        self, status: int, document: dict[str, Any], retry_after: str | None = None
+        self,
+        status: int,
+        document: dict[str, Any],
+        retry_after: str | None = None,
+        key_hint: str | None = None,  # None: a key was given
     ) -> None:
         self.status, self.document = status, document
         self.problem_code = str(document.get("code") or "")
-        super().__init__(_sentence(status, document, retry_after), _exit_for(status, document))
+        said = _sentence(status, document, retry_after)
+        if status == 401 and key_hint is not None:
+            said += f"\n  {key_hint}"
+        super().__init__(said, _exit_for(status, document))
 
 
-def refusal(response: Response) -> Refused:
+def refusal(response: Response, key_hint: str | None = None) -> Refused:
     """Any answer but a success, whoever wrote it: Windlass, or a proxy before it."""
     status, document = response.status, document_of(response.body)
     if document is None:
         shown = " ".join(response.body[:200].decode(errors="replace").split())
         document = {"detail": f"the server answered {status}{': ' if shown else ''}{shown}"}
-    return Refused(status, document, response.headers.get("retry-after"))
+    return Refused(status, document, response.headers.get("retry-after"), key_hint)
 
 
 def _exit_for(status: int, document: dict[str, Any]) -> Exit:

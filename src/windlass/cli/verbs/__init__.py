@@ -12,6 +12,6 @@ A new command is a function here and a row in cli/commands.py. Where a noun has 
     workflow.py   and workflow_file.py (definitions in files), workflow_run.py (start one)
     secret.py     and reencrypt.py, which works beside the database
 
-One file each: approval bench config dead doctor event execution health lock migrate operation
+One file each: approval bench config dead doctor event execution health key lock migrate operation
 queue stats sweep target task up.
 """

@@ -32,7 +32,10 @@ def node(
     queues: Annotated[str | None, Parameter(help="Serve these alone: mail,reports=3.")] = None,
     queues_except: Annotated[str | None, Parameter(help="Serve all queues but these.")] = None,
     queue_order: Annotated[str | None, Parameter(help="turns, or strict: as given.")] = None,
-    app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
+    app: Annotated[
+        list[str] | None, Parameter(help="module:attr that holds your tasks; may be repeated.")
+    ] = None,
+    reload: Annotated[bool, Parameter(help="Restart when files of the app change.")] = False,
 ) -> int:
     """Run a node until SIGTERM, which drains it; a second SIGTERM stops it at once."""
     from windlass.cli.node_process import run_node
@@ -47,6 +50,7 @@ def node(
         "queues": queues,
         "queues_except": queues_except,
         "queue_order": queue_order,
-        "app": app,
+        "app": ",".join(app) if app else None,
     }
-    return run_node({name: value for name, value in flags.items() if value is not None})
+    given = {name: value for name, value in flags.items() if value is not None}
+    return run_node(given, is_reloading=reload)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 app = App(name="up", help="Start everything here: PostgreSQL, Valkey, a node and the API.")
 
@@ -19,8 +19,13 @@ def up(
     queues: Annotated[str | None, Parameter(help="Serve these alone: mail,reports=3.")] = None,
     queues_except: Annotated[str | None, Parameter(help="Serve all queues but these.")] = None,
     queue_order: Annotated[str | None, Parameter(help="turns, or strict: as given.")] = None,
-    nodes: Annotated[int, Parameter(help="Node processes on this machine.")] = 1,
-    app: Annotated[str | None, Parameter(help="module:attr that holds your tasks.")] = None,
+    nodes: Annotated[
+        int, Parameter(help="Node processes on this machine.", validator=validators.Number(gte=1))
+    ] = 1,
+    app: Annotated[
+        list[str] | None, Parameter(help="module:attr that holds your tasks; may be repeated.")
+    ] = None,
+    reload: Annotated[bool, Parameter(help="Restart when files of the app change.")] = False,
 ) -> int:
     """Start everything and print `ready: http://…`. Ctrl-C stops everything; the data is kept."""
     from windlass.cli.node_process import run_up
@@ -33,9 +38,9 @@ def up(
         queues=queues,
         queues_except=queues_except,
         queue_order=queue_order,
-        app=app,
+        app=",".join(app) if app else None,
     )
-    return run_up(flags, nodes)
+    return run_up(flags, nodes, is_reloading=reload)
 
 
 def _given(**flags: str | None) -> dict[str, object]:

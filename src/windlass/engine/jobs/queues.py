@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from windlass.engine.jobs.stats import QueueCounts, read_counters
 from windlass.errors import NotFound
 from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+_KNOWN_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,18 @@ async def pause_queue(database: Database, name: str) -> Queue:
 
 async def resume_queue(database: Database, name: str) -> Queue:
     return await _set_paused(database, name, is_paused=False)
+
+
+async def misspelt_queues(database: Database, names: Sequence[str]) -> dict[str, str]:
+    """Those of `names` that do not exist yet, by what may have been meant: a queue whose name is
+    nearly the same. One without a likeness is only new.
+    """
+    if not names:
+        return {}
+    rows = await database.read("queue_list", "", _KNOWN_MAX, None)
+    known = [row["name"] for row in rows]
+    alike = {name: get_close_matches(name, known, n=1) for name in names if name not in known}
+    return {name: near[0] for name, near in alike.items() if near}
 
 
 async def _set_paused(database: Database, name: str, *, is_paused: bool) -> Queue:

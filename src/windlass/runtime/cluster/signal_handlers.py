@@ -24,7 +24,7 @@ from windlass.runtime.worker.kinds import Kinds
 
 log = structlog.get_logger()
 
-_CACHED: Final = ("target", "secret", "cache")
+_CACHED: Final = ("target", "secret", "cache", "key")
 
 Handler = Callable[[dict[str, Any]], Awaitable[Answer]]
 # Takes the jobs that are spoken of (None: any), and returns how many it has told to stop.
@@ -84,7 +84,8 @@ def node_handlers(
 
     async def invalidate(payload: dict[str, Any]) -> Answer:
         """`{"target": ["host", …], "secret": ["name", …], "cache": ["cache:key", "cache", …]}`:
-        these are not believed any more. A cache's name alone is all that it keeps.
+        these are not believed any more. A cache's name alone is all that it keeps; `"key": []` is
+        every API key.
         """
         if unknown := sorted(payload.keys() - set(_CACHED)):
             known = " ".join(_CACHED)

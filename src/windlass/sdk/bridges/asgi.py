@@ -49,8 +49,9 @@ def lifespan(
 @asynccontextmanager
 async def _client(app: App, url: str, token: str | None) -> AsyncIterator[None]:
     from windlass.sdk.http.http_transport import HttpTransport
+    from windlass.sdk.http.local_key import LocalKey
 
-    transport = HttpTransport(url, token)
+    transport = HttpTransport(url, token, local_key=LocalKey(url))
     app.connect(transport)
     try:
         yield

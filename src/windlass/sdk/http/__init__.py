@@ -13,6 +13,7 @@ Never: follows a redirect, keeps a cookie or reads proxy settings; knows a noun 
     async_client.py, client.py    what users make: AsyncClient, Client
     exchange.py                   one call, made again until it is answered
     transport.py                  the seam: http_transport.py or in_process.py
+    local_key.py                  the key of a `windlass up` on this machine, for who may have it
     connections.py                the connection pool below http_transport.py, keep-alive
     wire.py                       paths, bodies, answers, trace headers
     problems.py                   errors (RFC 9457) as exceptions

@@ -40,7 +40,7 @@ class AsyncClient:
     def __init__(
         self,
         url: str | None = None,  # None: WINDLASS_URL, or this machine's own
-        token: str | None = None,  # None: WINDLASS_TOKEN, or none at all
+        token: str | None = None,  # None: WINDLASS_TOKEN, or that of this machine's own server
         *,
         transport: Transport | None = None,  # None: HTTP to that address
         timeout_seconds: float = TRY_SECONDS,  # for one try of a call
@@ -108,6 +108,8 @@ class AsyncClient:
 
 def _http(url: str | None, token: str | None) -> Transport:
     from windlass.sdk.http.http_transport import HttpTransport
+    from windlass.sdk.http.local_key import LocalKey
 
     given_url = url or os.environ.get("WINDLASS_URL") or DEFAULT_URL
-    return HttpTransport(given_url, token or os.environ.get("WINDLASS_TOKEN"))
+    given_token = token or os.environ.get("WINDLASS_TOKEN")
+    return HttpTransport(given_url, given_token, local_key=LocalKey(given_url))

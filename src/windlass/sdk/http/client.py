@@ -25,7 +25,7 @@ class Client(Blocks[AsyncClient]):
     def __init__(
         self,
         url: str | None = None,  # None: WINDLASS_URL, or this machine's own
-        token: str | None = None,  # None: WINDLASS_TOKEN, or none at all
+        token: str | None = None,  # None: WINDLASS_TOKEN, or that of this machine's own server
         *,
         transport: Transport | None = None,  # None: HTTP to that address
         timeout_seconds: float = TRY_SECONDS,  # for one try of a call

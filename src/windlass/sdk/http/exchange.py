@@ -153,7 +153,13 @@ class Exchange:
         response = await self.answer(request, patience_seconds, room_seconds)
         if 200 <= response.status < 300:
             return response
-        raise _error_in(response)
+        raise self._refused(response)
+
+    def _refused(self, response: Response) -> WindlassError:
+        error = _error_in(response)
+        if response.status == 401 and (hint := key_hint(self.transport)) is not None:
+            error.args = (f"{error}; give token= or set WINDLASS_TOKEN ({hint})",)
+        return error
 
     def _request(
         self,
@@ -176,6 +182,12 @@ class Exchange:
             headers=headers,
             timeout_seconds=timeout_seconds,
         )
+
+
+def key_hint(transport: Transport) -> str | None:
+    """Where a key was looked for; None: one was given, or this way needs none."""
+    hint = getattr(transport, "key_hint", None)
+    return hint() if hint is not None else None
 
 
 def _error_in(response: Response) -> WindlassError:

@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 
 from windlass.http1.connection import Connection
 from windlass.sdk.http.connections import Connections, Endpoint
+from windlass.sdk.http.local_key import LocalKey
 from windlass.sdk.http.problems import Unreachable, error_of
 from windlass.sdk.http.transport import IDEMPOTENCY_KEY, Request, Response
 from windlass.sdk.limits import ANSWER_BYTES_MAX, LINE_BYTES_MAX
@@ -43,7 +44,13 @@ _PLAIN_PATH: Final = re.compile(r"/[/:?@!$&'()*+,;=~%\[\]0-9A-Za-z._-]*")
 
 
 class HttpTransport:
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        local_key: LocalKey | None = None,  # where to look for one; None: there is a token, or none
+    ) -> None:
         address = _read_url(url)
         host = _host_of(address, url)
         self.url = _shown(address, url)
@@ -59,6 +66,7 @@ class HttpTransport:
         authorization = _authorization(address, token)
         if authorization is not None:
             self._constants["Authorization"] = authorization
+        self._local_key = local_key if authorization is None else None
         self._constant_names = frozenset(name.lower() for name in self._constants)
         self._constant_lines = _lines_of(self._constants)
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
@@ -75,6 +83,10 @@ class HttpTransport:
             raise Unreachable(self.url, str(trouble), is_final=True) from None
         except OSError as trouble:
             raise Unreachable(self.url, _reason(trouble)) from None
+
+    def key_hint(self) -> str | None:
+        """For whoever is refused: where a key was looked for; None: it was given."""
+        return self._local_key.hint() if self._local_key is not None else None
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -107,6 +119,8 @@ class HttpTransport:
             body = await connection.body()
             if connection.is_over_cap:
                 raise self._too_large()
+            if connection.status == 401 and self._local_key is not None:
+                self._local_key.forget()
             return Response(status=connection.status, headers=_headers_of(connection), body=body)
         finally:
             pool.give(connection)
@@ -156,6 +170,9 @@ class HttpTransport:
             constants = _lines_of(kept)
         if not names.isdisjoint(_FRAMING):
             raise ValueError("the length of a request is not for its headers to say")
+        local = self._local_key if "authorization" not in names else None
+        if local is not None and (key := local.find()) is not None:
+            constants += f"Authorization: Bearer {_checked_token(key)}\r\n"
         length = ""
         if body is not None or method in _WITH_BODY:
             length = f"Content-Length: {len(body or b'')}\r\n"

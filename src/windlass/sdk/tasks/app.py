@@ -63,7 +63,7 @@ class App:
         name: str,
         *,
         url: str | None = None,  # None: WINDLASS_URL, or this machine
-        token: str | None = None,  # None: WINDLASS_TOKEN
+        token: str | None = None,  # None: WINDLASS_TOKEN, or that of this machine's own server
     ) -> None:
         self.name = name
         self.tasks: dict[str, Task[..., Any]] = {}

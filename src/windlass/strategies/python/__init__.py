@@ -9,7 +9,8 @@ Never: knows the database. What a node does for a task it is given as `services.
 Doors:
 
     python          `Python`: the strategy, and `check_input`
-    task            `load_tasks`: the tasks of an app; `shape_of`: what a task takes
+    apps            `load_apps`, `load_tasks`: `--app module:attr`, one or several
+    task            `tasks_of`: the tasks of an app; `shape_of`: what a task takes
     services        what a node offers to tasks: log, progress, transaction, checkpoints
     running         the running task behind `windlass.current()`, in the node or isolated
     perform         calls a task, where it runs; its value or exception -> an outcome

@@ -20,9 +20,10 @@ import msgspec
 
 from windlass.model.job.outcome import Outcome
 from windlass.model.job.running import Facts
+from windlass.strategies.python.apps import load_tasks
 from windlass.strategies.python.perform import failed, perform, perform_coroutine, to_line
 from windlass.strategies.python.running import RunningIsolated
-from windlass.strategies.python.task import Task, load_tasks
+from windlass.strategies.python.task import Task
 
 _PR_SET_PDEATHSIG: Final = 1
 

@@ -6,19 +6,15 @@ whoever writes a definition, and one that JSON knows nothing of allows anything.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from windlass.errors import AppNotLoaded
 from windlass.model.workflow.known_kinds import TaskShape
 
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -38,32 +34,6 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
-
-
-def load_tasks(path: str) -> dict[str, Task]:
-    """The tasks of `module:attr`: an App's tasks, or the public callables of any object."""
-    tasks = tasks_of(load_object(path))
-    if not tasks:
-        raise AppNotLoaded(f"--app {path!r} leads to an object without callables")
-    return tasks
-
-
-def load_object(path: str) -> Any:
-    """What `module:attr` leads to. Raises AppNotLoaded, whatever was in the way."""
-    module_name, _, attribute = path.partition(":")
-    if not module_name or not attribute:
-        raise AppNotLoaded(f"--app {path!r} must look like module:attr")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (Exception, SystemExit) as trouble:  # a module may raise anything while it is imported
-        said = f"{type(trouble).__name__}: {trouble}"
-        raise AppNotLoaded(f"--app {path!r} could not be loaded: {said}") from trouble
-    return found
 
 
 def tasks_of(found: Any) -> dict[str, Task]:
