@@ -30,6 +30,7 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 RESTART_REST_SECONDS: Final = 0.5
+TAIL_LINES_MAX: Final = 3
 KEY_FILE: Final = "secret.key"
 
 
@@ -50,7 +51,9 @@ async def keep_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
 
 async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
     while True:
-        log.error("server_ended", reason=str(await server.wait()))
+        reason, _, tail = str(await server.wait()).partition("; the end of ")
+        path, _, last = tail.partition(":\n")
+        log.error("server_ended", reason=reason, log_path=path, tail=_last_lines(last))
         while True:
             await asyncio.sleep(RESTART_REST_SECONDS)
             try:
@@ -58,6 +61,10 @@ async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
                 break
             except EmbeddedError as trouble:
                 log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES_MAX:])
 
 
 def with_secret_key(settings: Settings, data: Path) -> Settings:

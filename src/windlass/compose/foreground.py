@@ -62,7 +62,7 @@ def run_node(flags: Mapping[str, object]) -> int:
 
 def _settings(flags: Mapping[str, object]) -> Settings:
     loaded = load_settings(flags, os.environ, Path.cwd())
-    configure_logs(loaded.settings.log_format)
+    configure_logs(loaded.settings.log_format, loaded.settings.log_level)
     _log_unknown(loaded)
     ask_for_descriptors()
     return loaded.settings

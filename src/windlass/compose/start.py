@@ -54,6 +54,7 @@ from windlass.strategies.python.services import TaskServices
 from windlass.strategies.python.task import Task, load_object, load_tasks, tasks_of
 from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
+from windlass.telemetry.logs import hear_app
 from windlass.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off: deliveries leave without a signature"
+UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -186,6 +187,7 @@ async def _start(
         app, tasks = load_object(settings.app), load_tasks(settings.app)
     elif tasks is None:
         tasks = tasks_of(app) if app is not None else {}
+    hear_app()
     sealer = sealer_of(settings.secret_key)
     if settings.sign_webhooks == "off":
         log.warning("webhooks_unsigned", reason=UNSIGNED)

@@ -28,6 +28,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.cluster.nodes import Tenure
 from windlass.limits import LEADER_GRACE_SECONDS, LEADER_RENEW_SHARE, LEADER_TRUST_SHARE
@@ -166,7 +167,7 @@ class Leadership:
     # -- leading ---------------------------------------------------------------------------------
 
     async def _lead(self, session: Session, tenure: Tenure) -> None:
-        log.info("leader_elected", node=self._node_id.hex, term=tenure.term)
+        log.info("leader_elected", node=ids.show("node", self._node_id), term=tenure.term)
         self._on_elected()
         reason = "it resigned"
         try:

@@ -47,6 +47,7 @@ from windlass.runtime.worker.own_transaction import commit_and_finish
 from windlass.runtime.worker.slots import Reservations, Slots
 from windlass.runtime.worker.target_gate import TargetGate
 from windlass.store.database import Database, Record
+from windlass.telemetry.job_lines import say_started, says_all
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -400,6 +401,7 @@ class Worker:
         free = self._slots.free
         if not free or not self._is_claiming or not self._lease.is_trusted:
             return
+        is_each_said = says_all()
         while self._buffer and free > 0:
             attempt = self._buffer.popleft()[1]
             if attempt.target is not None:
@@ -407,6 +409,8 @@ class Worker:
                     self._park([attempt], [reason])
                     continue
                 self._targets.began(attempt)
+            if is_each_said:
+                say_started(attempt)
             self._slots.begin(attempt)
             free -= 1
 
@@ -428,6 +432,8 @@ class Worker:
             return
         settlement = settle_or_bury(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - began_at
+        if says_all():
+            settlement.subject = attempt
         self._finisher.put(settlement)
 
     async def _settle_own(
