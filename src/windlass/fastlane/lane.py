@@ -27,7 +27,7 @@ from windlass.errors import Unavailable
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 from windlass.supervise import supervisor
-from windlass.telemetry.outage import Outage, reason_text
+from windlass.telemetry.outage import REDIS, reason_text
 
 if TYPE_CHECKING:
     from windlass.fastlane.connect import Client
@@ -60,7 +60,6 @@ class FastLane:
     def __init__(self, url: str | None) -> None:
         self._url = url
         self._where = "" if url is None else where_of(url)
-        self._outage = Outage("redis")
         self._client: Client | None = None  # None: there is no Redis, or its library is on its way
         self._has_client = asyncio.Event()
         # What a call may raise when the other side is the trouble: connect.TROUBLE.
@@ -260,9 +259,9 @@ class FastLane:
 
     def _set_up(self, is_up: bool, trouble: Exception | None = None) -> None:
         if is_up:
-            self._outage.answered(self._where)
+            REDIS.answered(self._where)
         elif trouble is not None and not self._is_closing:
-            self._outage.failed(self._where, reason_text(trouble), is_certain=True)
+            REDIS.failed(self._where, reason_text(trouble), is_certain=True)
         if is_up != self.is_up:
             self.is_up = is_up
             log.debug("fastlane_up" if is_up else "fastlane_down")

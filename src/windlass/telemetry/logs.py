@@ -24,13 +24,13 @@ from windlass.telemetry import task_logging
 from windlass.telemetry.console import ConsoleLines, has_colours
 from windlass.telemetry.flood import GATE
 from windlass.telemetry.messages import message_of
-from windlass.telemetry.outage import POSTGRESQL
+from windlass.telemetry.outage import is_quiet
 
 LEVELS: Final = {name: getattr(logging, name.upper()) for name in ("debug", "info", "warning")}
 LEVELS["error"] = logging.ERROR
 
-# A line of these is one of many that PostgreSQL's outage has said already.
-_WAITS_FOR_POSTGRESQL: Final = frozenset(
+# While a server is away a line of these is one of many that its outage has said already.
+_WAITS: Final = frozenset(
     {"checkpoints_wait", "finish_waits", "leadership_waits", "lease_not_renewed", "loop_waits"}
     | {"node_waits_for_database", "notes_wait", "notify_children_put_off", "operation_waits"}
     | {"recover_put_off", "refresh_left_to_the_net", "retain_waits", "tending_put_off"}
@@ -136,7 +136,7 @@ def _with_sentence(_logger: Any, method: str, line: Line) -> Line:
     if task_logging.speaking_task() is not None:
         return line
     event = line.get("event")
-    if event in _WAITS_FOR_POSTGRESQL and POSTGRESQL.is_on and not is_enabled(logging.DEBUG):
+    if event in _WAITS and not is_enabled(logging.DEBUG) and is_quiet(line.get("reason")):
         raise structlog.DropEvent
     message = message_of(event, line) if isinstance(event, str) else None
     if message is None:

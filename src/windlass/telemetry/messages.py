@@ -148,10 +148,12 @@ MESSAGES: Final[Mapping[str, str]] = {
     "signal_unreadable": "a message to this node could not be read and was answered with an error",
     "signal_failed": "a message to this node ({signal}) could not be carried out",
     # -- the work in the background ----------------------------------------------------------------
-    "loop_waits": "{loop} waits for PostgreSQL: {reason}",
-    "loop_failed": "{loop} failed and goes on after a rest",
-    "background_failed": "{task} failed",
-    "background_ended": "{task} failed and is started again in {rest_seconds:duration}",
+    "loop_waits": "a part of this node waits ({loop}): {reason}",
+    "loop_failed": "a part of this node failed and goes on after a rest ({loop})",
+    "background_failed": "a part of this node failed ({task})",
+    "background_ended": (
+        "a part of this node failed and is started again in {rest_seconds:duration} ({task})"
+    ),
     "recover_put_off": "looking for lost, late and waiting jobs ({what}) is put off: {reason}",
     "tending_put_off": "{what} is put off: {reason}",
     "tending_failed": (

@@ -62,8 +62,14 @@ class Outage:
             log.info("redis_back", where=where, seconds=seconds)
 
 
-# PostgreSQL is one for a process: whoever waits for it says so quietly while it is away.
+# One each for a process: whoever waits for them says so quietly while they are away.
 POSTGRESQL: Final = Outage("postgresql")
+REDIS: Final = Outage("redis")
+
+
+def is_quiet(reason: object) -> bool:
+    """Whoever waits for this reason needs not say so: that its server is away was said."""
+    return POSTGRESQL.is_on or (REDIS.is_on and "Redis" in str(reason))
 
 
 def reason_text(trouble: BaseException) -> str:
