@@ -277,10 +277,10 @@ class Database:
 
     def _failed(self, trouble: Unavailable) -> None:
         """Say once that the server is away, if that is what it means."""
-        if isinstance(trouble, NoConnection):
-            POSTGRESQL.failed(self._where, reason_text(trouble), is_certain=True)
-        elif isinstance(trouble, Unknown) and not isinstance(trouble, TooSlow):
-            POSTGRESQL.failed(self._where, reason_text(trouble), is_certain=False)
+        is_certain = isinstance(trouble, NoConnection)
+        if is_certain or (isinstance(trouble, Unknown) and not isinstance(trouble, TooSlow)):
+            reason = reason_text(trouble.__cause__ or trouble)
+            POSTGRESQL.failed(self._where, reason, is_certain=is_certain)
 
     async def run(self, name: str, *args: Any) -> list[Record]:
         """One statement of the hot path, by name."""

@@ -96,7 +96,7 @@ MESSAGES: Final[Mapping[str, str]] = {
     "loopback_refused": "{note}",
     # -- PostgreSQL, Redis and the embedded servers ------------------------------------------------
     "postgresql_away": (
-        "PostgreSQL at {where} does not answer ({reason}); nothing new is begun, and all goes on "
+        "PostgreSQL at {where} is not available ({reason}); nothing new is begun, and all goes on "
         "when it is back"
     ),
     "postgresql_back": "PostgreSQL is back after {seconds:duration}",

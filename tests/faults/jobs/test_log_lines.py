@@ -195,12 +195,12 @@ async def test_redis_and_postgresql_that_go_and_come_back_are_told_once_each(
             await servers.restart_postgres()
             await until(lambda: "postgresql_back" in node.log, what="PostgreSQL is back")
             told = node.log[before:].splitlines()
-    assert all("does not answer" not in line for line in told), "once for each outage"
+    assert all("is not available" not in line for line in told), "once for each outage"
     [away, back] = lines(node, "Redis")
     reason = r"\((connection refused|it closed the connection)\)"
     assert re.search(rf"does not answer {reason}; going on without it", away)
     assert re.search(r"Redis is back after \d", back)
-    assert [("does not answer" in line) for line in lines(node, "event=postgresql_")] == [1, 0]
+    assert [("is not available" in line) for line in lines(node, "event=postgresql_")] == [1, 0]
     assert "Traceback" not in node.log
 
 

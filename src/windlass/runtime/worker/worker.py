@@ -101,6 +101,7 @@ class Worker:
         self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
         self._on_steps = on_steps
+        self._is_each_said = says_all()  # as its log was configured before it
         self._loop = Loop("worker", self._tick, is_vital=True)
         self.has_looked = self._loop.has_ticked  # for work, for the first time
         finisher.serve(self)
@@ -401,7 +402,6 @@ class Worker:
         free = self._slots.free
         if not free or not self._is_claiming or not self._lease.is_trusted:
             return
-        is_each_said = says_all()
         while self._buffer and free > 0:
             attempt = self._buffer.popleft()[1]
             if attempt.target is not None:
@@ -409,7 +409,7 @@ class Worker:
                     self._park([attempt], [reason])
                     continue
                 self._targets.began(attempt)
-            if is_each_said:
+            if self._is_each_said:
                 say_started(attempt)
             self._slots.begin(attempt)
             free -= 1
@@ -432,7 +432,7 @@ class Worker:
             return
         settlement = settle_or_bury(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - began_at
-        if says_all():
+        if self._is_each_said:
             settlement.subject = attempt
         self._finisher.put(settlement)
 
