@@ -8,6 +8,7 @@ test reads all calls), in words that need no knowledge of how a node is built.
     {field:duration}  seconds, as "0.4 s", "5 min" or "2 h"
     {field:clock}     an instant, as the local time of day
     {field:count}     a number, as "4,312"
+    {field:jobs}      the same of jobs, as "1 job" or "4,312 jobs"
 """
 
 from __future__ import annotations
@@ -39,16 +40,14 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     "job_cancelled": "{name} was cancelled",
     "job_expired": "a job is over because its deadline passed before it could start",
-    "jobs_taken_back": "{count:count} jobs of node {node} go on elsewhere; it stopped answering",
+    "jobs_taken_back": "{count:jobs} taken back from {node}, which stopped answering",
     "task_unknown": (
         "this node has no task {task}, which a job asks for; the job is tried again for a while, "
         "here and on other nodes. Known here: {known}"
     ),
     "strategy_failed": "a job of kind {kind} raised what its kind should have handled",
     "begin_failed": "a job of kind {kind} could not be begun at once and is tried again",
-    "own_end_failed": (
-        "a task succeeded, but its own transaction could not be committed: {reason}"
-    ),
+    "own_end_failed": ("a task's own transaction could not be ended: {reason}"),
     "own_transaction_left": "a stopped task's transaction is left for PostgreSQL to undo: {reason}",
     "finish_refused": (
         "{count:count} jobs ended here too late: they were taken from this node meanwhile, and "
@@ -83,11 +82,11 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     "checkpoints_wait": "{count:count} steps of durable functions wait to be kept: {reason}",
     "cancel_not_told": (
-        "node {node} could not be told to stop {jobs:count} cancelled jobs; it finds out by "
+        "{node} could not be told to stop {jobs:jobs} that somebody cancelled; it finds out by "
         "itself: {reason}"
     ),
     "cancel_not_acknowledged": (
-        "node {node} did not confirm that it stops {jobs:count} cancelled jobs: {reason}"
+        "{node} did not confirm that it stops {jobs:jobs} that somebody cancelled: {reason}"
     ),
     # -- webhooks and their hosts ------------------------------------------------------------------
     "target_changed": "{host} {now}",
@@ -117,13 +116,13 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     # -- nodes and the leader ----------------------------------------------------------------------
     "node_lost": "node {name} stopped answering; other nodes take over what it ran",
-    "lease_not_renewed": "this node could not say that it lives: {reason}",
-    "lease_lost": "this node counts as lost: {reason}",
+    "lease_not_renewed": "this node could not renew its lease: {reason}",
+    "lease_lost": "the lease of this node is lost: {reason}",
     "node_lost_its_lease": (
-        "this node was cut off for too long: it gives up {abandoned:count} jobs, which go on "
-        "elsewhere, and registers anew"
+        "this node was cut off for too long: it gives up {abandoned:jobs}, to go on elsewhere, and "
+        "registers anew"
     ),
-    "lease_thread_failed": "this node can no longer say that it lives",
+    "lease_thread_failed": "this node can no longer renew its lease",
     "node_waits_for_database": "this node registers anew when PostgreSQL is back: {reason}",
     "node_not_registered": "this node could not register anew; it tries again",
     "coordinator_not_left": "what this node left in Redis is removed by the next clean-up",
@@ -138,7 +137,9 @@ MESSAGES: Final[Mapping[str, str]] = {
     "draining": (
         "stopping: taking no new jobs, and giving those that run {seconds:duration} to end"
     ),
-    "drain_timed_out": "{handed_back:count} jobs were still running and go back to their queue",
+    "drain_timed_out": (
+        "the time to stop is over: {handed_back:jobs} still running, given back to run elsewhere"
+    ),
     "drain_unfinished": "{unsettled:count} ended jobs could not be recorded before the end",
     "stopping_at_once": "stopping at once: what runs is given up and goes on elsewhere",
     "operation": "{kind} of this node ({id}) is {phase}",
@@ -155,9 +156,10 @@ MESSAGES: Final[Mapping[str, str]] = {
         "a part of this node failed and is started again in {rest_seconds:duration} ({task})"
     ),
     "recover_put_off": "looking for lost, late and waiting jobs ({what}) is put off: {reason}",
-    "tending_put_off": "{what} is put off: {reason}",
+    "tending_put_off": "work in the background is put off ({what}): {reason}",
     "tending_failed": (
-        "{what} failed for one of its items, which is tried again in {rest_seconds:duration}"
+        "work in the background failed for one item, which is tried again in "
+        "{rest_seconds:duration} ({what})"
     ),
     "turns_put_off": "workflows go on a little later: {reason}",
     "tending_stopped": "workflows could not go on; it is tried again",
@@ -221,6 +223,8 @@ class _Filled(Formatter):
                     return clock_text(value)
                 case "count":
                     return f"{int(value):,}"
+                case "jobs":
+                    return f"{int(value):,} job" + ("" if int(value) == 1 else "s")
                 case _:
                     return str(value)
         except (TypeError, ValueError):

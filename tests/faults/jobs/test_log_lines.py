@@ -218,4 +218,4 @@ async def test_a_node_that_is_killed_is_told_with_how_many_jobs_go_on_elsewhere(
     assert re.search(r"node \S+ stopped answering; other nodes take over what it ran", lost)
     assert f"node={shown}" in lost
     [back] = lines(heir, "event=jobs_taken_back")
-    assert f"3 jobs of node {shown} go on elsewhere" in back
+    assert f" 3 jobs taken back from {shown}, which stopped answering" in back

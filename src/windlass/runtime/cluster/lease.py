@@ -31,6 +31,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.limits import LEASE_MARGIN_SECONDS
 from windlass.store.address import Address
@@ -103,7 +104,7 @@ class Lease:
         try:
             asyncio.run(self._renew_for_ever())
         except BaseException:  # whatever it is: nobody renews it any more, and the node must know
-            log.exception("lease_thread_failed", node=self._node_id.hex)
+            log.exception("lease_thread_failed", node=ids.show("node", self._node_id))
             if not self.is_lost and not self._stop.is_set():
                 self._lose("its thread failed")
 
@@ -160,7 +161,7 @@ class Lease:
 
     def _lose(self, reason: str) -> None:
         self.is_lost = True
-        log.error("lease_lost", node=self._node_id.hex, reason=reason)
+        log.error("lease_lost", node=ids.show("node", self._node_id), reason=reason)
         self._calls.on_lost()
 
     async def _rest(self, seconds: float) -> None:
