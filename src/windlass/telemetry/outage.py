@@ -12,6 +12,7 @@ from typing import Final, Literal
 import structlog
 
 from windlass.clock import monotonic
+from windlass.config.redaction import where_of
 from windlass.limits import POLL_IDLE_SECONDS
 
 log = structlog.get_logger()
@@ -68,8 +69,18 @@ REDIS: Final = Outage("redis")
 
 
 def is_quiet(reason: object) -> bool:
-    """Whoever waits for this reason needs not say so: that its server is away was said."""
-    return POSTGRESQL.is_on or (REDIS.is_on and "Redis" in str(reason))
+    """Whoever waits for this reason needs not say so: that its server is away was said, or is about
+    to be; of Redis a connection that is always open is the first to know, or nearly.
+    """
+    return POSTGRESQL.is_on or str(reason).startswith("Redis ")
+
+
+def note_unreachable(url: str, trouble: BaseException) -> None:
+    """Somebody with a connection of his own found nobody at PostgreSQL's address, perhaps: he may
+    be the first to know.
+    """
+    if isinstance(trouble, ConnectionError | FileNotFoundError):
+        POSTGRESQL.failed(where_of(url), reason_text(trouble), is_certain=True)
 
 
 def reason_text(trouble: BaseException) -> str:

@@ -35,6 +35,7 @@ from windlass.limits import LEADER_GRACE_SECONDS, LEADER_RENEW_SHARE, LEADER_TRU
 from windlass.store.address import Address
 from windlass.store.statements import statement
 from windlass.supervise import supervisor
+from windlass.telemetry.outage import note_unreachable
 
 log = structlog.get_logger()
 
@@ -110,6 +111,7 @@ class Leadership:
                 async with self._session() as session:
                     await self._lead(session, await self._be_elected(session))
             except Exception as trouble:  # whatever it is: this thread must not end silently
+                note_unreachable(self._address.url, trouble)
                 log.warning("leadership_waits", reason=str(trouble) or type(trouble).__name__)
             await asyncio.sleep(REST_SECONDS)
 

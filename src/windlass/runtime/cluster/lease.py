@@ -36,6 +36,7 @@ from windlass.clock import monotonic
 from windlass.limits import LEASE_MARGIN_SECONDS
 from windlass.store.address import Address
 from windlass.store.statements import statement
+from windlass.telemetry.outage import note_unreachable
 
 log = structlog.get_logger()
 
@@ -123,6 +124,7 @@ class Lease:
                             )
                         await self._renew(connection)
                 except Exception as trouble:  # whatever it is: this thread must not end silently
+                    note_unreachable(self._address.url, trouble)
                     reason = str(trouble) or type(trouble).__name__
                     log.warning("lease_not_renewed", reason=reason)
                     if connection is not None:
