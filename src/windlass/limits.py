@@ -529,6 +529,10 @@ NOTES_WAITING_MAX, NOTES_BATCH_MAX = 20_000, 2_000
 assert LOG_LINES_MAX <= NOTES_BATCH_MAX <= NOTES_WAITING_MAX
 NOTES_REST_SECONDS, NOTES_WAIT_SECONDS = 1.0, 2.0
 assert NOTES_REST_SECONDS < NOTES_WAIT_SECONDS
+# The log of a node. Of lines of one kind so many are written in so long, and the others counted; of
+# so many kinds at once. A sentence quotes so much of an error.
+LOG_ALIKE_MAX, LOG_WINDOW_SECONDS, LOG_KINDS_MAX = 5, 10.0, 1_000
+LOG_ERROR_CHARS_MAX = 300
 # Jobs that write in a transaction of their own: so many connections for a node, and so long a
 # statement may take or the transaction stand idle: a frozen node must not hold rows for ever.
 OWN_CONNECTIONS_MAX, OWN_STATEMENT_SECONDS_MAX, OWN_IDLE_SECONDS_MAX = 32, 300.0, 300.0

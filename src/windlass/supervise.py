@@ -178,3 +178,8 @@ def supervisor() -> Supervisor:
     if found is None:
         found = _BY_LOOP[loop] = Supervisor()
     return found
+
+
+def is_node_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Does a node live there? Its tasks do not: they have threads and loops of their own."""
+    return loop in _BY_LOOP

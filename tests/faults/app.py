@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import ctypes
+import logging
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import structlog
+
 from tests.faults.witness import VARIABLE, Witness, write
 from windlass.sdk.tasks.app import App
 
 app = App("faults")
+log = logging.getLogger(__name__)
 
 STEP_SECONDS = 0.02
 
@@ -68,6 +73,42 @@ def fail_first(marker: str) -> str:
         raise RuntimeError("the first try fails")
     write("end", marker)
     return marker
+
+
+@app.task
+def fail(marker: str) -> None:
+    """Whenever it is tried."""
+    raise ValueError(f"no such order: {marker}")
+
+
+@app.task
+def say(marker: str) -> None:
+    """As programs do; `marker` is in each line."""
+    log.info("%s of a thread", marker, extra={"box": 3})
+    log.debug("%s that nobody asked for", marker)
+    log.info("%s of %d", marker, "no number")
+    structlog.get_logger().warning(f"{marker} of structlog", box=4)
+    contextvars.copy_context().run(log.info, "%s of a copied context", marker)
+
+
+@app.task
+async def say_async(marker: str) -> None:
+    log.info("%s of a loop", marker)
+    structlog.get_logger().info(f"{marker} of structlog", box=5)
+    await asyncio.to_thread(log.info, "%s of its thread", marker)
+
+
+@app.task(isolate="process")
+def say_isolated(marker: str) -> None:
+    log.info("%s of a process", marker)
+    structlog.get_logger().info(f"{marker} of structlog", box=6)
+
+
+@app.task
+def bind(marker: str) -> None:
+    """Leaves nothing to the next task of its thread."""
+    structlog.contextvars.bind_contextvars(bound_by=marker)
+    structlog.get_logger().info(f"{marker} has bound")
 
 
 @app.task

@@ -49,8 +49,12 @@ class Cluster:
         self.accepted: dict[str, UUID] = {}  # by marker: what was answered with an id
 
     async def start_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:
+        # Who looks for a fault reads everything.
         return await self.nodes.start(
-            self.database.url, self.redis_url, workers=workers, settings=settings
+            self.database.url,
+            self.redis_url,
+            workers=workers,
+            settings={"WINDLASS_LOG_LEVEL": "debug", **settings},
         )
 
     async def start_mortal_node(self, *, workers: int = 8, **settings: str) -> NodeProcess:

@@ -94,6 +94,7 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "sign_webhooks": "off",
         "otel_exporter_otlp_endpoint": "http://collector:4318",
         "log_format": "json",
+        "log_level": "debug",
         "data": "some/folder",
         "app": "shop.tasks:app",
     }
@@ -275,6 +276,7 @@ BAD: dict[str, list[object]] = {
     ],
     "sign_webhooks": ["maybe", 0],
     "log_format": ["xml", True],
+    "log_level": ["loud", 10],
     "data": ["~/windlass", "a\x00b", 3],
     "app": [
         "shop",

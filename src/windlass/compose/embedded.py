@@ -20,7 +20,7 @@ from typing import Final
 import structlog
 
 from windlass.compose.private_file import write_private
-from windlass.compose.terminal import say
+from windlass.compose.terminal import say, say_beside_log
 from windlass.config import Settings
 from windlass.config.secret_key import FILE, KEY_BYTES
 from windlass.embedded.errors import DataNotUsable, EmbeddedError
@@ -32,6 +32,7 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 RESTART_REST_SECONDS: Final = 0.5
+TAIL_LINES_MAX: Final = 3
 KEY_FILE: Final = "secret.key"
 
 
@@ -53,8 +54,10 @@ async def keep_alive(servers: EmbeddedServers) -> AsyncIterator[None]:
 async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
     while True:
         ended = await server.wait()
-        log.error("server_ended", reason=str(ended))
-        say(f"{ended.name} {ended.what}; it is started again")
+        reason, _, tail = str(ended).partition("; the end of ")
+        path, _, last = tail.partition(":\n")
+        log.error("server_ended", reason=reason, log_path=path, tail=_last_lines(last))
+        say_beside_log(f"{ended.name} {ended.what}; it is started again")
         while True:
             await asyncio.sleep(RESTART_REST_SECONDS)
             try:
@@ -63,6 +66,10 @@ async def _restart_for_ever(server: EmbeddedPostgres | EmbeddedValkey) -> None:
                 break
             except EmbeddedError as trouble:
                 log.error("server_not_restarted", reason=str(trouble))  # noqa: TRY400
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES_MAX:])
 
 
 def with_secret_key(settings: Settings, data: Path) -> Settings:

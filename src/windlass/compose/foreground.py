@@ -91,7 +91,7 @@ def _check_reload(settings: Settings, is_reloading: bool) -> None:
 
 def _settings(flags: Mapping[str, object]) -> Settings:
     loaded = load_settings(flags, os.environ, Path.cwd())
-    configure_logs(loaded.settings.log_format)
+    configure_logs(loaded.settings.log_format, loaded.settings.log_level)
     _log_unknown(loaded)
     ask_for_descriptors()
     return loaded.settings

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import structlog
 
-from windlass.compose.terminal import say
+from windlass.compose.terminal import say_beside_log
 from windlass.config import Settings
 from windlass.config.load import hand_over, take_over
 from windlass.supervise import Restarts, supervisor
@@ -129,7 +129,7 @@ class _Child:
                 return  # it has said why it cannot start
             rest, how = restarts.next_seconds(), _how(code)
             log.error("node_ended", node=self.name, pid=process.pid, how=how, rest_seconds=rest)
-            say(f"{self.name} (pid {process.pid}) {how}; it is begun again")
+            say_beside_log(f"{self.name} (pid {process.pid}) {how}; it is begun again")
             await asyncio.sleep(rest)
 
     async def _begin(self) -> asyncio.subprocess.Process:

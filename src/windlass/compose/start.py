@@ -56,6 +56,7 @@ from windlass.strategies.python.services import TaskServices
 from windlass.strategies.python.task import Task, tasks_of
 from windlass.strategies.wait import Wait
 from windlass.supervise import supervisor
+from windlass.telemetry.logs import hear_app
 from windlass.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off: deliveries leave without a signature"
+UNSIGNED: Final = "WINDLASS_SIGN_WEBHOOKS is off"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,6 +196,7 @@ async def _start(
     else:
         apps = load_apps(settings.app) if apps is None and settings.app else apps or ()
         found, tasks = [each.found for each in apps], merged_tasks(apps) if tasks is None else tasks
+    hear_app()
     sealer = sealer_of(settings.secret_key)
     if settings.sign_webhooks == "off":
         log.warning("webhooks_unsigned", reason=UNSIGNED)

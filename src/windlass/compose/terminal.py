@@ -35,6 +35,12 @@ def say(text: str = "") -> None:
         print(text, flush=True)
 
 
+def say_beside_log(text: str) -> None:
+    """What the log says as well: at a terminal, where both would be read, the log says it alone."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        say(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Off:
     """Something that this node does not do, and how to have it."""

@@ -7,6 +7,7 @@ right one would have hidden. So names are judged by their words, and addresses a
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qs, unquote, urlsplit
 
 HIDDEN = "***"
 SHOWN_CHARS_MAX = 80
@@ -20,6 +21,13 @@ _QUERY_SECRET = re.compile(r"([?&][^=&]*(?:passw|secret|token|key)[^=&]*=)[^&]*"
 def shown_address(url: str) -> str:
     """An address without whoever's name and password it holds."""
     return _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(rf"\g<1>{HIDDEN}@", url))
+
+
+def where_of(url: str) -> str:
+    """The hosts of an address, for a sentence: "db1:5432,db2:5432", or the path of a socket."""
+    parts = urlsplit(url)
+    named = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[-1]
+    return unquote(named) or parts.path or "its usual address"
 
 
 def shown(setting: str, value: object) -> str:

@@ -65,6 +65,7 @@ class Settings:
     # None: no traces are sent.
     otel_exporter_otlp_endpoint: str | None = field(default=None, repr=False)
     log_format: Literal["console", "json"] = "console"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     # Folder of the embedded servers. None: `windlass up` chooses.
     data: Path | None = None

@@ -46,6 +46,7 @@ PARSERS: dict[str, parsers.Parser] = {
     "sign_webhooks": parsers.switch(),
     "otel_exporter_otlp_endpoint": parsers.url("http", "https", like="https://collector:4318"),
     "log_format": parsers.one_of("console", "json"),
+    "log_level": parsers.one_of("debug", "info", "warning", "error"),
     "data": parsers.folder(),
     "app": parsers.app_list(),
 }

@@ -127,7 +127,7 @@ class IsolatedRound(Generic[T]):
         for item in every:
             if self.key(item) in keys:
                 self.put_off(item)
-        log.info("tending_held", what=self.what, count=len(keys))
+        log.debug("tending_held", what=self.what, count=len(keys))
         return [[item for item in some if self.key(item) not in keys] for some in parts]
 
     async def _failed(self, item: T, trouble: Exception) -> None:

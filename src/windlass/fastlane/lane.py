@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from windlass.clock import monotonic
+from windlass.config.redaction import where_of
 from windlass.errors import Unavailable
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 from windlass.supervise import supervisor
+from windlass.telemetry.outage import REDIS, reason_text
 
 if TYPE_CHECKING:
     from windlass.fastlane.connect import Client
@@ -57,6 +59,7 @@ class FastLane:
 
     def __init__(self, url: str | None) -> None:
         self._url = url
+        self._where = "" if url is None else where_of(url)
         self._client: Client | None = None  # None: there is no Redis, or its library is on its way
         self._has_client = asyncio.Event()
         # What a call may raise when the other side is the trouble: connect.TROUBLE.
@@ -212,10 +215,10 @@ class FastLane:
             try:
                 await self._receive()
             except self._trouble as trouble:
-                self._set_up(False)
+                self._set_up(False, trouble)
                 log.debug("fastlane_receive_failed", error=str(trouble))
-            except Exception:  # it is begun again; until then nothing is heard
-                self._set_up(False)
+            except Exception as trouble:  # it is begun again; until then nothing is heard
+                self._set_up(False, trouble)
                 raise
             await asyncio.sleep(BREAK_SECONDS)
 
@@ -254,9 +257,13 @@ class FastLane:
             log.warning("redis_is_shared", fix="give each database a Redis of its own, or a ?db=")
         self.is_shared = is_shared
 
-    def _set_up(self, is_up: bool) -> None:
+    def _set_up(self, is_up: bool, trouble: Exception | None = None) -> None:
+        if is_up:
+            REDIS.answered(self._where)
+        elif trouble is not None and not self._is_closing:
+            REDIS.failed(self._where, reason_text(trouble), is_certain=True)
         if is_up != self.is_up:
             self.is_up = is_up
-            log.info("fastlane_up" if is_up else "fastlane_down")
+            log.debug("fastlane_up" if is_up else "fastlane_down")
             for handler in self._on_change:
                 handler(is_up)

@@ -19,6 +19,7 @@ import asyncpg
 import structlog
 
 from windlass.clock import monotonic
+from windlass.config.redaction import where_of
 from windlass.errors import Unavailable, WindlassError
 from windlass.limits import (
     ASKED_LOCK_SECONDS,
@@ -35,6 +36,7 @@ from windlass.store.address import Address, leave_as_it_is
 from windlass.store.replica import Replica
 from windlass.store.row_gate import RowGates
 from windlass.store.statements import statement
+from windlass.telemetry.outage import POSTGRESQL, reason_text
 
 Record = asyncpg.Record
 Connection = asyncpg.pool.PoolConnectionProxy
@@ -136,6 +138,10 @@ class RowLocked(Unavailable):
     """Somebody else holds a row that it needs, for longer than it may wait; nothing was changed."""
 
 
+class NoConnection(Unavailable):
+    """The server let nobody in; nothing was asked of it."""
+
+
 class Demoted(Unavailable):
     """The server takes no writes any more; nothing was changed. The primary is elsewhere."""
 
@@ -149,6 +155,7 @@ class Database:
         self.url = url
         self.application = application
         self._address = Address(url)
+        self._where = where_of(url)
         self._replica = Replica(read_url, f"{application} lists", _SETTINGS) if read_url else None
         self._hot: asyncpg.Pool[Record] | None = None
         self._settling: asyncpg.Pool[Record] | None = None
@@ -256,12 +263,24 @@ class Database:
                 self._address.turn(connection, settings, **transaction),
             ):
                 yield connection
-        except Demoted:
+            if POSTGRESQL.is_on:
+                POSTGRESQL.answered(self._where)
+        except Unavailable as trouble:
+            self._failed(trouble)
+            if not isinstance(trouble, Demoted):
+                raise
             # Reads through connections of before would work on, and tell of the past for ever.
             for other in (self._hot, self._settling, self._side, self._own):
                 if other is not None:
                     await other.expire_connections()
             raise
+
+    def _failed(self, trouble: Unavailable) -> None:
+        """Say once that the server is away, if that is what it means."""
+        is_certain = isinstance(trouble, NoConnection)
+        if is_certain or (isinstance(trouble, Unknown) and not isinstance(trouble, TooSlow)):
+            reason = reason_text(trouble.__cause__ or trouble)
+            POSTGRESQL.failed(self._where, reason, is_certain=is_certain)
 
     async def run(self, name: str, *args: Any) -> list[Record]:
         """One statement of the hot path, by name."""
@@ -440,7 +459,7 @@ async def _acquire(pool: asyncpg.Pool[Record]) -> Connection[Record]:
     except TimeoutError:
         raise
     except (asyncpg.PostgresError, *_UNREACHABLE) as trouble:
-        raise Unavailable(f"PostgreSQL takes no connection: {trouble}") from trouble
+        raise NoConnection(f"PostgreSQL takes no connection: {trouble}") from trouble
 
 
 @contextlib.asynccontextmanager

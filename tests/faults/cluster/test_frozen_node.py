@@ -74,5 +74,6 @@ async def until_held(cluster: Cluster, node: NodeProcess, count: int) -> None:
 
 def powerless(node: NodeProcess) -> int:
     """Attempts whose end the node itself gave up, or was refused."""
-    abandoned = [int(n) for n in re.findall(r"node_lost_its_lease\s+abandoned=(\d+)", node.log)]
-    return sum(abandoned) + len(re.findall("finish_refused", node.log))
+    told = r"gives up ([\d,]+) job|([\d,]+) jobs ended here too late"
+    found = [abandoned or refused for abandoned, refused in re.findall(told, node.log)]
+    return sum(int(count.replace(",", "")) for count in found)

@@ -151,6 +151,7 @@ async def _start(cluster: Cluster, account: Account, **settings: str) -> NodePro
             "WINDLASS_AUTH": "off",
             "WINDLASS_PORT": str(free_port()),
             "WINDLASS_LOG_FORMAT": "json",
+            "WINDLASS_LOG_LEVEL": "debug",
             **settings,
         },
     )

@@ -111,7 +111,7 @@ async def until_it_has_the_lane_again(node: NodeProcess) -> None:
     async def is_up_again() -> bool:
         # On a busy machine it may have lost it, and found it, more often than that.
         log = node.log
-        return log.rfind("fastlane_up") > log.rfind("fastlane_down") >= 0
+        return log.rfind("redis_back") > log.rfind("redis_away") >= 0
 
     await until(is_up_again, what=f"node {node.node_id} finds the fast lane again")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +33,7 @@ def reset(
     from windlass.config import load_settings
     from windlass.telemetry.logs import configure_logs
 
-    configure_logs("console", logging.WARNING)
+    configure_logs("console", "warning")
     if database_url and data:
         raise BadUsage("give --database-url or --data, not both: each names a database")
     given = {"database_url": database_url, "redis_url": redis_url, "data": data}

@@ -107,7 +107,7 @@ async def run_upkeep(
             await drive_fan_outs(database, due.fan_outs, effects.add, backoff, later.fan_outs.add)
     except Unavailable as trouble:
         # Not kept for later: the net finds it when PostgreSQL is back.
-        log.warning("tending_put_off", reason=str(trouble))
+        log.warning("tending_put_off", what="going on with workflows", reason=str(trouble))
     return effects
 
 

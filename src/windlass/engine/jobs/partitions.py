@@ -172,7 +172,7 @@ async def _drop(database: Database, parent: str, partition: str) -> Answer:
         answer = await _drop_once(database, parent, partition)
         if answer != "busy":
             break
-        log.info("day_busy", partition=partition)
+        log.debug("day_busy", partition=partition)
     return answer
 
 

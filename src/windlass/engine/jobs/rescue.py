@@ -8,12 +8,14 @@ quarantined as `dead` with the cause `worker_died`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from uuid import UUID
 
 import structlog
 
+from windlass import ids
 from windlass.chance import chance
 from windlass.engine.cluster.operation_steps import end_orphans
 from windlass.engine.effects import Effects
@@ -24,6 +26,8 @@ from windlass.model.job.outcome import Crashed, TimedOut
 from windlass.model.job.settle import Settlement, settle
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+from windlass.telemetry.flood import GATE
+from windlass.telemetry.job_lines import say_settled
 
 log = structlog.get_logger()
 
@@ -35,10 +39,8 @@ async def recover(database: Database, backoff: ItemBackoff | None = None) -> Eff
     effects, backoff = Effects(), backoff or ItemBackoff()
     parts: dict[str, Callable[[], Awaitable[Effects]]] = {
         "rescue": partial(_rescue_round, database, backoff),
-        "expire": partial(run_round, database, "expire", "job_expired", _expire, backoff),
-        "expire_callbacks": partial(
-            run_round, database, "give up", "job_callback_overdue", _give_up, backoff
-        ),
+        "expire": partial(_expire_round, database, backoff),
+        "expire_callbacks": partial(_give_up_round, database, backoff),
         "look": partial(grant_due, database),
     }
     troubles: list[Exception] = []
@@ -61,13 +63,22 @@ async def next_lapse_seconds(database: Database) -> float | None:
 
 
 async def _rescue_round(database: Database, backoff: ItemBackoff) -> Effects:
-    await database.settle("node_mark_lost")
+    for row in await database.settle("node_mark_lost"):
+        log.warning("node_lost", name=row["name"], node=ids.show("node", row["id"]))
     await end_orphans(database)
-    return await run_round(database, "rescue", "job_held_by_lost", _rescue, backoff)
+    tried: dict[UUID, tuple[UUID, Settlement]] = {}  # by job, with its node
 
+    async def rescue(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
+        settled = [(row["node_id"], _settle(row)) for row in rows]
+        tried.update((settlement.job_id, (node, settlement)) for node, settlement in settled)
+        return await settle_in(connection, settled)
 
-async def _rescue(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
-    return await settle_in(connection, [(row["node_id"], _settle(row)) for row in rows])
+    effects = await run_round(database, "rescue", "job_held_by_lost", rescue, backoff)
+    again = Counter(tried[row["id"]][0] for row in effects.requeued if row["id"] in tried)
+    for node_id, count in again.items():
+        log.warning("jobs_taken_back", node=ids.show("node", node_id), count=count)
+    say_settled((s for job, (_, s) in tried.items() if job in effects.ended), effects.ended)
+    return effects
 
 
 def _settle(row: Record) -> Settlement:
@@ -88,9 +99,27 @@ def _expiry(row: Record) -> str | None:
     return f'{{"cause":"deadline","message":"the deadline passed before it could {again}"}}'
 
 
-async def _give_up(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
+async def _give_up_round(database: Database, backoff: ItemBackoff) -> Effects:
     """On receivers that took a delivery over and are late with their completion."""
-    return await settle_in(connection, [(row["node_id"], _time_out(row)) for row in rows])
+    tried: dict[UUID, Settlement] = {}
+
+    async def give_up(connection: Connection[Record], rows: Sequence[Record]) -> Effects:
+        settled = [(row["node_id"], _time_out(row)) for row in rows]
+        tried.update((settlement.job_id, settlement) for _, settlement in settled)
+        return await settle_in(connection, settled)
+
+    effects = await run_round(database, "give up", "job_callback_overdue", give_up, backoff)
+    done = effects.ended.keys() | {row["id"] for row in effects.requeued}
+    say_settled((s for job, s in tried.items() if job in done), effects.ended)
+    return effects
+
+
+async def _expire_round(database: Database, backoff: ItemBackoff) -> Effects:
+    effects = await run_round(database, "expire", "job_expired", _expire, backoff)
+    for job_id, state in effects.ended.items():
+        if state == "expired" and GATE.admits(("job_expired", "jobs expired"), "error"):
+            log.error("job_expired", job=ids.show("job", job_id))
+    return effects
 
 
 def _time_out(row: Record) -> Settlement:

@@ -139,7 +139,7 @@ async def _grant_due_one_by_one(database: Database) -> Effects:
             held += 1
             if held == SIFT_WAITS_MAX:
                 break
-    log.info("locks_held", count=held)
+    log.debug("locks_held", count=held)
     effects.look_in(HELD_REST_SECONDS_MAX)
     return effects
 

@@ -62,6 +62,8 @@ class Settlement:
     callback: Awaited | None = None
     is_listening: bool = False  # a signal to its execution ends its rest
     duration_seconds: float = 0.0  # for telemetry, too
+    # The attempt, where the log is to tell of it; None: it went well, or nothing is known of it.
+    subject: Attempt | None = None
 
     @property
     def fence(self) -> Fence:
@@ -81,7 +83,9 @@ def settle(attempt: Attempt, outcome: Outcome, chance: float) -> Settlement:
             settlement.is_listening = is_listening
             return settlement
         case Cancelled():
-            return _settlement(attempt, outcome, "cancelled")
+            settlement = _settlement(attempt, outcome, "cancelled")
+            settlement.subject = attempt
+            return settlement
         case Failed() | TimedOut() | Crashed():
             return _retry_or_bury(attempt, outcome, chance)
         case Awaited():
@@ -145,7 +149,7 @@ def _retry_or_bury(
         rest = rest_seconds(policy_of(attempt), attempt.tries, chance)
     if isinstance(outcome, Failed) and rest is not None:
         rest = None if outcome.is_final else _honour_retry_after(rest, outcome)
-    return _settlement(
+    settlement = _settlement(
         attempt,
         outcome,
         "dead" if rest is None else "queued",
@@ -154,6 +158,8 @@ def _retry_or_bury(
         cause=cause,
         crashed=isinstance(outcome, Crashed),
     )
+    settlement.subject = attempt
+    return settlement
 
 
 def _rest_after_crash(attempt: Attempt, chance: float) -> float | None:

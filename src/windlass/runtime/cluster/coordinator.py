@@ -185,7 +185,7 @@ class Coordinator:
         if task is None:
             if mark is not None:
                 return mark
-            log.info("signal_came", signal=signal.id, name=signal.name)
+            log.debug("signal_came", signal=signal.id, name=signal.name)
             task = asyncio.create_task(
                 self._handlers.answer(signal.name, signal.payload), name=f"signal {signal.name}"
             )

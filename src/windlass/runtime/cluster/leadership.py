@@ -28,12 +28,14 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.cluster.nodes import Tenure
 from windlass.limits import LEADER_GRACE_SECONDS, LEADER_RENEW_SHARE, LEADER_TRUST_SHARE
 from windlass.store.address import Address
 from windlass.store.statements import statement
 from windlass.supervise import supervisor
+from windlass.telemetry.outage import note_unreachable
 
 log = structlog.get_logger()
 
@@ -109,6 +111,7 @@ class Leadership:
                 async with self._session() as session:
                     await self._lead(session, await self._be_elected(session))
             except Exception as trouble:  # whatever it is: this thread must not end silently
+                note_unreachable(self._address.url, trouble)
                 log.warning("leadership_waits", reason=str(trouble) or type(trouble).__name__)
             await asyncio.sleep(REST_SECONDS)
 
@@ -166,7 +169,7 @@ class Leadership:
     # -- leading ---------------------------------------------------------------------------------
 
     async def _lead(self, session: Session, tenure: Tenure) -> None:
-        log.info("leader_elected", node=self._node_id.hex, term=tenure.term)
+        log.info("leader_elected", node=ids.show("node", self._node_id), term=tenure.term)
         self._on_elected()
         reason = "it resigned"
         try:

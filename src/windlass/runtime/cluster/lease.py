@@ -31,10 +31,12 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.limits import LEASE_MARGIN_SECONDS
 from windlass.store.address import Address
 from windlass.store.statements import statement
+from windlass.telemetry.outage import note_unreachable
 
 log = structlog.get_logger()
 
@@ -103,7 +105,7 @@ class Lease:
         try:
             asyncio.run(self._renew_for_ever())
         except BaseException:  # whatever it is: nobody renews it any more, and the node must know
-            log.exception("lease_thread_failed", node=self._node_id.hex)
+            log.exception("lease_thread_failed", node=ids.show("node", self._node_id))
             if not self.is_lost and not self._stop.is_set():
                 self._lose("its thread failed")
 
@@ -122,6 +124,7 @@ class Lease:
                             )
                         await self._renew(connection)
                 except Exception as trouble:  # whatever it is: this thread must not end silently
+                    note_unreachable(self._address.url, trouble)
                     reason = str(trouble) or type(trouble).__name__
                     log.warning("lease_not_renewed", reason=reason)
                     if connection is not None:
@@ -160,7 +163,7 @@ class Lease:
 
     def _lose(self, reason: str) -> None:
         self.is_lost = True
-        log.error("lease_lost", node=self._node_id.hex, reason=reason)
+        log.error("lease_lost", node=ids.show("node", self._node_id), reason=reason)
         self._calls.on_lost()
 
     async def _rest(self, seconds: float) -> None:

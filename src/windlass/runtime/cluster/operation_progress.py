@@ -40,7 +40,8 @@ class OperationProgress:
 
     async def enter(self, phase: Phase) -> None:
         """Write that the phase begins. Raises OperationInterrupted."""
-        log.info("operation", id=ids.show("operation", self.operation.id), phase=phase)
+        shown, kind = ids.show("operation", self.operation.id), self.operation.kind
+        log.info("operation", id=shown, kind=kind, phase=phase)
         await self._step(phase)
 
     async def say(self, **progress: Any) -> None:
@@ -55,7 +56,8 @@ class OperationProgress:
 
     async def rolled_back(self, reason: str) -> None:
         shown = ids.show("operation", self.operation.id)
-        log.warning("operation_rolled_back", id=shown, reason=reason)
+        kind = self.operation.kind
+        log.warning("operation_rolled_back", id=shown, kind=kind, reason=reason)
         await self._end("rolled_back", reason)
 
     async def _step(self, phase: Phase) -> None:

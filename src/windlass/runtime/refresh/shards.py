@@ -32,7 +32,7 @@ class Shards:
         gained, is_somebody_gone = own - self.own, bool(before - now)
         taken_over = sum(owner_of(shard, before) not in now for shard in gained) if before else 0
         self._living, self.own = now, own
-        log.info("shards_changed", own=len(own), gained=len(gained), taken_over=taken_over)
+        log.debug("shards_changed", own=len(own), gained=len(gained), taken_over=taken_over)
         # Whoever is gone may have claimed from a shard that was ours already, and not known it.
         if look := own if is_somebody_gone else gained:
             self._on_change(look, taken_over)

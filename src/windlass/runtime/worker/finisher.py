@@ -15,11 +15,12 @@ import contextlib
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.effects import Effects
 from windlass.engine.executions.facts import ExecutionFacts
@@ -40,9 +41,12 @@ from windlass.model.job.settle import Settlement
 from windlass.runtime.worker.stuck_settlements import StuckSettlements, reason_of
 from windlass.store.database import Database, RowLocked, TooSlow
 from windlass.supervise import supervisor
+from windlass.telemetry.job_lines import say_settled
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
+
+REFUSED_SHOWN_MAX: Final = 10
 
 
 class Served(StepStarter, Protocol):
@@ -197,7 +201,7 @@ class Finisher:
             try:
                 return await self._commit(batch)
             except (RowLocked, TooSlow) as trouble:
-                log.info("finish_set_aside", count=len(batch), reason=str(trouble))
+                log.debug("finish_row_held", count=len(batch), reason=str(trouble))
                 return self._stuck.add(batch)
             except Unavailable as trouble:
                 log.warning("finish_waits", count=len(batch), reason=str(trouble))
@@ -232,9 +236,14 @@ class Finisher:
     def _tell(self, batch: list[Settlement], settled: Settled) -> None:
         if settled.refused:
             self._metrics.refused.inc(len(settled.refused))
-            for job_id in settled.refused:
-                log.warning("finish_refused", job=f"job_{job_id.hex}")
+            jobs = [
+                ids.show("job", job_id) for job_id in sorted(settled.refused)[:REFUSED_SHOWN_MAX]
+            ]
+            log.warning("finish_refused", count=len(settled.refused), jobs=jobs)
         self._metrics.settled(s for s in batch if s.job_id not in settled.refused)
+        if unwell := [s for s in batch if s.subject is not None]:
+            known = (s for s in unwell if s.job_id not in settled.refused)
+            say_settled(known, settled.effects.ended)
         self._follower.follow(settled.effects)
         if self._served is not None:
             self._served.settled(batch)

@@ -136,7 +136,7 @@ class HandBack:
 
     async def _come_back(self, held: list[Attempt], give: Give) -> None:
         rest = HELD_REST_SECONDS
-        log.info("hand_back_held", count=len(held))
+        log.debug("hand_back_held", count=len(held))
         while held:
             await asyncio.sleep(rest)
             rest = min(rest * 2, HELD_REST_SECONDS_MAX)

@@ -59,6 +59,13 @@ UNPARK_SECONDS_MIN = 0.02
 LOOK_GONE_SECONDS = 60.0
 TELL_SECONDS = 0.9
 LATE_COMMIT = timedelta(seconds=2)
+# What became of a target, as the log says it.
+_STANDING = {
+    "closed": "answers again: deliveries to it go on",
+    "half_open": "failed before; one delivery is tried to see whether it is well again",
+    "open": "keeps failing: deliveries to it wait, and one is tried now and then",
+    "disabled": "takes no more deliveries: it said that it is gone, or somebody turned it off",
+}
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -299,9 +306,12 @@ class TargetGate:
     async def _change(self, target: Target | None) -> None:
         if target is None:
             return
-        log.warning(
-            "target_changed", host=target.host, breaker=target.breaker, enabled=target.is_enabled
-        )
+        facts = {"host": target.host, "breaker": target.breaker, "enabled": target.is_enabled}
+        if target.is_enabled and target.breaker == "closed":
+            log.info("target_changed", now=_STANDING["closed"], **facts)
+        else:
+            now = _STANDING[target.breaker if target.is_enabled else "disabled"]
+            log.warning("target_changed", now=now, **facts)
         self._keep(target)
         self._announcer.targets([target.host])
 

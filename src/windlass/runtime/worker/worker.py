@@ -49,6 +49,7 @@ from windlass.runtime.worker.own_transaction import commit_and_finish
 from windlass.runtime.worker.slots import Reservations, Slots
 from windlass.runtime.worker.target_gate import TargetGate
 from windlass.store.database import Database, Record
+from windlass.telemetry.job_lines import say_started, says_all
 from windlass.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -104,6 +105,7 @@ class Worker:
         self._is_asked_to_go_on = False
         self.last_execution_at: datetime | None = None
         self._on_steps = on_steps
+        self._is_each_said = says_all()  # as its log was configured before it
         self._loop = Loop("worker", self._tick, is_vital=True)
         self.has_looked = self._loop.has_ticked  # for work, for the first time
         finisher.serve(self)
@@ -411,6 +413,8 @@ class Worker:
                     self._park([attempt], [reason])
                     continue
                 self._targets.began(attempt)
+            if self._is_each_said:
+                say_started(attempt)
             self._slots.begin(attempt)
             free -= 1
 
@@ -432,6 +436,8 @@ class Worker:
             return
         settlement = settle_or_bury(attempt, outcome, chance())
         settlement.duration_seconds = monotonic() - began_at
+        if self._is_each_said:
+            settlement.subject = attempt
         self._finisher.put(settlement)
 
     async def _settle_own(

@@ -24,16 +24,20 @@ from windlass.strategies.python.apps import load_tasks
 from windlass.strategies.python.perform import failed, perform, perform_coroutine, to_line
 from windlass.strategies.python.running import RunningIsolated
 from windlass.strategies.python.task import Task
+from windlass.telemetry.logs import configure_logs, hear_app
 
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
-    app, node_pid = sys.argv[1], int(sys.argv[2])
+    app, node_pid, log_settings = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     _die_with_parent()
     _leave_if_orphaned(node_pid)  # it may have died before the kernel knew what to do then
     questions, answers = _take_pipes()
+    if log_settings:  # none: the node's logs are somebody else's
+        configure_logs(*log_settings)
     tasks = load_tasks(app)
+    hear_app()
     say = _speaker(answers)
     say(json.dumps({"ready": True}))
     for line in questions:

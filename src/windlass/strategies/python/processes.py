@@ -20,6 +20,7 @@ from windlass.limits import INPUT_BYTES_MAX, RESULT_BYTES_MAX
 from windlass.model.job.outcome import Outcome, Snoozed
 from windlass.strategies.python.perform import from_answer
 from windlass.strategies.python.running import RunningTask
+from windlass.telemetry.logs import configured
 
 LINE_BYTES_MAX: Final = 4 * max(INPUT_BYTES_MAX, RESULT_BYTES_MAX)
 
@@ -98,6 +99,7 @@ async def _begin(app: str | None) -> asyncio.subprocess.Process:
         "windlass.strategies.python.process_worker",
         app or "",
         str(os.getpid()),
+        *(configured() or ()),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=LINE_BYTES_MAX,

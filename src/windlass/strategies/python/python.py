@@ -15,7 +15,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+import structlog
 
+from windlass import ids
 from windlass.limits import KEY_CHARS_MAX, UNKNOWN_TASK_REST_SECONDS_MAX, UNKNOWN_TASK_RESTS_MAX
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.outcome import Crashed, Failed, Outcome, Snoozed
@@ -30,6 +32,8 @@ from windlass.strategies.python.task import Task
 from windlass.strategies.python.threads import Threads
 from windlass.strategies.python.user_loop import LoopCall, UserLoop
 from windlass.strategies.strategy import Work, refused_input
+
+log = structlog.get_logger()
 
 _FIELDS: Final = ("task", "args", "kwargs")
 
@@ -257,6 +261,9 @@ class Python:
         said = f"this node has no task {task!r}; it has: {known}"
         if rests >= UNKNOWN_TASK_RESTS_MAX:
             return Failed("unknown_task", said)
+        if rests == 0:
+            job = ids.show("job", attempt.job_id)
+            log.warning("task_unknown", task=task, known=known, job=job)
         attempt.detail = {"unknown_task": said}
         return Snoozed(min(1.5**rests, UNKNOWN_TASK_REST_SECONDS_MAX))
 

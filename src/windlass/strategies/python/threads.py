@@ -23,6 +23,7 @@ import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 from time import perf_counter
 from typing import Any, Final
 
@@ -66,7 +67,9 @@ class _Call(Call):
         value: Any = None
         failure: BaseException | None = None
         try:
-            value = self._function(*self._args, **self._kwargs)
+            # In a context of its own: what a task binds there (a field of its log lines) is not the
+            # next one's, though the thread is the same.
+            value = Context().run(self._function, *self._args, **self._kwargs)
         except BaseException as raised:
             failure = raised
         # A stop that comes now waits for the lock, or we for it. Then it is raised on leaving this
