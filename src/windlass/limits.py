@@ -79,7 +79,7 @@ assert CONNECTIONS_MAX * HEAD_BYTES_MAX <= 128 * 1024 * 1024, "all of them with 
 DESCRIPTORS_WANTED = 65_536
 
 # Metrics name so many queues and targets; the rest are counted together.
-METRIC_QUEUES_MAX, METRIC_TARGETS_MAX = 100, 500
+METRIC_QUEUES_MAX, METRIC_TARGETS_MAX, METRIC_TASKS_MAX = 100, 500, 500
 
 # Bodies. Larger ones are parsed in a thread, one at a time; what is larger than any but a batch, or
 # holds very many values, in a process of its own (api.jobs.batch_reader), of which there are so

@@ -28,10 +28,6 @@ from windlass.telemetry.logs import is_enabled
 log = structlog.get_logger()
 
 
-class _Input(msgspec.Struct):
-    task: str = "python"
-
-
 class _Error(msgspec.Struct):
     """What an error document says; whatever else it holds is not read."""
 
@@ -41,7 +37,6 @@ class _Error(msgspec.Struct):
     traceback: str | None = None  # None: it was no exception
 
 
-_INPUT: Final = msgspec.json.Decoder(_Input)
 _ERROR: Final = msgspec.json.Decoder(_Error)
 
 
@@ -112,16 +107,9 @@ def _say_retried(attempt: Attempt, settlement: Settlement) -> None:
 
 def _name(attempt: Attempt) -> str:
     """By which a person knows it: its task, the host that it calls, or its kind."""
-    if attempt.kind == "python":
-        return _task(attempt)
-    return attempt.kind if attempt.target is None else f"webhook to {attempt.target}"
-
-
-def _task(attempt: Attempt) -> str:
-    try:
-        return _INPUT.decode(attempt.input).task
-    except msgspec.MsgspecError:  # who took it back from a lost node has not read it
-        return attempt.kind
+    if attempt.target is not None:
+        return f"webhook to {attempt.target}"
+    return attempt.task or attempt.kind
 
 
 def _facts(attempt: Attempt) -> dict[str, Any]:
@@ -130,8 +118,8 @@ def _facts(attempt: Attempt) -> dict[str, Any]:
         "kind": attempt.kind,
         "queue": attempt.queue,
     }
-    if attempt.kind == "python":
-        facts["task"] = _task(attempt)
+    if attempt.task is not None:
+        facts["task"] = attempt.task
     if attempt.target is not None:
         facts["target"] = attempt.target
     if attempt.execution_id is not None:

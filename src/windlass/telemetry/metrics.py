@@ -12,7 +12,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from windlass.clock import monotonic
-from windlass.limits import METRIC_QUEUES_MAX, METRIC_TARGETS_MAX, PARTITIONS_AHEAD_DAYS
+from windlass.limits import (
+    METRIC_QUEUES_MAX,
+    METRIC_TARGETS_MAX,
+    METRIC_TASKS_MAX,
+    PARTITIONS_AHEAD_DAYS,
+)
 from windlass.model.job.settle import Settlement
 from windlass.telemetry.buckets import LabelledBuckets
 
@@ -46,15 +51,25 @@ class Age(Collector):
         yield family
 
 
+def _known(name: str, labels: set[str], most: int) -> str:
+    """The name, or one label for all the others when there are too many of them."""
+    if name not in labels:
+        if len(labels) >= most:
+            return OTHER
+        labels.add(name)
+    return name
+
+
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._queues: dict[str, str] = {}  # those that have a label of their own
+        self._queues: set[str] = set()  # those that have a label of their own
+        self._tasks: set[str] = set()
         self._breakers: dict[str, str] = {}  # target -> state, of those that are shown
         self._duration = self._histogram(
             "windlass_job_duration_seconds",
             "From the start of an attempt to its outcome",
-            ("kind", "queue", "outcome"),
+            ("kind", "queue", "task", "outcome"),
             _FAST,
         )
         self.age = self._histogram(
@@ -210,16 +225,17 @@ class Metrics:
         Gauge(name, about, registry=self.registry).set_function(read)
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        alike: dict[tuple[str, str, str], list[float]] = {}
+        alike: dict[tuple[str, str, str | None, str], list[float]] = {}
         for settlement in settlements:
-            key = settlement.kind, settlement.queue, settlement.outcome
+            key = settlement.kind, settlement.queue, settlement.task, settlement.outcome
             seconds = alike.get(key)
             if seconds is None:
                 seconds = alike[key] = []
             seconds.append(settlement.duration_seconds)
-        for (kind, name, outcome), durations in alike.items():
+        for (kind, name, task, outcome), durations in alike.items():
             queue = self._label(name)
-            self._duration.of(kind, queue, outcome).observe_many(durations)
+            task = "" if task is None else _known(task, self._tasks, METRIC_TASKS_MAX)
+            self._duration.of(kind, queue, task, outcome).observe_many(durations)
             self._jobs.labels(queue, outcome).inc(len(durations))
 
     def retained(self, days_ahead: int, overdue: int) -> None:
@@ -241,13 +257,7 @@ class Metrics:
         counter.inc(count)
 
     def _label(self, queue: str) -> str:
-        """The queue, or one label for all when there are too many of them."""
-        label = self._queues.get(queue)
-        if label is None:
-            if len(self._queues) >= METRIC_QUEUES_MAX:
-                return OTHER
-            label = self._queues[queue] = queue
-        return label
+        return _known(queue, self._queues, METRIC_QUEUES_MAX)
 
     def breaker(self, host: str, state: str) -> None:
         if host not in self._breakers and len(self._breakers) >= METRIC_TARGETS_MAX:

@@ -375,5 +375,7 @@ def attempt_of(row: Record) -> Attempt:
         correlation_id=None,
         trace_id=None,
         input="",
+        target=row.get("target"),
+        task=row.get("task"),
         detail=None if detail is None else json.loads(detail),
     )

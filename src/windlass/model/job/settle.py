@@ -52,6 +52,7 @@ class Settlement:
     queue: str = ""
     kind: str = ""
     target: str | None = None
+    task: str | None = None
     execution_id: UUID | None = None  # which goes on when it ends; None: it is no step
     rest_seconds: float = 0.0
     result: str | None = None
@@ -222,6 +223,7 @@ def _settlement(
         attempt.queue,
         attempt.kind,
         attempt.target,
+        attempt.task,
         attempt.execution_id,
         rest_seconds,
         result,

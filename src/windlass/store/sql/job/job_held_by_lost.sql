@@ -3,7 +3,7 @@
 -- Index: job_held joined with the few nodes. Any node may ask at any time; the fence makes doing it twice harmless. What
 -- waits for its receiver needs no node. The order begins with the node, so that no plan goes by the primary key.
 SELECT j.id, j.attempt, j.claim_id, j.node_id, j.crashes, j.snoozes, j.max_attempts, j.kind, j.retry, j.queue, j.priority,
-       j.created_at, j.started_at
+       j.target, j.task, j.created_at, j.started_at
 FROM windlass.job j
 LEFT JOIN windlass.node n ON n.id = j.node_id
 WHERE j.state = 'running' AND j.callback_until IS NULL AND (n.id IS NULL OR n.state IN ('lost', 'left'))
