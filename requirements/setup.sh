@@ -20,7 +20,7 @@ try() {
     said=$("$@" 2>&1) && return
     case $said in
         *'No space left on device'* | *'Disk quota exceeded'*)
-            die "the disk is full: installing takes about 500 MB below $PWD and, for a while," \
+            die "the disk is full: this takes up to 900 MB below $PWD and, for a while, some" \
                 "in ${TMPDIR:-/tmp}; make room and run make again" ;;
         *'Permission denied'* | *'Read-only file system'*)
             printf '%s\n' "$said" >&2
@@ -69,18 +69,26 @@ if ! .venv/bin/python -c 'import sys; sys.exit(sys.prefix == sys.base_prefix)' 2
     try "$python" -m venv $bare .venv
 fi
 
-# Twice quiet: only errors. The lock names everything, so there is nothing to resolve.
+# Twice quiet: only errors.
 say "installing $lock"
 compile=--compile
 [ "$wanted" != run ] || compile=--no-compile  # the first start compiles what it imports
-try pip install -qq $compile --no-deps --require-hashes --requirement "$lock"
+try pip install -qq $compile --require-hashes --requirement "$lock"
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 link=$site/windlass-checkout.pth
 
 if [ "$wanted" = run ]; then
-    # The checkout as it is: a line that Python reads at its start, and the command.
+    # The checkout as it is: a line that Python reads at its start, and the command. To the shell its
+    # second line starts Python, to Python it is text: the way to .venv may have spaces or be long.
     printf '%s\n' "$PWD/src" >"$link"
-    printf '#!%s\nfrom windlass.cli import main\n\nmain()\n' "$PWD/.venv/bin/python" >.venv/bin/windlass
+    cat >.venv/bin/windlass <<END
+#!/bin/sh
+'''exec' "$PWD/.venv/bin/python" "\$0" "\$@"
+' '''
+from windlass.cli import main
+
+main()
+END
     chmod +x .venv/bin/windlass
 else
     rm -f "$link"
