@@ -17,16 +17,19 @@ export PYTHONDONTWRITEBYTECODE =
 digest = $(shell cat $(1) pyproject.toml requirements/setup.sh 2>/dev/null \
 	| { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-16)
 SETUP := .venv/.setup-$(call digest,requirements/dev.lock)
+RUN_SETUP := .venv/.run-$(call digest,requirements/run.lock)
 TYPES_SETUP = .venv/.types-$(call digest,tests/api/http/types/package-lock.json)
 BENCH_SETUP = .venv/.bench-$(call digest,requirements/bench.lock)
 
-.PHONY: help up test quick setup check fmt bench oracle docs lock clean
+.PHONY: help up test quick setup check fmt bench oracle docs lock dist clean
 
 help:  ## print these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Whoever has set up everything has what running needs.
+UP_SETUP = $(if $(wildcard $(SETUP)),,$(RUN_SETUP))
 # exec: the server takes the shell's place, so a SIGTERM that make passes on reaches it directly.
-up: $(SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port 5888 --data DIR'
+up: $(UP_SETUP)  ## run Windlass on an embedded PostgreSQL and Valkey; ARGS='--port 5888 --data DIR'
 	@exec $(BIN)/windlass up $(ARGS)
 
 # The checks run beside the first tests, which mostly wait; what they say is shown if they fail.
@@ -68,10 +71,15 @@ docs: $(SETUP)  ## write docs/openapi.json and check every link and every named 
 
 lock:  ## resolve requirements/*.lock again; UPGRADE=1 moves every version
 	@test -x $(BIN)/uv || { python3 -m venv .venv && $(BIN)/pip install --quiet uv; }
-	@$(COMPILE) --output-file requirements/run.lock
+	@$(COMPILE) --extra server --output-file requirements/run.lock
 	@$(COMPILE) --constraint requirements/run.lock --extra dev --output-file requirements/dev.lock
 	@$(COMPILE) --constraint requirements/dev.lock --extra dev --extra bench \
 		--output-file requirements/bench.lock
+
+dist: $(SETUP)  ## build the wheel and the sdist into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist
+	@ls -1 dist
 
 clean:  ## remove what make made: the virtualenv, caches, builds; data is kept
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -81,8 +89,11 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 	$(if $(UPGRADE),--upgrade) pyproject.toml
 
+$(RUN_SETUP):
+	@requirements/setup.sh run $@
+
 $(SETUP):
-	@requirements/setup.sh requirements/dev.lock $@
+	@requirements/setup.sh dev $@
 
 # TypeScript, which tests/api makes of the OpenAPI document as a caller would.
 $(TYPES_SETUP): $(SETUP)
@@ -91,4 +102,4 @@ $(TYPES_SETUP): $(SETUP)
 	@rm -f .venv/.types-* && touch $@
 
 $(BENCH_SETUP): $(SETUP)
-	@requirements/setup.sh requirements/bench.lock $@
+	@requirements/setup.sh bench $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from redis.asyncio import Redis
 from tests.embedded.owners import are_gone
 from tests.until import until
 from windlass.embedded import processes
-from windlass.embedded.errors import DataInUse, DataNotUsable, ServerFailed
+from windlass.embedded.errors import DataInUse, DataNotUsable, NotOnThisSystem, ServerFailed
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import EmbeddedServers
 
@@ -198,3 +199,11 @@ async def test_a_folder_that_everybody_can_enter_will_do_too(open_folder: Path) 
     async with EmbeddedServers(open_folder / "data", postgres_settings=HASTY) as servers:
         cluster = str(servers.postgres.home / "cluster")
         assert await fetch(servers.postgres.admin_url(), "SHOW data_directory") == cluster
+
+
+async def test_elsewhere_than_on_linux_it_says_what_to_do_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(NotOnThisSystem, match=r"run on Linux only, and this is darwin; .* own "):
+        await EmbeddedServers(tmp_path / "data").start()

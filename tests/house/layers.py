@@ -18,6 +18,7 @@ GROUND = (
     "limits",
     "duration",
     "errors",
+    "extras",
     "clock",
     "lru",
     "chance",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from docs.check import broken
 from tests.house.repository import ROOT
+from windlass.cli.exits import Exit
+from windlass.config import Settings
 from windlass.telemetry.metrics import Metrics
 
 DEPLOY = ROOT / "deploy"
@@ -64,3 +68,35 @@ def test_the_timer_and_cron_run_a_command_that_there_is() -> None:
         if re.match(r"[*\d]", line)
     ]
     assert [entry[6:8] for entry in entries] == [["windlass", "sweep"]] * 2
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """The settings of a unit; one may be given more than once."""
+    found: dict[str, list[str]] = {}
+    for line in (DEPLOY / "systemd" / name).read_text().splitlines():
+        if line and line[0] not in "#[":
+            setting, _, value = line.partition("=")
+            found.setdefault(setting, []).append(value)
+    return found
+
+
+def test_the_unit_of_a_node_lets_it_drain_and_gives_it_no_more_than_it_needs() -> None:
+    node = unit("windlass-node.service")
+    [command] = node["ExecStart"]
+    program, *words = command.split()
+    assert (Path(program).name, words) == ("windlass", ["node"])
+    assert node["KillSignal"] == ["SIGTERM"]
+    assert int(node["TimeoutStopSec"][0]) > Settings().drain_timeout_seconds
+    assert node["RestartPreventExitStatus"] == [str(int(Exit.USAGE))]
+    assert node["Type"] == ["exec"], "a node does not tell systemd when it is ready"
+    for setting in ("NoNewPrivileges", "DynamicUser", "PrivateTmp", "ProtectHome"):
+        assert node[setting] == ["yes"]
+    assert node["ProtectSystem"] == ["strict"]
+
+
+def test_the_unit_of_a_node_names_settings_that_there_are() -> None:
+    text = (DEPLOY / "systemd" / "windlass-node.service").read_text()
+    named = set(re.findall(r"WINDLASS_[A-Z_]+", text))
+    assert {"WINDLASS_DATABASE_URL", "WINDLASS_DRAIN_TIMEOUT_SECONDS"} <= named
+    known = {f"WINDLASS_{field.name.upper()}" for field in fields(Settings)}
+    assert named - known == set()

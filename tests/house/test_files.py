@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,8 @@ def pins(lock: Path) -> dict[str, str]:
 def wanted(extra: str | None) -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    return {re.split(r"[\[<>=!~ ;]", line)[0] for line in lines}
+    # An extra may ask for another extra of the same project.
+    return {re.split(r"[\[<>=!~ ;]", line)[0] for line in lines} - {project["name"]}
 
 
 def sql_faults(root: Path) -> list[str]:
@@ -74,7 +77,7 @@ def test_a_lock_file_carries_names_versions_and_hashes_but_no_address(lock: Path
 
 def test_the_locks_hold_what_the_project_asks_for_and_agree_with_each_other() -> None:
     run, dev, bench = (pins(ROOT / "requirements" / f"{n}.lock") for n in ("run", "dev", "bench"))
-    assert wanted(None) <= run.keys()
+    assert wanted(None) | wanted("server") <= run.keys()
     assert wanted("dev") <= dev.keys()
     assert wanted("bench") <= bench.keys()
     assert run.items() <= dev.items() <= bench.items()
@@ -85,11 +88,18 @@ def test_the_package_and_the_project_file_name_the_same_version() -> None:
     assert windlass.__version__ == project["version"]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel and the sdist are, as `make dist` builds them."""
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
 @pytest.mark.slow
-def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
-    subprocess.run([*build, "--directory", tmp_path], cwd=ROOT, check=True, capture_output=True)
-    [wheel] = tmp_path.glob("*.whl")
+def test_the_wheel_carries_every_file_of_the_package(built: Path) -> None:
+    [wheel] = built.glob("*.whl")
     source = ROOT / "src"
     packaged = {path.relative_to(source).as_posix() for path in files(source)}
     assert "windlass/py.typed" in packaged
@@ -97,8 +107,31 @@ def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
     assert packaged - carried == set()
     assert {name.split("/")[0].partition("-")[0] for name in carried} == {"windlass"}
     assert "windlass/bundled/benchmarks/__main__.py" in carried
+
+
+@pytest.mark.slow
+def test_the_wheel_says_what_it_is_and_what_it_needs(built: Path) -> None:
+    [wheel] = built.glob("*.whl")
     told = zipfile.ZipFile(wheel).read(f"windlass-{windlass.__version__}.dist-info/METADATA")
-    assert b"Description-Content-Type: text/markdown" in told
+    about = message_from_bytes(told)
+    assert about["Description-Content-Type"] == "text/markdown"
+    assert about["License-Expression"] == "Apache-2.0"
+    assert about["License-File"] == "LICENSE"
+    assert about["Keywords"] is not None
+    assert set(about.get_all("Provides-Extra", [])) == {"server", "dev", "bench"}
+    needed = {line for line in about.get_all("Requires-Dist", []) if "extra ==" not in line}
+    assert {re.split(r"[<>=]", line)[0] for line in needed} == wanted(None)
+
+
+@pytest.mark.slow
+def test_the_sdist_has_what_a_checkout_has(built: Path) -> None:
+    [sdist] = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        carried = {name.partition("/")[2] for name in archive.getnames()}
+    here = {path.relative_to(ROOT).as_posix() for path in files(ROOT)}
+    kept = {name for name in here if not name.startswith(".") and name != "docs/openapi.json"}
+    assert kept - carried == set()
+    assert "PKG-INFO" in carried
 
 
 def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:

@@ -84,14 +84,17 @@ def _answer(typed: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     from windlass.errors import WindlassError
+    from windlass.extras import server_parts
 
     flags = plain_flags(words)
     try:
-        if tuple(words) == CHILD:
-            return run_child()
-        return _parse_and_run(words) if flags is None else run_plain(words[0], flags)
+        with server_parts(f"'windlass {_page(words, has_verb=True).strip()}'"):
+            if tuple(words) == CHILD:
+                return run_child()
+            return _parse_and_run(words) if flags is None else run_plain(words[0], flags)
     except WindlassError as trouble:
-        usage = trouble.code == "invalid_settings"
+        # Neither was begun: 1 would be "Redis cannot be reached" of a sweep, for example.
+        usage = trouble.code in ("invalid_settings", "server_not_installed")
         raise Stopped(str(trouble), Exit.USAGE if usage else Exit.FAILED) from trouble
 
 

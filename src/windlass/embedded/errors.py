@@ -26,6 +26,19 @@ class ProgramsMissing(EmbeddedError):
         )
 
 
+class NotOnThisSystem(EmbeddedError):
+    """The embedded servers are looked after by means that only Linux has."""
+
+    code = "embedded_not_supported"
+
+    def __init__(self, system: str) -> None:
+        self.system = system
+        super().__init__(
+            f"the embedded PostgreSQL and Valkey run on Linux only, and this is {system}; start "
+            "servers of your own and give 'windlass node' their --database-url and --redis-url"
+        )
+
+
 class DataInUse(EmbeddedError):
     """Another process holds the lock of this data folder."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import ClassVar
 
 from windlass.clock import monotonic
 from windlass.embedded.child import Child, Order
-from windlass.embedded.errors import ServerFailed
+from windlass.embedded.errors import NotOnThisSystem, ServerFailed
 from windlass.embedded.limits import READY_POLL_SECONDS
 from windlass.embedded.log import log_size, log_tail
 from windlass.embedded.sockets import SocketFolder
@@ -62,6 +63,8 @@ class Server(ABC):
     async def start(self) -> str:
         """Returns its URL once it answers, or raises with the end of its log."""
         assert self.pid is None, "it runs already"
+        if sys.platform != "linux":  # see child.py and processes.py
+            raise NotOnThisSystem(sys.platform)
         order = await self.prepare()
         self._log_begin = log_size(self.log_path)
         child = self._child = Child.start(order)

@@ -21,7 +21,13 @@ _RUNNING = "windlass.testing.local_run"
 @pytest.fixture
 def windlass_local() -> Iterator[LocalMaker]:
     """`windlass_local(app)`: the App on a real node, whose time the test decides."""
-    from windlass.testing.local_run import one_test
+    from windlass.extras import ServerNotInstalled, server_parts
+
+    try:
+        with server_parts("the fixture windlass_local"):
+            from windlass.testing.local_run import one_test
+    except ServerNotInstalled as trouble:
+        pytest.fail(str(trouble), pytrace=False)
 
     with one_test() as make:
         yield make

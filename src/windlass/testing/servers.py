@@ -24,11 +24,14 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
-import asyncpg
+from windlass.extras import server_parts
 
-from windlass.embedded.limits import SCRAM_ITERATIONS
-from windlass.embedded.postgres import APPLICATION, EmbeddedPostgres
-from windlass.embedded.valkey import EmbeddedValkey
+with server_parts("windlass.testing.servers"):
+    import asyncpg
+
+    from windlass.embedded.limits import SCRAM_ITERATIONS
+    from windlass.embedded.postgres import APPLICATION, EmbeddedPostgres
+    from windlass.embedded.valkey import EmbeddedValkey
 
 # Commits still wait for the log to be written: they survive `kill_postgres`, as users' commits do.
 _CAREFREE: Mapping[str, str] = {

@@ -11,7 +11,6 @@ memory; when it dies of a body, nothing else does. It leaves by itself when nobo
 from __future__ import annotations
 
 import os
-import resource
 import select
 import struct
 from collections import deque
@@ -21,7 +20,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from windlass.engine.evaluate.process import lower_priority
+from windlass.engine.evaluate.process import limit_memory, lower_priority
 from windlass.errors import InvalidInput, MalformedBody
 from windlass.limits import BATCH_READER_BYTES_MAX, BATCH_READER_IDLE_SECONDS
 from windlass.model.job.batch_stream import jobs_in
@@ -47,7 +46,7 @@ class Question(msgspec.Struct, kw_only=True):
 
 def main() -> None:
     lower_priority(_NICENESS)
-    resource.setrlimit(resource.RLIMIT_AS, (BATCH_READER_BYTES_MAX, BATCH_READER_BYTES_MAX))
+    limit_memory(BATCH_READER_BYTES_MAX)
     # What anything prints goes to the node's log.
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import struct
+import sys
 from pathlib import Path
 from time import sleep
 from typing import BinaryIO, Final
@@ -38,9 +39,15 @@ def lower_priority(niceness: int) -> None:
             return
 
 
+def limit_memory(bytes_max: int) -> None:
+    """Linux alone keeps to it: others refuse the limit, or take it and count nothing."""
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (bytes_max, bytes_max))
+
+
 def main() -> None:
     lower_priority(EVALUATOR_NICENESS)
-    resource.setrlimit(resource.RLIMIT_AS, (EVALUATOR_BYTES_MAX, EVALUATOR_BYTES_MAX))
+    limit_memory(EVALUATOR_BYTES_MAX)
     with socket.socket(fileno=os.dup(0)) as node, node.makefile("rb") as questions:
         while (question := _frame(questions)) is not None:
             said = answer(question)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from math import prod
 from typing import Final
 
+from windlass.extras import server_parts
 from windlass.limits import (
     PATTERN_CHARS_MAX,
     PATTERN_CHEAP_COST_MAX,
@@ -124,7 +125,8 @@ def _costly(pattern: str) -> Match | str:
 
 def _compile(pattern: str) -> Match | str:
     # Here, because not every process needs it.
-    from pydantic_core import SchemaError, SchemaValidator, core_schema
+    with server_parts("a regular expression"):
+        from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     try:
         schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex", strict=True)

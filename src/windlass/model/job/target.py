@@ -33,6 +33,7 @@ from ipaddress import IPv6Address
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from windlass.extras import server_parts
 from windlass.limits import URL_CHARS_MAX
 from windlass.model.job.outcome import (
     Awaited,
@@ -248,7 +249,8 @@ def host_name(host: str) -> str:
 
 def _ascii_name(host: str) -> str:
     # Here, because nearly nobody needs it.
-    import idna
+    with server_parts("a host name beyond ASCII"):
+        import idna
 
     try:
         return idna.encode(host, uts46=True, std3_rules=False).decode("ascii").lower()

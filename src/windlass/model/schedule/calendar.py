@@ -20,6 +20,7 @@ from datetime import date
 from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
+from windlass.extras import server_parts
 from windlass.limits import CALENDAR_HORIZON_YEARS, CALENDAR_MOVE_DAYS_MAX
 from windlass.model.schedule.cron import EPOCH_DAY
 
@@ -143,7 +144,8 @@ def read_country(value: object) -> str:
 
 @lru_cache(maxsize=4_096)
 def holidays_of(region: str, year: int) -> frozenset[date]:
-    import holidays
+    with server_parts("a country's holidays"):
+        import holidays
 
     country, _, part = region.partition("-")
     with warnings.catch_warnings():
@@ -153,7 +155,8 @@ def holidays_of(region: str, year: int) -> frozenset[date]:
 
 @cache
 def _countries() -> dict[str, frozenset[str]]:
-    import holidays
+    with server_parts("a country's holidays"):
+        import holidays
 
     found = holidays.list_supported_countries()
     return {country: frozenset(parts) for country, parts in found.items()}

@@ -82,6 +82,8 @@ def read_zone(value: object) -> str:
             for city in get_close_matches(wanted.rpartition("/")[2], cities, 1, _CITY_CUTOFF)
         ]
         near = f"; did you mean {lower[found[0]]}?" if found else ""
+    if not _names():
+        raise ValueError("cannot be looked up: this machine has no time zones; pip install tzdata")
     raise ValueError(
         f'must be a time zone of the IANA database, such as "Europe/Berlin" or "UTC"{near}'
     )

@@ -16,6 +16,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from windlass.extras import server_parts
 from windlass.sdk.http.cross_loop import AsgiApp, Receive, Send
 from windlass.sdk.tasks.app import App
 
@@ -63,7 +64,8 @@ async def _client(app: App, url: str, token: str | None) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _node(app: App, settings: dict[str, object]) -> AsyncIterator[None]:
     # Here: who only wants a client needs no server installed.
-    from windlass.compose.in_program import NodeInProgram
+    with server_parts("a node in this program (lifespan without url=)"):
+        from windlass.compose.in_program import NodeInProgram
 
     node = NodeInProgram(
         app, {name: value for name, value in settings.items() if value is not None}

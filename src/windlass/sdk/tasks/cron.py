@@ -7,6 +7,7 @@ app is published (sdk.tasks.publish), because a hint may name what stands furthe
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypedDict, TypeVar, overload
@@ -15,6 +16,7 @@ import msgspec
 
 from windlass import clock
 from windlass.errors import InvalidInput
+from windlass.extras import ServerNotInstalled
 from windlass.model.job.states import Priority
 from windlass.model.job.submission import read_name
 from windlass.model.schedule import placeholder as schedule_instant
@@ -170,7 +172,8 @@ class Scheduler:
             read_name(name)
         except ValueError as trouble:
             raise InvalidInput.at("/name", f"{name!r} {trouble}") from None
-        read_rule(self._rule, name=name, now=clock.wall())
+        with suppress(ServerNotInstalled):  # the server looks at it too, and has what that takes
+            read_rule(self._rule, name=name, now=clock.wall())
         try:
             signature_of(target.function).bind(*self._args, **self._kwargs)
         except TypeError as trouble:

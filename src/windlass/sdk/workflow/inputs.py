@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, get_origin
 import msgspec
 
 from windlass.errors import InvalidArguments
+from windlass.extras import ServerNotInstalled
 from windlass.model.json.schema_check import schema_mistakes
 from windlass.sdk.tasks.codec import Codec, Unusable, encode_unknown, schemas_of
 from windlass.sdk.tasks.type_hints import hints_of, signature_of
@@ -46,7 +47,7 @@ class Inputs:
         properties = dict(zip(self._hints, found, strict=True))
         for name, schema in properties.items():
             # A hint may say what a workflow's schema cannot; then anything is let in.
-            if schema_mistakes({**schema, "$defs": below}):
+            if _is_mistaken({**schema, "$defs": below}):
                 properties[name] = {}
         required = []
         for one in self._parameters:
@@ -84,6 +85,13 @@ class Inputs:
             raise InvalidArguments(
                 task=self._workflow, parameter=name, detail=str(trouble)
             ) from None
+
+
+def _is_mistaken(schema: dict[str, Any]) -> bool:
+    try:
+        return bool(schema_mistakes(schema))
+    except ServerNotInstalled:  # the server looks at it too, and has what that takes
+        return False
 
 
 def _hint(hint: Any) -> Any:

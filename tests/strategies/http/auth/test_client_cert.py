@@ -252,6 +252,17 @@ def open_files() -> list[Path]:
     return found
 
 
+async def test_where_there_is_no_such_memory_a_file_serves_and_goes(
+    guarded_url: str, authority: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.memfd_create")  # as on macOS
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = files_below(tmp_path)
+    credentials = Credentials(Drawer(cert=issue("client", authority).pem), no_pool)
+    assert await said(guarded_url, await prepare(credentials)) == "client"
+    assert files_below(tmp_path) == before
+
+
 async def test_the_loop_goes_on_while_a_certificate_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,7 +10,10 @@ import asyncio
 import hashlib
 import os
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from windlass.limits import CLIENT_CERTIFICATES_MAX, CLIENT_PEM_BYTES_MAX
 from windlass.lru import Lru
@@ -55,19 +58,35 @@ def make_context(name: str, pem: str) -> ssl.SSLContext:
 
 
 def _load_chain(context: ssl.SSLContext, name: str, data: bytes) -> None:
-    # OpenSSL reads only files. This one is memory of this process alone: it never has a name in
-    # any folder, so nothing is left behind, whatever happens.
-    memory = os.memfd_create("client-certificate")
     try:
-        path = Path(f"/proc/self/fd/{memory}")
-        path.write_bytes(data)
-        # A key with a passphrase fails by the empty one; without it OpenSSL would ask a terminal.
-        context.load_cert_chain(path, password="")
+        with _as_file(data) as path:
+            # A key with a passphrase fails by the empty one; without it OpenSSL asks a terminal.
+            context.load_cert_chain(path, password="")
     except (ssl.SSLError, ValueError) as trouble:
         reason = getattr(trouble, "reason", None) or "it is not PEM"
         raise AuthFailed(
             f"secret {name!r} is no client certificate ({reason}); it must hold, in PEM, the "
             "certificate, those that vouch for it, and its private key without a passphrase"
         ) from None
+
+
+@contextmanager
+def _as_file(data: bytes) -> Iterator[Path]:
+    """OpenSSL reads only files.
+
+    On Linux this one is memory of this process alone: it never has a name in any folder, so nothing
+    is left behind, whatever happens. Elsewhere it is a file for our user alone, gone in a moment.
+    """
+    if not hasattr(os, "memfd_create"):
+        with NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            yield Path(file.name)
+        return
+    memory = os.memfd_create("client-certificate")
+    try:
+        path = Path(f"/proc/self/fd/{memory}")
+        path.write_bytes(data)
+        yield path
     finally:
         os.close(memory)
