@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Final
 
 from windlass.errors import WindlassError
@@ -36,6 +37,13 @@ class ServerNotInstalled(WindlassError):
             f"{what} needs the server's parts, which are not installed; "
             "pip install 'windlass[server]'"
         )
+
+
+def require_server() -> None:
+    """Raises ModuleNotFoundError for what is missing, before anything is begun or said."""
+    for module in sorted(SERVER_MODULES):
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(name=module)
 
 
 @contextmanager

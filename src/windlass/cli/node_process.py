@@ -98,8 +98,10 @@ def _say_starting(flags: Mapping[str, object], command: str) -> None:
     """Before anything heavy is imported: whoever typed it sees at once that it was understood."""
     from windlass.compose.terminal import say_starting, shown_path, shown_server
     from windlass.config import load_settings
+    from windlass.extras import require_server
     from windlass.sdk.http.local_key import DATA_FOLDER
 
+    require_server()
     settings = load_settings(flags, os.environ, Path.cwd()).settings
     if command == "up":
         folder = shown_path(settings.data or Path(DATA_FOLDER))
