@@ -12,9 +12,13 @@ from uuid import UUID
 import celery
 import celery.exceptions
 import pytest
+from celery.schedules import crontab
 
 from tests.sdk.bridges import celery_shop as shop
 from tests.until import until
+from windlass.cli.imports.celery import CeleryImport
+from windlass.cli.imports.celery_source import read_beat
+from windlass.cli.imports.report import Parity
 from windlass.errors import JobFailed
 from windlass.limits import TIMEOUT_SECONDS_MAX
 from windlass.sdk.bridges.asgi import lifespan
@@ -307,3 +311,67 @@ def _pick(what: str) -> str:
 def test_eager_calls_stay_with_celery() -> None:
     with eager():
         assert isinstance(shop.add.delay(1, 2), celery.result.EagerResult)
+
+
+# -- beat ------------------------------------------------------------------------------------------
+
+BEAT: dict[str, Any] = {
+    "plain": {"task": "shop.add", "schedule": 3600.0, "args": (1, 2)},
+    "mail": {"task": "shop.send_mail", "schedule": crontab(minute=0), "kwargs": {"to": "ada"}},
+    "limits": {
+        "task": "shop.about",
+        "schedule": timedelta(hours=1),
+        "args": (Decimal("1.5"),),
+        "options": {"priority": 9, "time_limit": 5, "headers": {"tenant": "ada"}},
+    },
+    "quiet": {"task": "shop.quiet", "schedule": 3600.0, "args": (3,)},
+    "slow": {"task": "shop.slow", "schedule": 3600.0},
+}
+# Of a job; what is not of the call itself is left out.
+SAME = ("queue", "priority", "timeout", "max_attempts", "tags", "input", "result")
+
+
+def imported(schedule: dict[str, Any]) -> dict[str, Parity]:
+    """As `windlass schedule import celery module:app` reads them."""
+    shop.celery.conf.beat_schedule = schedule
+    beat = read_beat("tests.sdk.bridges.celery_shop:celery")
+    lines = CeleryImport(zone="UTC", prefix="beat.", moved=beat.moved, app=beat.app).entries(beat)
+    return {line.where: line for line in lines}
+
+
+@pytest.mark.parametrize("name", BEAT)
+def test_an_imported_entry_makes_the_job_that_the_bridge_makes(name: str) -> None:
+    line = imported(BEAT)[name]
+    assert line.body is not None, line.notes
+    entry = BEAT[name]
+    called = shop.celery.tasks[entry["task"]].apply_async(
+        entry.get("args"), entry.get("kwargs"), **entry.get("options", {})
+    )
+    schedules = shop.windlass.blocking.schedules
+    schedules.put(f"beat.{name}", line.body)
+    fired = schedules.trigger(f"beat.{name}")["job_id"]
+    for one in (called.job_id, fired):
+        shop.windlass.AsyncResult(one).get(timeout=30)
+    ours, beats = (shop.windlass.blocking.jobs.get(one) for one in (called.job_id, fired))
+    if name == "limits":
+        # Each is told its own id.
+        assert ours.pop("result").pop("id") != beats.pop("result").pop("id")
+    assert {f: beats.get(f) for f in SAME} == {f: ours.get(f) for f in SAME}
+
+
+def test_what_cannot_be_imported_is_listed_with_its_reason() -> None:
+    found = imported(
+        {
+            "link": {"task": "shop.add", "schedule": 60.0, "options": {"link": shop.add.s(1)}},
+            "stays": {"task": "shop.stay", "schedule": 60.0},
+            "expires": {"task": "shop.add", "schedule": 60.0, "options": {"expires": 5}},
+            "object": {"task": "shop.same", "schedule": 60.0, "args": (object(),)},
+        }
+    )
+    said = {name: (line.verdict, "; ".join(line.notes)) for name, line in found.items()}
+    assert "its option link has no place in a schedule" in said["link"][1]
+    assert "still with Celery: leave it to beat" in said["stays"][1]
+    assert "expires is left out" in said["expires"][1]
+    assert "cannot be written as JSON" in said["object"][1]
+    assert [said[name][0] for name in ("link", "stays", "object")] == ["refused"] * 3
+    assert said["expires"][0] != "refused"
