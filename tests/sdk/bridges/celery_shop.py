@@ -172,14 +172,10 @@ def again_quietly(self: Any) -> int:
 
 @celery.task(name="shop.again_otherwise", bind=True)
 def again_otherwise(self: Any, number: int, how: str) -> int:
-    if self.request.retries == 0:
-        match how:
-            case "args":
-                raise self.retry(args=(number + 1, how), countdown=0)
-            case "queue":
-                raise self.retry(queue="mail", countdown=0)
-            case "more":
-                raise self.retry(max_retries=99, countdown=0)
+    if how == "args" and self.request.retries == 0:
+        raise self.retry(args=(number + 1, how), countdown=0)
+    if how == "queue" and self.request.retries == 0:
+        raise self.retry(queue="mail", countdown=0)
     if how == "more":
         raise self.retry(max_retries=99, countdown=0)
     return number

@@ -203,7 +203,7 @@ def test_a_task_that_ignores_has_no_result() -> None:
 
 
 def test_replacing_a_task_is_refused_in_a_sentence() -> None:
-    with pytest.raises(JobFailed, match=r"self\.replace is not possible on Windlass"):
+    with pytest.raises(JobFailed, match=r"does not take Celery's self\.replace"):
         shop.replaces.delay().get(timeout=30)
 
 

@@ -29,15 +29,20 @@ _BROKERS: Final = frozenset(
         *("exchange", "exchange_type", "routing_key", "compression", "delivery_mode"),
         *("immediate", "mandatory", "retry", "retry_policy", "reply_to", "route_name"),
         *("argsrepr", "kwargsrepr", "add_to_parent", "root_id", "parent_id", "group_index"),
-        *("replaced_task_nesting", "producer", "publisher", "connection", "router", "result_cls"),
+        *("producer", "publisher", "connection", "router", "result_cls"),
         "task_type",
     }
 )
+# What Celery calls it, and what to do instead.
 _REFUSED: Final = {
-    "chord": "start the chord from outside of the task, with chord(header)(body)",
-    "chain": "start the chain from outside of the task, with chain(…).apply_async()",
-    "group_id": "start the group from outside of the task, with group(…).apply_async()",
-    "stamped_headers": "give headers={…} instead of stamps",
+    "chord": ("chord", "start the chord from outside of the task, with chord(header)(body)"),
+    "chain": ("chain", "start the chain from outside of the task, with chain(…).apply_async()"),
+    "group_id": ("group_id", "start the group from outside of the task, with group(…)()"),
+    "stamped_headers": ("stamped_headers", "give headers={…} instead of stamps"),
+    "replaced_task_nesting": (
+        "self.replace",
+        "a job ends with its own task: start a chain from outside, or call the function itself",
+    ),
 }
 
 
@@ -89,9 +94,8 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         if option in _REFUSED:
             if not value:
                 continue
-            raise ValueError(
-                f"{name}: Windlass does not take Celery's {option}; {_REFUSED[option]}"
-            )
+            called, instead = _REFUSED[option]
+            raise ValueError(f"{name}: Windlass does not take Celery's {called}; {instead}")
         raise ValueError(
             f"{name}: Windlass knows no option {option!r}; leave it out, or send it by headers={{}}"
         )

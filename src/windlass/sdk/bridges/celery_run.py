@@ -137,7 +137,6 @@ def _task(bridge: Bridge, name: str) -> Any:
         raise Drop(f"no task {name!r} is registered with {bridge.celery.main or 'Celery'} here")
     if "update_state" not in vars(found):
         found.update_state = partial(_update_state, found)
-        found.on_replace = partial(_on_replace, found)
     return found
 
 
@@ -391,13 +390,4 @@ def _update_state(
     message = json.dumps({"state": state, "meta": to_json("the meta of update_state", meta)})
     performance.job.progress(
         done if is_counted else 0, total if isinstance(total, int | float) else None, message
-    )
-
-
-def _on_replace(task: Any, sig: Any) -> Any:
-    if _running.get() is None:
-        return type(task).on_replace(task, sig)
-    raise Drop(
-        "self.replace is not possible on Windlass: a job ends with its own task; start a chain "
-        "from outside, or call the function itself"
     )
