@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from celery import Celery
+from celery import Celery, chord, group
 
-from windlass.sdk.bridges.celery import bridge, chain, chord, group
+from windlass.sdk.bridges.celery import bridge
 
 celery = Celery("shop", broker="memory://")
 celery.conf.task_routes = {"shop.report": {"queue": "reports"}, "shop.*": {"queue": "mail"}}
@@ -43,10 +43,10 @@ def report() -> None:
 
 def main() -> None:
     print("delay: ", address.delay("ada").get(timeout=30))
-    print("chain: ", chain(address.s("ada"), send.s()).apply_async().get(timeout=30))
+    print("chain: ", (address.s("ada") | send.s()).apply_async().get(timeout=30))
     everybody = group(address.s(who) for who in ("ada", "grace", "edith"))
     print("chord: ", chord(everybody)(count.s()).get(timeout=30))
-    print("stayed:", "celery" if not hasattr(report.delay(), "handle") else "windlass")
+    print("stayed:", type(report.delay()).__module__.partition(".")[0])
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def test_beat_entries_are_read_from_source_that_is_never_run(report: Any) -> Non
     assert "last run" in found["delta"]["notes"][0]
     assert found["agreed"]["verdict"] == "exact"
     assert "content with either" in found["both"]["notes"][0]
-    assert "neither a crontab nor a period" in found["sun"]["notes"][0]
+    assert "follows the sun" in found["sun"]["notes"][0]
     assert "PERIOD is no literal" in found["named"]["notes"][0]
     refused = {name for name, line in found.items() if line["verdict"] == "refused"}
     assert refused == {"both", "sun", "named", "nothing"}

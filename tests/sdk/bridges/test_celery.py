@@ -182,14 +182,6 @@ def test_a_map_of_a_task_that_has_not_moved_stays_with_celery() -> None:
     assert isinstance(result, celery.result.AsyncResult)
 
 
-def test_chunks_are_a_group_of_ours_and_refused_as_one_of_celerys() -> None:
-    pairs = [(n, n) for n in range(5)]
-    chunks = shop.add.chunks(pairs, 2)
-    assert group(chunks).delay().get(timeout=30) == [[0, 2], [4, 6], [8]]
-    with pytest.raises(ValueError, match=r"use group\(…\) of windlass.sdk.bridges.celery"):
-        shop.add.chunks(pairs, 2).apply_async()
-
-
 def test_a_failure_in_a_chain_is_the_failure_of_its_end() -> None:
     result = chain(shop.broken.s(), shop.add.si(1)).delay()
     with pytest.raises(JobFailed, match="stamps"):
@@ -202,11 +194,6 @@ def test_a_canvas_that_spans_both_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(ValueError, match="'reports', which is still with Celery"):
         chain(shop.add.s(1), shop.stay.si()).delay()
     assert len(list(shop.windlass.blocking.jobs.list())) == before
-
-
-def test_celerys_own_chain_is_refused_with_a_word_about_ours() -> None:
-    with pytest.raises(ValueError, match="use chain"):
-        (shop.add.s(1) | shop.add.s(2)).apply_async()
 
 
 def test_an_application_is_bridged_once() -> None:

@@ -19,8 +19,13 @@ _ORDER: Final = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week
 # The one task of the bridge (windlass.sdk.bridges.celery, which needs Celery to be imported).
 BRIDGE_TASK: Final = "celery.task"
 # Options that the bridge has its own words for.
-_OF_BRIDGE: Final = ("priority", "time_limit")
-_BY_BRIDGE: Final = ("retry", "timeout", "priority", "tags")
+_OF_BRIDGE: Final = (
+    *("priority", "time_limit", "soft_time_limit", "headers", "shadow", "ignore_result"),
+    "serializer",
+)
+_BY_BRIDGE: Final = ("input", "retry", "timeout", "priority", "tags")
+# Options without which it would be something else.
+_REFUSED: Final = ("link", "link_error", "chain", "chord")
 _KNOWN: Final = frozenset(("task", "schedule", "args", "kwargs", "options", "relative"))
 
 
@@ -90,6 +95,11 @@ class CeleryImport:
                 else:
                     notes.append("counted from a fixed start, where beat counts from the last run")
                 return {"every": schedule.seconds}
+            case Strange(text=text) if text.startswith("solar"):
+                raise ValueError(
+                    f"{text} follows the sun, for which there is no rule: leave it to beat, or "
+                    "write a crontab"
+                )
             case Strange():
                 raise ValueError(f"{schedule.text} is neither a crontab nor a period")
             case _:
@@ -97,8 +107,9 @@ class CeleryImport:
 
     def _job(self, entry: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
         given = {"args": list(entry.get("args") or ()), "kwargs": dict(entry.get("kwargs") or {})}
-        # What is no JSON could not be sent: TypeError says what.
-        json.dumps(given)
+        if self._bridge is None:
+            # What is no JSON could not be sent: TypeError says what.
+            json.dumps(given)
         job: dict[str, Any] = {
             "kind": self._kind,
             "input": {"task": entry["task"], **{name: v for name, v in given.items() if v}},
@@ -115,6 +126,11 @@ class CeleryImport:
                 )
             elif name in _OF_BRIDGE and self._bridge is not None:
                 continue
+            elif name in _REFUSED and value:
+                raise ValueError(
+                    f"its option {name} has no place in a schedule, which makes one job: call that "
+                    "task from this one, or leave it to beat"
+                )
             elif name == "priority":
                 notes.append("priority is left out: brokers count it differently; set it by name")
             else:
@@ -133,9 +149,20 @@ class CeleryImport:
                 "tried as often and for as long as any job: give module:app for what its task says"
             )
             return {}
-        options = entry.get("options") or {}
-        asked = {name: options[name] for name in _OF_BRIDGE if name in options}
-        said = self._bridge.job_of(entry["task"], None, None, {"queue": None, **asked})
+        task = self._app.tasks.get(entry["task"])
+        of_task = {} if task is None else task._get_exec_options()
+        options = {**of_task, **(entry.get("options") or {})}
+        if of_task.get("expires") is not None:
+            notes.append("expires of its task is left out: a job of a schedule has no deadline")
+        asked = {name: options[name] for name in _OF_BRIDGE if options.get(name) is not None}
+        is_ignored = options.get("ignore_result", getattr(task, "ignore_result", False))
+        said = self._bridge.job_of(
+            entry["task"],
+            entry.get("args"),
+            entry.get("kwargs"),
+            {"queue": None, **asked},
+            **({"ignore_result": True} if is_ignored else {}),
+        )
         return {name: said[name] for name in _BY_BRIDGE if name in said}
 
     def _move(
@@ -153,8 +180,9 @@ class CeleryImport:
                 f"its queue {job['queue']!r} is still with Celery: leave it to beat, or move that "
                 "queue too"
             )
-        call = [job["input"]["task"], given["args"], given["kwargs"]]
-        job["input"] = {"task": BRIDGE_TASK, "args": [*call, {"takes": "none", "retries": 0}]}
+        if self._bridge is None:
+            call = [job["input"]["task"], given["args"], given["kwargs"]]
+            job["input"] = {"task": BRIDGE_TASK, "args": [*call, {"takes": "none", "retries": 0}]}
 
 
 def _queue_of(app: Any, entry: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ class Facts:
 
     job_id: str  # job_…
     attempt: int
+    tries: int  # attempts that count, this one included: without crashes and rests
     max_attempts: int
     task: str
     queue: str

@@ -1,7 +1,8 @@
 """`task.map`, `task.starmap` and `task.chunks`: tasks of Celery's own that call another for each
 element.
 
-They are named `celery.map` and the like; what decides where they go is the task that they call.
+They are named `celery.map` and the like; what decides where they go is the task that they call. A
+map is one job; chunks are a group of starmaps (celery_canvas).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ def called_by(name: str, kwargs: Mapping[str, Any] | None) -> Mapping[str, Any] 
     return found if isinstance(found, Mapping) and isinstance(found.get("task"), str) else None
 
 
-def as_json(name: str, kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keyword arguments as a job holds them: signatures as what they are written as, generators
-    gone through.
+def spelled_out(name: str, kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keyword arguments of a map with its signature as what it is written as, and its generator
+    gone through; those of any other task as they are.
     """
     given = dict(kwargs or {})
     called = called_by(name, given)

@@ -92,6 +92,7 @@ def facts_of(attempt: Attempt, task: str) -> Facts:
     return Facts(
         job_id=ids.show("job", attempt.job_id),
         attempt=attempt.number,
+        tries=attempt.tries,
         max_attempts=attempt.max_attempts,
         task=task,
         queue=attempt.queue,
