@@ -11,6 +11,7 @@ from typing import Any
 
 import windlass
 from windlass import flow
+from windlass.sdk.objects.executions import Approval
 
 app = windlass.App("human_approval")
 
@@ -39,15 +40,15 @@ def main() -> None:
         for what, is_fine in (("a chair", True), ("a yacht", False)):
             execution = expense.start(250, what)
             [asked] = until_asked(client, execution.id)
-            print("asked:   ", asked["title"])
+            print("asked:   ", asked.title)
             if is_fine:
-                client.approvals.approve(asked["id"], answer={"cost_centre": "AB123"})
+                client.approvals.approve(asked.id, answer={"cost_centre": "AB123"})
             else:
-                client.approvals.reject(asked["id"], comment="not this year")
+                client.approvals.reject(asked.id, comment="not this year")
             print("outcome: ", execution.result(timeout=30))
 
 
-def until_asked(client: windlass.Client, execution_id: str) -> list[dict[str, Any]]:
+def until_asked(client: windlass.Client, execution_id: str) -> list[Approval]:
     """A person has a list of them; this program waits for the one it started."""
     while True:
         asked = list(client.approvals.list(execution_id=execution_id, state="open"))

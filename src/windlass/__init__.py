@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         InvalidArguments,
         InvalidInput,
         JobFailed,
+        LockHeld,
+        LockLost,
+        LockTimeout,
         NotFound,
         NotInTask,
         QueueFull,
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from windlass.sdk.http.async_client import AsyncClient
     from windlass.sdk.http.client import Client
     from windlass.sdk.http.problems import ApiError, Unreachable
+    from windlass.sdk.nouns.lock import AsyncLock, Lock
+    from windlass.sdk.objects.executions import Execution
+    from windlass.sdk.objects.jobs import Job
     from windlass.sdk.tasks.app import App
     from windlass.sdk.tasks.cron import INSTANT
     from windlass.sdk.tasks.current import Current, current
@@ -54,6 +60,7 @@ __all__ = [
     "ApiError",
     "App",
     "AsyncClient",
+    "AsyncLock",
     "AsyncTask",
     "Cancelled",
     "CannotTrace",
@@ -63,12 +70,18 @@ __all__ = [
     "Drop",
     "Durable",
     "DurableMisuse",
+    "Execution",
     "ExecutionHandle",
     "Handle",
     "Handles",
     "InvalidArguments",
     "InvalidInput",
+    "Job",
     "JobFailed",
+    "Lock",
+    "LockHeld",
+    "LockLost",
+    "LockTimeout",
     "NotFound",
     "NotInTask",
     "QueueFull",
@@ -99,12 +112,15 @@ __all__ = [
 
 # Where each of them lives.
 _ROOMS = {
-    "windlass.errors": "Cancelled Conflict Drop InvalidArguments InvalidInput JobFailed NotFound"
-    " NotInTask QueueFull ResultTimeout RetryAfter Unauthorized Unavailable WindlassError"
-    " WouldDeadlock",
+    "windlass.errors": "Cancelled Conflict Drop InvalidArguments InvalidInput JobFailed LockHeld"
+    " LockLost LockTimeout NotFound NotInTask QueueFull ResultTimeout RetryAfter Unauthorized"
+    " Unavailable WindlassError WouldDeadlock",
     "windlass.sdk.tasks.app": "App",
     "windlass.sdk.http.async_client": "AsyncClient",
     "windlass.sdk.http.client": "Client",
+    "windlass.sdk.nouns.lock": "AsyncLock Lock",
+    "windlass.sdk.objects.executions": "Execution",
+    "windlass.sdk.objects.jobs": "Job",
     "windlass.sdk.tasks.cron": "INSTANT",
     "windlass.sdk.tasks.current": "Current current",
     "windlass.sdk.durable.durable": "Durable",

@@ -7,6 +7,7 @@ the `code` and HTTP status that the API shows, so a reader of a log and a caller
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from windlass.duration import parse_seconds
@@ -18,6 +19,7 @@ class WindlassError(Exception):
     code: str = "error"
     status: int = 500
     problem: dict[str, Any] | None = None  # as the API told it; None: it was raised in this process
+    retry_after: float | None = None  # seconds, as the server asks for; None: it does not say
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -45,6 +47,7 @@ class InvalidInput(WindlassError):
 
     @classmethod
     def at(cls, pointer: str, detail: str) -> InvalidInput:
+        """With one problem, at this JSON pointer."""
         return cls(FieldProblem(pointer=pointer, detail=detail))
 
 
@@ -74,6 +77,7 @@ class BodyTooLarge(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"limit": self.limit_bytes, "unit": "bytes"}
 
 
@@ -90,6 +94,7 @@ class NotFound(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"noun": self.noun, "name": self.name}
 
 
@@ -126,6 +131,7 @@ class PreconditionFailed(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {
             "noun": self.noun,
             "name": self.name,
@@ -148,6 +154,7 @@ class NotAwaiting(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"job_id": self.job_id, "state": self.state}
 
 
@@ -166,6 +173,7 @@ class WrongToken(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"job_id": self.job_id}
 
 
@@ -183,6 +191,7 @@ class NotAWebhook(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"job_id": self.job_id, "kind": self.kind}
 
 
@@ -201,12 +210,32 @@ class LockHeld(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {
             "name": self.name,
             "capacity": self.capacity,
             "waiting": self.waiting,
             "holders": self.holders,
         }
+
+
+class LockTimeout(LockHeld, TimeoutError):
+    """A lock was not free within the time that its caller would wait (`client.lock(…, wait=…)`)."""
+
+    def __init__(self, held: LockHeld, seconds: float) -> None:
+        self.name, self.capacity = held.name, held.capacity
+        self.waiting, self.holders = held.waiting, held.holders
+        self.seconds = seconds
+        self.problem = held.problem
+        who = ", ".join(str(one.get("job_id") or one.get("owner")) for one in held.holders)
+        Exception.__init__(
+            self,
+            f"lock {held.name!r} was not free within {seconds:g} seconds; held by "
+            f"{who or 'nobody now, others came first'}; try again later, or wait longer",
+        )
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class LockNeverHeld(Conflict):
@@ -223,6 +252,7 @@ class LockNeverHeld(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"name": self.name, "token": self.token}
 
 
@@ -240,6 +270,7 @@ class LockLost(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"name": self.name, "token": self.token}
 
 
@@ -256,6 +287,7 @@ class LockOfJob(Conflict):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"name": self.name, "job_id": self.job_id}
 
 
@@ -273,6 +305,7 @@ class IdempotencyMismatch(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"key": self.key}
 
 
@@ -286,6 +319,7 @@ class QueueFull(WindlassError):
     def __init__(self, *, queue: str, limit: int, current: int, requested: int, unit: str) -> None:
         self.queue, self.limit, self.current = queue, limit, current
         self.requested, self.unit = requested, unit
+        self.retry_after = self.retry_after_seconds
         super().__init__(
             f"queue {queue!r} holds {current} of {limit} {unit} and {requested} more were asked "
             "for; try again later or raise its limit"
@@ -293,6 +327,7 @@ class QueueFull(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {
             "queue": self.queue,
             "limit": self.limit,
@@ -334,6 +369,7 @@ class NotSettledYet(Unavailable):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"job_id": self.job_id}
 
 
@@ -367,7 +403,11 @@ class AppNotLoaded(WindlassError):
 
 
 class JobFailed(WindlassError):
-    """The job behind a handle ended otherwise than `succeeded`."""
+    """The job behind a handle ended otherwise than `succeeded`.
+
+    What a handle raises is also of the class that the task raised, where this process has it (see
+    sdk.tasks.remote_error). So nothing here goes up the chain of classes: the other one is there.
+    """
 
     code = "job_failed"
 
@@ -378,13 +418,27 @@ class JobFailed(WindlassError):
         state: str,
         cause: str,
         message: str,
+        remote_type: str | None = None,  # ValueError, shop.cards:Refused; None: it was no exception
         remote_traceback: str | None = None,  # None: it was no exception of a task
     ) -> None:
         self.job_id, self.state = job_id, state
         self.cause, self.message = cause, message
-        self.remote_traceback = remote_traceback
+        self.remote_type, self.remote_traceback = remote_type, remote_traceback
         said = f"{job_id} is {state}: {cause}: {message}"
-        super().__init__(f"{said}\n\n{remote_traceback}" if remote_traceback else said)
+        Exception.__init__(self, f"{said}\n\n{remote_traceback}" if remote_traceback else said)
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: by its facts, as it was made."""
+        names = ("job_id", "state", "cause", "message", "remote_type", "remote_traceback")
+        facts = {name: getattr(self, name) for name in names}
+        return partial(self._remade, **facts), (), self.__dict__
+
+    @classmethod
+    def _remade(cls, **facts: Any) -> JobFailed:
+        return cls(**facts)
 
 
 class RetryAfter(WindlassError):
@@ -435,6 +489,7 @@ class InvalidArguments(WindlassError):
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
         return {"task": self.task, "parameter": self.parameter}
 
 

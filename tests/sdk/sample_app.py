@@ -38,6 +38,44 @@ def fail(message: str) -> None:
     raise ValueError(message)
 
 
+class CardRefused(LookupError):
+    """Its constructor wants what nobody has who hears of it from afar."""
+
+    def __init__(self, card: str, *, reason: str) -> None:
+        self.card, self.reason = card, reason
+        super().__init__(f"{card}: {reason}")
+
+
+@app.task(max_attempts=1)
+def raise_it(name: str) -> None:
+    """Raises an exception that is made in the way it has to be."""
+    match name:
+        case "CardRefused":
+            raise CardRefused("4711", reason="stolen")
+        case "UnicodeDecodeError":
+            b"\xff".decode()
+        case "KeyError":
+            raise KeyError("tea")
+        case "OSError":
+            raise FileNotFoundError(2, "No such file", "tea.txt")
+        case "ExceptionGroup":
+            raise ExceptionGroup("many", [ValueError("one")])
+        case "StopIteration":
+            raise StopIteration("over")
+        case "SystemExit":
+            raise SystemExit(3)
+        case "NotFound":
+            raise windlass.NotFound("job", "job_0")
+        case "Local":
+
+            class Local(ValueError):
+                pass
+
+            raise Local("nobody finds it")
+        case _:
+            raise ValueError(name)
+
+
 @app.task(queue="orders", retry=windlass.Retry(2, initial=0), timeout="20s", tags=["sale"])
 def reduced(order: Order, by: Decimal) -> Order:
     return replace(order, total=order.total - by)

@@ -32,6 +32,7 @@ number: int = send_mail.enqueue("a").result()  # mistake: it gives text
 wrong: windlass.Handle[int] = send_mail.enqueue("a")  # mistake: of text
 windlass.Retry("often")  # mistake: not a number
 windlass.no_such_name  # mistake: not exported
+windlass.Client().jobs.get("job_1").stat  # mistake: no such field
 fine: str = send_mail.enqueue("a").result()
 
 

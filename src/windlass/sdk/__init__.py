@@ -10,6 +10,7 @@ Never: imports the engine, the store or the runtime; a node reaches in through `
     workflow/   @app.workflow: a function that is traced into a definition (DAG)
     durable/    @app.durable: async functions that are replayed from checkpoints
     http/       Client and AsyncClient, transports, retries, paging, errors
+    objects/    what clients answer: Job, Execution, …, dicts with typed attributes
     nouns/      client.jobs, client.executions, …: one noun a file
     bridges/    Celery, Django, and ASGI frameworks (FastAPI, Starlette, Litestar)
     limits.py   the SDK's own bounds

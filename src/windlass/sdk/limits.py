@@ -34,6 +34,14 @@ assert POLL_SHORT_SECONDS < POLL_SECONDS
 PAGE_THINGS: Final = 200
 assert PAGE_THINGS <= PAGE_MAX
 
+# A lock that is kept for the length of a block is renewed when this part of its time is over.
+RENEW_PART: Final = 1 / 3
+# A wait for a lock is asked for again so long before a poll ends: its place in the list is kept.
+OVERLAP_SECONDS: Final = 5.0
+assert OVERLAP_SECONDS < POLL_SECONDS
+# Whoever is interrupted while waiting takes so long at most to leave the wait list.
+LEAVE_SECONDS: Final = 2.0
+
 # What is read into memory.
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 ANSWER_HEAD_BYTES_MAX, ANSWER_FIELDS_MAX = 64 * 1024, 128

@@ -70,6 +70,9 @@ async def test_a_full_queue_says_how_full(server: Server) -> None:
         1,
         "jobs",
     )
+    assert full.retry_after == 5
+    assert "try again later or raise its limit" in str(full)
+    assert "wait_for_room" in full.__notes__[0]
 
 
 async def test_a_conflict_is_one(async_client: AsyncClient) -> None:

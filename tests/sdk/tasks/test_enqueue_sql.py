@@ -256,6 +256,42 @@ def test_what_sql_refuses_is_an_error_of_its_library(database_url: str) -> None:
         send.using(connection=connection, queue="no queue!").enqueue("ada")
 
 
+async def test_a_full_queue_is_queue_full_in_a_transaction_too(
+    blocking: Blocking, database: Database, mail: Mail
+) -> None:
+    await limited(database, mail, "max_jobs", 3)
+    bound = mail.using(connection=blocking.connection)
+    bound.map(["a", "b"])
+    blocking.commit()
+    with pytest.raises(windlass.QueueFull, match="holds 3 of 3 jobs and 1 more") as refused:
+        bound.map(["c", "d"])
+    full = refused.value
+    assert (full.limit, full.current, full.requested, full.unit) == (3, 3, 1, "jobs")
+    assert (full.queue, full.retry_after) == (mail.fields["queue"], 5)
+    assert "savepoint" in full.__notes__[0]
+    assert full.__cause__ is not None
+    blocking.rollback()
+    assert len(await jobs_in(database, mail)) == 2
+
+
+async def test_so_it_is_for_code_that_awaits(
+    waiting: Waiting, database: Database, mail: Mail
+) -> None:
+    await limited(database, mail, "max_bytes", 10)
+    with pytest.raises(windlass.QueueFull) as refused:
+        await mail.using(connection=waiting.connection).aenqueue("a" * 100)
+    assert (refused.value.limit, refused.value.unit) == (10, "bytes")
+    await waiting.rollback()
+
+
+async def limited(database: Database, mail: Mail, limit: str, value: int) -> None:
+    async def write(connection: Any) -> Any:
+        query = f"INSERT INTO windlass.queue (name, {limit}) VALUES ($1, $2)"
+        return await connection.fetch(query, mail.fields["queue"], value)
+
+    await database.together(write)
+
+
 async def test_a_key_is_one_job_in_sql_too(
     database_url: str, database: Database, mail: Mail
 ) -> None:

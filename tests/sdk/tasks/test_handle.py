@@ -93,5 +93,5 @@ def test_handles_of_one_job_are_the_same(sample: App) -> None:
     one, other = windlass.Handle(sample, "job_1", int), windlass.Handle(sample, "job_1", int)
     assert one == other
     assert len({one, other}) == 1
-    assert repr(one) == "Handle(job_1)"
+    assert repr(one) == "<Handle job_1>"
     assert one != "job_1"

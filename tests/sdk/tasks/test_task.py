@@ -94,6 +94,9 @@ def test_using_adds_to_what_the_task_says_and_leaves_the_task_alone() -> None:
     }
     at = datetime(2030, 1, 31, tzinfo=UTC)
     assert task.using(run_at=at, deadline=at).fields["run_at"] == "2030-01-31T00:00:00+00:00"
+    # An instant is an instant, whichever of the two says it.
+    assert task.using(run_after=at).fields == task.using(run_at=at).fields
+    assert task.using(run_after=timedelta(minutes=1)).fields["delay"] == 60.0
     assert task.using(depends_on=first).fields["depends_on"] == ["job_1"]
     assert task.options == {"queue": "mail", "timeout": 30.0}
 
@@ -103,7 +106,9 @@ def test_using_adds_to_what_the_task_says_and_leaves_the_task_alone() -> None:
     [
         ({"run_after": "soon"}, "/run_after", "is not a duration"),
         ({"run_after": -1}, "/run_after", "of 0 or more"),
-        ({"run_at": datetime(2030, 1, 1)}, "/run_at", "knows its time zone"),
+        ({"run_at": datetime(2030, 1, 1)}, "/run_at", "does not know its time zone"),
+        ({"run_at": timedelta(1)}, "/run_at", "so long from now is said by run_after"),
+        ({"run_after": datetime(2030, 1, 1)}, "/run_after", "does not know its time zone"),
         ({"run_at": "2030-01-01"}, "/run_at", "must be a datetime"),
         ({"deadline": 5}, "/deadline", "must be a datetime"),
         ({"timeout": "x"}, "/timeout", "is not a duration"),

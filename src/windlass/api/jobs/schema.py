@@ -5,7 +5,8 @@ model/job/submission.py, which checks it), its past, dead letters, and deliverie
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from datetime import datetime
+from typing import Final, get_type_hints
 
 import msgspec
 
@@ -74,6 +75,9 @@ def _job() -> Schema:
             record(done=NUMBER, total=nullable(NUMBER), message=nullable(TEXT), at=INSTANT)
         ),
     }
+    instants = get_type_hints(JobView)
+    told |= {name: INSTANT for name, hint in instants.items() if hint == datetime}
+    told |= {name: nullable(INSTANT) for name, hint in instants.items() if hint == datetime | None}
     shown = {
         name: told.get(name, {k: v for k, v in found.items() if k != "default"})
         for name, found in properties.items()

@@ -71,6 +71,7 @@ class DurableMisuse(WindlassError):
 
     @classmethod
     def nested(cls, asked: str) -> DurableMisuse:
+        """Of a verb that is called inside a step."""
         return cls(
             f"{asked} inside a step: a step is done as a whole or not at all; call it from the "
             "durable function itself"
@@ -78,6 +79,7 @@ class DurableMisuse(WindlassError):
 
     @classmethod
     def without_execution(cls, name: str) -> DurableMisuse:
+        """Of a job that is no execution's."""
         return cls(
             f"wait_for({name!r}) in a job that is no execution's: nobody could signal it; start "
             "the durable function with .start() instead of enqueuing it"
@@ -85,6 +87,7 @@ class DurableMisuse(WindlassError):
 
     @classmethod
     def outside(cls, name: str) -> DurableMisuse:
+        """Of code that no node runs."""
         return cls(
             f"wait_for({name!r}) outside a durable function that a node runs: nobody could signal "
             "it; start the function with .start()"
@@ -92,6 +95,7 @@ class DurableMisuse(WindlassError):
 
     @classmethod
     def transaction(cls) -> DurableMisuse:
+        """Of the job's own transaction."""
         return cls(
             "current().db in a durable function: its steps are committed one by one, and the job's "
             "transaction only at the end; do the work in a task of its own, or with a connection "

@@ -42,6 +42,8 @@ class Home(HasClient, Protocol):
 
 
 class Durable(Generic[P, R]):
+    """A durable function: async code that goes on after a crash where it was (`@app.durable`)."""
+
     def __init__(
         self,
         home: Home,
@@ -64,6 +66,7 @@ class Durable(Generic[P, R]):
         return self._bound.start(*args, **kwargs)
 
     async def astart(self, *args: P.args, **kwargs: P.kwargs) -> ExecutionHandle[R]:
+        """Start an execution, for code that awaits."""
         return await self._bound.astart(*args, **kwargs)
 
     def using(
@@ -89,6 +92,7 @@ class Durable(Generic[P, R]):
 
     @cached_property
     def arguments(self) -> Arguments:
+        """Its signature, as JSON is checked against it."""
         return Arguments(self.name, self.function)
 
     @cached_property

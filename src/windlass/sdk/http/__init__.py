@@ -17,6 +17,7 @@ Never: follows a redirect, keeps a cookie or reads proxy settings; knows a noun 
     connections.py                the connection pool below http_transport.py, keep-alive
     wire.py                       paths, bodies, answers, trace headers
     problems.py                   errors (RFC 9457) as exceptions
+    api_object.py                 what is answered: a dict with typed attributes
     paging.py, stream.py, wait.py lists, the event stream (SSE), long polling
     blocking.py, portal.py        blocking callers' way to asynchronous code
     cross_loop.py                 an ASGI application on another event loop

@@ -4,7 +4,8 @@
         job = await client.jobs.submit("noop")
         async for dead in client.dead_letters.list(queue="mail"): ...
 
-Things are the objects of the API, as dicts. Lists turn their pages by themselves.
+Things are the objects of the API: dicts with typed attributes (sdk.objects). Lists turn their
+pages by themselves.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import os
 from types import TracebackType
 from typing import Any, Final, Self
 
+from windlass.limits import LOCK_TTL_SECONDS
 from windlass.sdk.http.exchange import Exchange, Headers
-from windlass.sdk.http.transport import Transport
+from windlass.sdk.http.transport import Transport, address_of
 from windlass.sdk.http.wire import Query, path_with, trace_headers
 from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
 from windlass.sdk.nouns.approvals import Approvals
@@ -22,6 +24,7 @@ from windlass.sdk.nouns.dead_letters import DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
 from windlass.sdk.nouns.jobs import Jobs
+from windlass.sdk.nouns.lock import AsyncLock
 from windlass.sdk.nouns.locks import Locks
 from windlass.sdk.nouns.nodes import Nodes
 from windlass.sdk.nouns.operations import Operations
@@ -37,6 +40,8 @@ DEFAULT_URL: Final = "http://127.0.0.1:5777"
 
 
 class AsyncClient:
+    """Every noun of the API for code that awaits: `await client.jobs.submit("noop")`."""
+
     def __init__(
         self,
         url: str | None = None,  # None: WINDLASS_URL, or this machine's own
@@ -90,9 +95,27 @@ class AsyncClient:
             if_match=if_match,
         )
 
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: float | str = LOCK_TTL_SECONDS,  # how long it outlives a process that died
+        wait: float | str | None = None,  # LockTimeout after that; 0: LockHeld at once; None: never
+        capacity: int | None = None,  # how many may hold it, if it is made by this; None: one
+    ) -> AsyncLock:
+        """A lock for the length of a block: `async with client.lock("deploy") as lock:`.
+
+        It is renewed meanwhile and given back at the end. LockLost is raised there if it could not
+        be kept; `lock.lost`, `lock.is_held` and `lock.check()` tell so earlier.
+        """
+        return AsyncLock(self.locks, name, ttl=ttl, wait=wait, capacity=capacity)
+
     async def close(self) -> None:
         """Close the connections of this event loop."""
         await self.transport.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncClient {address_of(self.transport)}>"
 
     async def __aenter__(self) -> Self:
         return self

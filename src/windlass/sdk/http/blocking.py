@@ -13,12 +13,14 @@ import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.api_object import ApiObject
+from windlass.sdk.http.paging import Pages
 from windlass.sdk.http.portal import run
 
 P = ParamSpec("P")
 T = TypeVar("T")
 N = TypeVar("N")
+Obj = TypeVar("Obj", bound=ApiObject)
 
 
 class Blocks(Generic[N]):
@@ -42,15 +44,17 @@ class Blocking(Generic[P, T]):
         return call
 
 
-class Listed(Generic[P]):
+class Listed(Generic[P, Obj]):
     """A list that is read a page at a time."""
 
-    def __init__(self, method: Callable[Concatenate[Any, P], Pages]) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, P], Pages[Obj]]) -> None:
         self.method = method
 
-    def __get__(self, instance: Blocks[Any], owner: object = None) -> Callable[P, BlockingPages]:
+    def __get__(
+        self, instance: Blocks[Any], owner: object = None
+    ) -> Callable[P, BlockingPages[Obj]]:
         @functools.wraps(self.method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> BlockingPages:
+        def call(*args: P.args, **kwargs: P.kwargs) -> BlockingPages[Obj]:
             return BlockingPages(self.method(instance.inner, *args, **kwargs))
 
         return call
@@ -70,17 +74,18 @@ class Streamed(Generic[P, T]):
         return call
 
 
-class BlockingPages:
+class BlockingPages(Generic[Obj]):
     """The things of one list, a page at a time as they are asked for."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages[Obj]) -> None:
         self._pages = pages
 
-    def __iter__(self) -> Iterator[Thing]:
+    def __iter__(self) -> Iterator[Obj]:
         while not self._pages.is_over:
             yield from run(self._pages.next_page())
 
-    def all(self) -> list[Thing]:
+    def all(self) -> list[Obj]:
+        """Read all of them into a list."""
         return list(self)
 
 

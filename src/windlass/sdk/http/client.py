@@ -13,15 +13,19 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from windlass.limits import LOCK_TTL_SECONDS
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.http.blocking import Blocking, Blocks
 from windlass.sdk.http.exchange import Headers
-from windlass.sdk.http.transport import Transport
+from windlass.sdk.http.transport import Transport, address_of
 from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
 from windlass.sdk.nouns import blocking
+from windlass.sdk.nouns.lock import Lock
 
 
 class Client(Blocks[AsyncClient]):
+    """Every noun of the API for code that waits: `client.jobs.submit("noop")`."""
+
     def __init__(
         self,
         url: str | None = None,  # None: WINDLASS_URL, or this machine's own
@@ -59,6 +63,24 @@ class Client(Blocks[AsyncClient]):
 
     request = Blocking(AsyncClient.request)
     close = Blocking(AsyncClient.close)
+
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: float | str = LOCK_TTL_SECONDS,  # how long it outlives a process that died
+        wait: float | str | None = None,  # LockTimeout after that; 0: LockHeld at once; None: never
+        capacity: int | None = None,  # how many may hold it, if it is made by this; None: one
+    ) -> Lock:
+        """A lock for the length of a block: `with client.lock("deploy") as lock:`.
+
+        It is renewed meanwhile and given back at the end. LockLost is raised there if it could not
+        be kept; `lock.lost`, `lock.is_held` and `lock.check()` tell so earlier.
+        """
+        return Lock(self.inner.lock(name, ttl=ttl, wait=wait, capacity=capacity))
+
+    def __repr__(self) -> str:
+        return f"<Client {address_of(self.inner.transport)}>"
 
     def __enter__(self) -> Self:
         return self

@@ -20,6 +20,7 @@ _KNOWN: Final[tuple[type[WindlassError], ...]] = (
     errors.InvalidInput,
     errors.LockHeld,
     errors.LockLost,
+    errors.LockNeverHeld,
     errors.LockOfJob,
     errors.MalformedBody,
     errors.NotAWebhook,
@@ -32,6 +33,11 @@ _KNOWN: Final[tuple[type[WindlassError], ...]] = (
     errors.WrongToken,
 )
 _BY_CODE: Final = {known.code: known for known in _KNOWN}
+# What code that uses this client can do about a full queue.
+WHAT_TO_DO: Final = (
+    "windlass: to wait for room, say task.using(wait_for_room='30s') or client.jobs.submit(…, "
+    "room_seconds=30); to raise the limit, client.queues.put(name, max_jobs=…)"
+)
 # Whoever answers for the server while that is away says no code.
 _BY_STATUS: Final[dict[int, type[WindlassError]]] = {
     401: errors.Unauthorized,
@@ -75,9 +81,15 @@ def error_of(status: int, headers: dict[str, str], body: bytes) -> WindlassError
     problem = _read(status, headers, body)
     code = str(problem.get("code") or "")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status)
-    if kind is None:
-        return ApiError(code or f"http_{status}", status, problem)
-    return _revived(kind, code, status, problem)
+    error = (
+        ApiError(code or f"http_{status}", status, problem)
+        if kind is None
+        else _revived(kind, code, status, problem)
+    )
+    error.retry_after = retry_after_seconds(headers)
+    if isinstance(error, errors.QueueFull):
+        error.add_note(WHAT_TO_DO)
+    return error
 
 
 def retry_after_seconds(headers: dict[str, str]) -> float | None:

@@ -58,3 +58,8 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Let go of what is open; what is asked afterwards opens it again."""
         ...
+
+
+def address_of(transport: Transport) -> str:
+    """Where it leads, for people to read: without what signs in there."""
+    return str(getattr(transport, "url", "in this process"))

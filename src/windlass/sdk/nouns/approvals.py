@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.paging import Pages
 from windlass.sdk.nouns.noun import Many, Noun, given
+from windlass.sdk.objects.executions import Approval
 
 
 class Approvals(Noun):
+    """Decisions that people are asked for."""
+
     path: ClassVar[str] = "/v1/approvals"
 
     def list(
@@ -17,18 +20,21 @@ class Approvals(Noun):
         state: Many | None = None,
         execution_id: str | None = None,
         limit: int | None = None,
-    ) -> Pages:
-        """Newest first."""
-        return self._pages({"state": state, "execution_id": execution_id, "limit": limit})
+    ) -> Pages[Approval]:
+        """List them, newest first."""
+        filters = {"state": state, "execution_id": execution_id, "limit": limit}
+        return self._pages(Approval, filters)
 
     async def approve(
         self, approval_id: str, *, comment: str | None = None, answer: object = None
-    ) -> Thing:
+    ) -> Approval:
         """The step that waits for it succeeds; `answer` is as its form asks for."""
-        return await self._verb(approval_id, "approve", given(comment=comment, answer=answer))
+        body = given(comment=comment, answer=answer)
+        return await self._verb(Approval, approval_id, "approve", body)
 
     async def reject(
         self, approval_id: str, *, comment: str | None = None, answer: object = None
-    ) -> Thing:
+    ) -> Approval:
         """The step that waits for it fails."""
-        return await self._verb(approval_id, "reject", given(comment=comment, answer=answer))
+        body = given(comment=comment, answer=answer)
+        return await self._verb(Approval, approval_id, "reject", body)

@@ -8,10 +8,20 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 from windlass.limits import HINT_JOBS_MAX
 from windlass.model.job.states import is_terminal
-from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.paging import Pages
 from windlass.sdk.http.wait import poll_until
 from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
+from windlass.sdk.objects.jobs import (
+    Attempt,
+    Completed,
+    Event,
+    Job,
+    JobRef,
+    LogLine,
+    WebhookStatus,
+    Why,
+)
 from windlass.sdk.tasks.options import JobLabels
 
 
@@ -42,6 +52,8 @@ class Completion(TypedDict, total=False):
 
 
 class JobFilter(TypedDict, total=False):
+    """Which jobs are wanted, and how many."""
+
     state: Many
     queue: str
     kind: str
@@ -59,6 +71,8 @@ class JobFilter(TypedDict, total=False):
 
 
 class Jobs(Noun):
+    """Jobs of every kind."""
+
     path: ClassVar[str] = "/v1/jobs"
 
     async def submit(
@@ -69,13 +83,13 @@ class Jobs(Noun):
         idempotency_key: str | None = None,  # None: this call is told from all others
         room_seconds: float = 0.0,  # how long a full queue is waited for; 0: QueueFull at once
         **options: Unpack[JobOptions],
-    ) -> Thing:
-        """The job that was made; or the one that has its `key`, or this idempotency key."""
+    ) -> Job:
+        """Make a job; or get the one that has its `key`, or was made with this idempotency key."""
         body = {"kind": kind, **given(input=input), **options}
-        job: Thing = await self._exchange.call(
+        made = await self._exchange.call(
             "POST", self.path, body, key=idempotency_key, room_seconds=room_seconds
         )
-        return job
+        return Job(made)
 
     async def submit_many(
         self,
@@ -83,8 +97,8 @@ class Jobs(Noun):
         *,
         idempotency_key: str | None = None,
         room_seconds: float = 0.0,
-    ) -> builtins.list[Thing]:
-        """All of them or none, in one request; each is answered with its id, in the same order."""
+    ) -> builtins.list[JobRef]:
+        """Make all of them or none, in one request; answered with their ids, in the same order."""
         if not jobs:
             return []
         answer = await self._exchange.call(
@@ -95,51 +109,54 @@ class Jobs(Noun):
             timeout_seconds=TRY_BATCH_SECONDS,
             room_seconds=room_seconds,
         )
-        return [{"id": job_id} for job_id in answer["ids"]]
+        return [JobRef(id=job_id) for job_id in answer["ids"]]
 
-    async def get(self, job_id: str, *, at: Instant | None = None) -> Thing:
-        """As it is, or as it was then."""
-        return await self._read(self._one(job_id), {"at": at})
+    async def get(self, job_id: str, *, at: Instant | None = None) -> Job:
+        """Read a job as it is, or as it was then."""
+        return await self._read(Job, self._one(job_id), {"at": at})
 
-    async def wait(self, job_id: str, seconds: float | None = None) -> Thing:
-        """The job once it has ended, or as it is after so many seconds. None: however long."""
-        return await poll_until(
+    async def wait(self, job_id: str, seconds: float | None = None) -> Job:
+        """Wait for its end: as it is then, or after so many seconds. None: however long."""
+        found = await poll_until(
             self._exchange, self._one(job_id), seconds, lambda job: is_terminal(job["state"])
         )
+        return Job(found)
 
-    def list(self, **filters: Unpack[JobFilter]) -> Pages:
-        """Newest first."""
-        return self._pages(filters)
+    def list(self, **filters: Unpack[JobFilter]) -> Pages[Job]:
+        """List jobs, newest first."""
+        return self._pages(Job, filters)
 
-    async def why(self, job_id: str) -> Thing:
-        """What holds it back, since when, and when it is expected to start."""
-        return await self._read(self._one(job_id, "why"))
+    async def why(self, job_id: str) -> Why:
+        """Say what holds it back, since when, and when it is expected to start."""
+        return await self._read(Why, self._one(job_id, "why"))
 
-    async def attempts(self, job_id: str) -> builtins.list[Thing]:
-        """Oldest first."""
-        return await self._all(self._one(job_id, "attempts"))
+    async def attempts(self, job_id: str) -> builtins.list[Attempt]:
+        """Read its tries, oldest first."""
+        return await self._all(Attempt, self._one(job_id, "attempts"))
 
-    async def events(self, job_id: str) -> builtins.list[Thing]:
-        """Oldest first."""
-        return await self._all(self._one(job_id, "events"))
+    async def events(self, job_id: str) -> builtins.list[Event]:
+        """Read what happened to it, oldest first."""
+        return await self._all(Event, self._one(job_id, "events"))
 
-    def logs(self, job_id: str) -> Pages:
-        """What its task logged, oldest first."""
-        return self._pages({}, path=self._one(job_id, "logs"))
+    def logs(self, job_id: str) -> Pages[LogLine]:
+        """List what its task logged, oldest first."""
+        return self._pages(LogLine, {}, path=self._one(job_id, "logs"))
 
-    async def webhook_status(self, job_id: str) -> Thing:
-        return await self._read(self._one(job_id, "webhook-status"))
+    async def webhook_status(self, job_id: str) -> WebhookStatus:
+        """Read how the deliveries of a webhook went."""
+        return await self._read(WebhookStatus, self._one(job_id, "webhook-status"))
 
-    async def cancel(self, job_id: str) -> Thing:
-        return await self._verb(job_id, "cancel")
+    async def cancel(self, job_id: str) -> Job:
+        """Cancel a job; one that runs is asked to stop, which takes its time."""
+        return await self._verb(Job, job_id, "cancel")
 
-    async def retry(self, job_id: str) -> Thing:
-        """Again, after it has ended; at once, if it waits for its next try."""
-        return await self._verb(job_id, "retry")
+    async def retry(self, job_id: str) -> Job:
+        """Run it again, after it has ended; at once, if it waits for its next try."""
+        return await self._verb(Job, job_id, "retry")
 
-    async def promote(self, job_id: str) -> Thing:
-        """Due now, whatever it waited for the time of."""
-        return await self._verb(job_id, "promote")
+    async def promote(self, job_id: str) -> Job:
+        """Make it due now, whatever it waited for the time of."""
+        return await self._verb(Job, job_id, "promote")
 
     async def hint(self, job_ids: Sequence[str]) -> None:
         """Tell the nodes of jobs that were committed by SQL, so that they look for them now."""
@@ -147,10 +164,10 @@ class Jobs(Noun):
             some = list(job_ids[start : start + HINT_JOBS_MAX])
             await self._exchange.call("POST", f"{self.path}/hint", {"ids": some}, needs_key=False)
 
-    async def complete(self, job_id: str, token: str, **said: Unpack[Completion]) -> Thing:
-        """What its receiver says that took it over, with the token of its delivery."""
-        return await self._verb(job_id, "complete", {"token": token, **said})
+    async def complete(self, job_id: str, token: str, **said: Unpack[Completion]) -> Completed:
+        """Say what its receiver says that took it over, with the token of its delivery."""
+        return await self._verb(Completed, job_id, "complete", {"token": token, **said})
 
     async def delete(self, job_id: str) -> None:
-        """Only what has ended."""
+        """Forget a job that has ended."""
         await self._exchange.delete(self._one(job_id))

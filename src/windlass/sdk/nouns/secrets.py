@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from windlass.sdk.http.paging import Pages, Thing
+from windlass.sdk.http.paging import Pages
 from windlass.sdk.nouns.noun import Duration, Noun, given
+from windlass.sdk.objects.resources import Secret, SecretPut
 
 
 class Secrets(Noun):
+    """Secrets: written, named, never read."""
+
     path: ClassVar[str] = "/v1/secrets"
 
     async def put(
@@ -21,27 +24,27 @@ class Secrets(Noun):
         overlap: Duration | None = None,  # how long the value before is good as well
         hosts: Sequence[str] | None = None,  # it may go to; None: as before, or where it goes first
         if_match: str | None = None,
-    ) -> Thing:
+    ) -> SecretPut:
+        """Write it: a value of yours, or one that is generated, which is answered this once."""
         allowed = None if hosts is None else list(hosts)
         body = given(value=value, generate=generate, overlap=overlap, hosts=allowed)
-        kept: Thing = await self._exchange.put(self._one(name), body, if_match=if_match)
-        return kept
+        return SecretPut(await self._exchange.put(self._one(name), body, if_match=if_match))
 
     async def bind(
         self, name: str, hosts: Sequence[str] | None, *, if_match: str | None = None
-    ) -> Thing:
+    ) -> SecretPut:
         """Say where it may go, and nowhere else; None: its next use binds it. Its value stays."""
         body = {"hosts": None if hosts is None else list(hosts)}
-        kept: Thing = await self._exchange.put(self._one(name), body, if_match=if_match)
-        return kept
+        return SecretPut(await self._exchange.put(self._one(name), body, if_match=if_match))
 
-    async def get(self, name: str) -> Thing:
-        """What is known of it, without its value."""
-        return await self._read(self._one(name))
+    async def get(self, name: str) -> Secret:
+        """Read what is known of it, without its value."""
+        return await self._read(Secret, self._one(name))
 
-    def list(self, *, limit: int | None = None) -> Pages:
-        """By name, without their values."""
-        return self._pages({"limit": limit})
+    def list(self, *, limit: int | None = None) -> Pages[Secret]:
+        """List secrets by name, without their values."""
+        return self._pages(Secret, {"limit": limit})
 
     async def delete(self, name: str) -> None:
+        """Forget it."""
         await self._exchange.delete(self._one(name))

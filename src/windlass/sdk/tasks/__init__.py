@@ -9,6 +9,7 @@ A call of `send_mail.using(key="k").enqueue("a@b.c")`, and which file has what:
     enqueue_sql.py    in the caller's transaction (transactional outbox: no dual write), else HTTP
     after_commit.py   when that has committed; commit_hints.py then wakes the nodes
     handle.py         the job that was made, or those of a map; execution_handle.py: an execution
+    remote_error.py   JobFailed that is of the class the task raised, too
     waiting.py        wait, await_all and as_completed for many handles
 
 Inside a running task: current.py (progress, log, heartbeat, own transaction), pauses.py (sleep,

@@ -58,6 +58,8 @@ class Registrar:
 
 
 class App:
+    """A named set of tasks, workflows, durable functions and schedules."""
+
     def __init__(
         self,
         name: str,
@@ -72,6 +74,20 @@ class App:
         self.schedules: dict[str, ScheduleCode] = {}
         self._url, self._token = url, token
         self._transport: Transport | None = None
+
+    def __repr__(self) -> str:
+        kinds: dict[str, dict[str, Any]] = {
+            "task": self.tasks,
+            "workflow": self.workflows,
+            "durable function": self.durables,
+            "schedule": self.schedules,
+        }
+        counts = [
+            f"{len(known)} {kind}{'' if len(known) == 1 else 's'}"
+            for kind, known in kinds.items()
+            if known or kind == "task"
+        ]
+        return f"<App {self.name}: {', '.join(counts)}>"
 
     @cached_property
     def client(self) -> AsyncClient:

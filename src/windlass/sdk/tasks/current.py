@@ -21,6 +21,8 @@ from windlass.model.job.running import Facts, Running, Session
 
 
 class Current:
+    """The job that runs here: what is known of it, and what its task can say of it."""
+
     __slots__ = ("_running",)
 
     def __init__(self, found: Running) -> None:
@@ -33,30 +35,37 @@ class Current:
 
     @property
     def facts(self) -> Facts:
+        """All that is known of it, as one record."""
         return self._running.facts
 
     @property
     def id(self) -> str:
+        """The id of the job."""
         return self._running.facts.job_id
 
     @property
     def attempt(self) -> int:
+        """Which attempt this is, from 1 on."""
         return self._running.facts.attempt
 
     @property
     def max_attempts(self) -> int:
+        """How many attempts it has at most."""
         return self._running.facts.max_attempts
 
     @property
     def task(self) -> str:
+        """The name of the task."""
         return self._running.facts.task
 
     @property
     def queue(self) -> str:
+        """The queue that it came from."""
         return self._running.facts.queue
 
     @property
     def created_at(self) -> datetime:
+        """When the job was made."""
         return self._running.facts.created_at
 
     @property
@@ -66,10 +75,12 @@ class Current:
 
     @property
     def correlation_id(self) -> str | None:
+        """What its maker calls all that belongs together; None: nothing was said."""
         return self._running.facts.correlation_id
 
     @property
     def trace_id(self) -> str | None:
+        """The trace that it belongs to; None: there is none."""
         return self._running.facts.trace_id
 
     # -- what is said ----------------------------------------------------------------------------

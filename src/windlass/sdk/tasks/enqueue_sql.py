@@ -9,14 +9,16 @@ nodes are told of the jobs then (see after_commit).
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from windlass.errors import InvalidInput
+from windlass.errors import InvalidInput, QueueFull
 from windlass.sdk.tasks.after_commit import after_commit
 from windlass.sdk.tasks.job_body import job_of
 
@@ -30,6 +32,12 @@ _ENQUEUE: Final = (
 _KNOWN: Final = "psycopg, asyncpg, SQLAlchemy, Django, or windlass.current().db"
 
 
+# As windlass.refuse_beyond says it.
+_FULL: Final = re.compile(
+    r"windlass: queue_full: queue (.+?) holds (\d+) of (\d+|any number of) jobs,"
+    r" (\d+) of (\d+|any number of) bytes"
+)
+
 Tell = Callable[[list[str]], None]
 
 
@@ -37,7 +45,7 @@ def enqueue_in(
     connection: Any, inputs: list[bytes], fields: Mapping[str, Any], tell: Tell
 ) -> list[str]:
     """The ids of the jobs that there will be; `tell` is called with them after the commit, if that
-    is known. Raises InvalidInput for an async connection.
+    is known. Raises InvalidInput for an async connection, QueueFull.
     """
     if not inputs:
         return []
@@ -46,7 +54,8 @@ def enqueue_in(
         raise InvalidInput.at(
             "/connection", f"{_name_of(connection)} is asynchronous; await task.aenqueue(…) instead"
         )
-    made = _ids(_run(family, connection, _text_of(inputs, fields)))
+    with refusals_of(inputs):
+        made = _ids(_run(family, connection, _text_of(inputs, fields)))
     after_commit(family, connection, partial(tell, made))
     return made
 
@@ -59,11 +68,47 @@ async def aenqueue_in(
         return []
     family, is_async = _recognised(connection)
     text = _text_of(inputs, fields)
-    made = _ids(
-        await _arun(family, connection, text) if is_async else _run(family, connection, text)
-    )
+    with refusals_of(inputs):
+        made = _ids(
+            await _arun(family, connection, text) if is_async else _run(family, connection, text)
+        )
     after_commit(family, connection, partial(tell, made))
     return made
+
+
+@contextlib.contextmanager
+def refusals_of(inputs: list[bytes]) -> Iterator[None]:
+    """A full queue is QueueFull here too, whatever the caller's library makes of it."""
+    try:
+        yield
+    except Exception as refused:
+        full = _queue_full(refused, inputs)
+        if full is None:
+            raise
+        raise full from refused
+
+
+def _queue_full(refused: BaseException, inputs: list[bytes]) -> QueueFull | None:
+    """None: it was refused for something else. Jobs are taken one by one, and those before the one
+    that was refused are among those that the queue holds; which one it was is not told.
+    """
+    said = _FULL.search(str(refused))
+    if said is None:
+        return None
+    queue, jobs, jobs_max, held_bytes, bytes_max = said.groups()
+    is_by_jobs = jobs_max.isdigit() and int(jobs) >= int(jobs_max)
+    full = QueueFull(
+        queue=queue,
+        limit=int(jobs_max if is_by_jobs else bytes_max),
+        current=int(jobs if is_by_jobs else held_bytes),
+        requested=1 if is_by_jobs else max(map(len, inputs)),
+        unit="jobs" if is_by_jobs else "bytes",
+    )
+    full.add_note(
+        "windlass: jobs of this transaction count too; it is given up by PostgreSQL, so roll it "
+        "back, or to a savepoint, and try again later; over HTTP, wait_for_room= waits for room"
+    )
+    return full
 
 
 def _text_of(inputs: list[bytes], fields: Mapping[str, Any]) -> str:

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 from windlass.errors import JobFailed
 from windlass.model.workflow.execution import ENDED
 from windlass.sdk.tasks.handle import AnyHandle, HasClient, Waitable, run
+from windlass.sdk.tasks.remote_error import failure_from
 
 R_co = TypeVar("R_co", covariant=True)
 
 
 class ExecutionHandle(AnyHandle[R_co]):
-    """`id` is the execution's."""
+    """The handle of an execution: `id` is the execution's."""
 
     __slots__ = ("_read",)
 
@@ -42,12 +43,12 @@ class ExecutionHandle(AnyHandle[R_co]):
 
     def _failure(self, thing: dict[str, Any]) -> JobFailed:
         error = thing.get("error") or {}
-        return JobFailed(
+        return failure_from(
+            error,
             job_id=error.get("job_id") or thing["id"],
             state=thing["state"],
             cause=error.get("cause") or thing["state"],
             message=error.get("message") or f"the workflow {thing['workflow']} did not succeed",
-            remote_traceback=error.get("traceback"),
         )
 
     def signal(self, name: str, payload: object = None) -> None:
@@ -55,4 +56,5 @@ class ExecutionHandle(AnyHandle[R_co]):
         run(self.asignal(name, payload))
 
     async def asignal(self, name: str, payload: object = None) -> None:
+        """`signal` for code that awaits."""
         await self._home.client.executions.signal(self.id, name, payload)

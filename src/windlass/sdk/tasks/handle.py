@@ -16,6 +16,7 @@ from windlass.errors import JobFailed, ResultTimeout, WouldDeadlock
 from windlass.model.job.running import current
 from windlass.model.job.states import is_terminal
 from windlass.sdk.tasks.options import Duration, seconds_of
+from windlass.sdk.tasks.remote_error import failure_from
 
 if TYPE_CHECKING:
     from windlass.sdk.http.async_client import AsyncClient
@@ -75,6 +76,7 @@ class AnyHandle(ABC, Generic[R_co]):
         return run(self.aresult(timeout))
 
     async def aresult(self, timeout: Duration | None = None) -> R_co:
+        """`result` for code that awaits; `await handle` is the same."""
         refuse_in_task(self.id)
         seconds = None if timeout is None else seconds_of(timeout)
         thing = await self._noun.wait(self.id, seconds)
@@ -94,6 +96,7 @@ class AnyHandle(ABC, Generic[R_co]):
         return run(self.astate())
 
     async def astate(self) -> str:
+        """`state` for code that awaits."""
         state: str = (await self._noun.get(self.id))["state"]
         return state
 
@@ -104,6 +107,7 @@ class AnyHandle(ABC, Generic[R_co]):
         return run(self.awhy())
 
     async def awhy(self) -> dict[str, Any]:
+        """`why` for code that awaits."""
         return await self._noun.why(self.id)
 
     def cancel(self) -> None:
@@ -111,6 +115,7 @@ class AnyHandle(ABC, Generic[R_co]):
         run(self.acancel())
 
     async def acancel(self) -> None:
+        """`cancel` for code that awaits."""
         await self._noun.cancel(self.id)
 
     async def aended(self, seconds: float) -> bool:
@@ -118,7 +123,7 @@ class AnyHandle(ABC, Generic[R_co]):
         return self._has_ended(await self._noun.wait(self.id, seconds))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.id})"
+        return f"<{type(self).__name__} {self.id}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AnyHandle) and other.id == self.id
@@ -128,7 +133,7 @@ class AnyHandle(ABC, Generic[R_co]):
 
 
 class Handle(AnyHandle[R_co]):
-    """`id` is the job's; `read` makes its result of what JSON gave."""
+    """The handle of one job: `id` is the job's; `read` makes its result of what JSON gave."""
 
     __slots__ = ("_read",)
 
@@ -154,6 +159,7 @@ class Handle(AnyHandle[R_co]):
         run(self.aretry())
 
     async def aretry(self) -> None:
+        """`retry` for code that awaits."""
         await self._home.client.jobs.retry(self.id)
 
     def hint(self) -> None:
@@ -169,6 +175,7 @@ class Handle(AnyHandle[R_co]):
         return run(self.aprogress())
 
     async def aprogress(self) -> dict[str, Any] | None:
+        """`progress` for code that awaits."""
         job = await self._home.client.jobs.get(self.id)
         progress: dict[str, Any] | None = job.get("progress")
         return progress
@@ -178,11 +185,15 @@ class Handle(AnyHandle[R_co]):
         return run(self.alogs())
 
     async def alogs(self) -> list[dict[str, Any]]:
+        """`logs` for code that awaits."""
         return [line async for line in self._home.client.jobs.logs(self.id)]
 
 
 class Handles(Sequence[Handle[R_co]], Generic[R_co]):
-    """A handle is made when it is asked for: ten thousand of them are seldom looked at."""
+    """The handles of the jobs of one `map`, in the order of its items.
+
+    A handle is made when it is asked for: ten thousand of them are seldom looked at.
+    """
 
     __slots__ = ("_home", "_read", "ids")
 
@@ -215,12 +226,13 @@ class Handles(Sequence[Handle[R_co]], Generic[R_co]):
         return run(self.aresults(timeout))
 
     async def aresults(self, timeout: Duration | None = None) -> list[R_co]:
+        """`results` for code that awaits."""
         from windlass.sdk.tasks.waiting import results_of
 
         return await results_of(self, timeout)
 
     def __repr__(self) -> str:
-        return f"Handles({len(self.ids)} jobs)"
+        return f"<Handles of {len(self.ids)} jobs>"
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -244,10 +256,10 @@ def failure_of(job: dict[str, Any]) -> JobFailed:
         "expired": "its deadline passed before it could start, or start again",
         "skipped": "what it waited for did not succeed",
     }
-    return JobFailed(
+    return failure_from(
+        error,
         job_id=job["id"],
         state=job["state"],
         cause=error.get("cause") or job.get("cause") or job["state"],
         message=error.get("message") or said.get(job["state"], "nothing more is known"),
-        remote_traceback=error.get("traceback"),
     )

@@ -46,6 +46,7 @@ class Retry:
             )
 
     def to_json(self) -> dict[str, Any]:
+        """The `retry` of POST /v1/jobs that says the same."""
         return {
             "max_attempts": self.max_attempts,
             "initial": _plain(self.initial),
@@ -76,7 +77,7 @@ class TaskOptions(TypedDict, total=False):
 class Using(TaskOptions, JobLabels, total=False):
     """What `.using(…)` says about the jobs that are made next. None is as if it was not given."""
 
-    run_after: Duration | None
+    run_after: Duration | datetime | None  # so long from now, or an instant
     run_at: datetime | None
     deadline: datetime | None
     depends_on: Iterable[HasId | str] | HasId | str | None
@@ -123,11 +124,27 @@ def _duration(name: str) -> Callable[[Any], dict[str, Any]]:
 
 def _instant(name: str) -> Callable[[Any], dict[str, Any]]:
     def read(value: object) -> dict[str, Any]:
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            raise ValueError("must be a datetime that knows its time zone")
+        if not isinstance(value, datetime):
+            raise ValueError(
+                f"must be a datetime that knows its time zone, not {type(value).__name__}; what is "
+                "so long from now is said by run_after"
+            )
+        if value.utcoffset() is None:
+            raise ValueError(
+                f"{value.isoformat(' ')} does not know its time zone, so nobody knows which "
+                "instant it is; say datetime(…, tzinfo=UTC), or value.astimezone() for the clock "
+                "of this machine"
+            )
         return {name: value.isoformat()}
 
     return read
+
+
+def _after(value: Any) -> dict[str, Any]:
+    """A datetime is an instant: the job runs after it."""
+    if isinstance(value, datetime):
+        return _instant("run_at")(value)
+    return {"delay": seconds_of(value)}
 
 
 def _retry(value: object) -> dict[str, Any]:
@@ -177,7 +194,7 @@ _READ: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "retry": _retry,
     "max_attempts": _same("max_attempts"),
     "tags": _list("tags"),
-    "run_after": _duration("delay"),
+    "run_after": _after,
     "run_at": _instant("run_at"),
     "deadline": _instant("deadline"),
     "depends_on": _depends_on,

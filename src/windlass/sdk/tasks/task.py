@@ -45,6 +45,7 @@ class Bound(Generic[P, R]):
         return self._handle(self._make([self._input(args, kwargs)])[0])
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """`enqueue` for code that awaits."""
         return self._handle((await self._amake([self._input(args, kwargs)]))[0])
 
     @overload
@@ -65,6 +66,7 @@ class Bound(Generic[P, R]):
         return self._handles(self._make(self._inputs(items, fixed)))
 
     async def amap(self, items: Iterable[Any], /, **fixed: Any) -> Handles[R]:
+        """`map` for code that awaits."""
         return self._handles(await self._amake(self._inputs(items, fixed)))
 
     def using(self, **options: Unpack[Using]) -> Bound[P, R]:
@@ -140,6 +142,8 @@ def _room_seconds(given: Duration) -> float:
 
 
 class Task(Generic[P, R]):
+    """A function that can also be enqueued (`@app.task`); calling it calls the function."""
+
     __name__: str  # the function's, as its documentation and its signature are
 
     def __init__(
@@ -169,6 +173,7 @@ class Task(Generic[P, R]):
         return self._bound.enqueue(*args, **kwargs)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """`enqueue` for code that awaits."""
         return await self._bound.aenqueue(*args, **kwargs)
 
     @overload
@@ -183,6 +188,7 @@ class Task(Generic[P, R]):
         return made
 
     async def amap(self, items: Iterable[Any], /, **fixed: Any) -> Handles[R]:
+        """`map` for code that awaits."""
         return await self._bound.amap(items, **fixed)
 
     def using(self, **options: Unpack[Using]) -> Bound[P, R]:
@@ -197,6 +203,7 @@ class Task(Generic[P, R]):
 
     @property
     def is_async(self) -> bool:
+        """Whether the function is an `async def`."""
         return inspect.iscoroutinefunction(self.function)
 
     def decode(
@@ -210,15 +217,18 @@ class Task(Generic[P, R]):
         return self.arguments.encode_result(value)
 
     def decode_result(self, value: Any) -> R:
+        """The result, of its type, from what JSON gave."""
         result: R = self.arguments.decode_result(value)
         return result
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
         return self.arguments.input_schema()
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of its result; None: it may be anything."""
         return self.arguments.output_schema()
 
     @cached_property
@@ -231,7 +241,11 @@ class Task(Generic[P, R]):
         return Bound(self, self.options)
 
     def __repr__(self) -> str:
-        return f"<task {self.name}>"
+        try:
+            takes = ", ".join(inspect.signature(self.function).parameters)
+        except (TypeError, ValueError):  # of something that is not written in Python
+            takes = "…"
+        return f"<{type(self).__name__} {self.name}({takes})>"
 
 
 class AsyncTask(Task[P, R]):

@@ -44,6 +44,8 @@ def _taken(_given: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 class WorkflowCode(Generic[P]):
+    """A workflow that is written as a function (`@app.workflow`), traced when it is needed."""
+
     def __init__(
         self,
         app: App,
@@ -75,6 +77,7 @@ class WorkflowCode(Generic[P]):
         return self._bound.start(*args, **kwargs)
 
     async def astart(self, *args: P.args, **kwargs: P.kwargs) -> ExecutionHandle[Any]:
+        """Begin an execution, for code that awaits."""
         return await self._bound.astart(*args, **kwargs)
 
     def step(
@@ -101,6 +104,7 @@ class WorkflowCode(Generic[P]):
 
     @cached_property
     def inputs(self) -> Inputs:
+        """Its parameters, as the inputs of the workflow."""
         return Inputs(self.name, self.function)
 
     @cached_property

@@ -159,7 +159,7 @@ def choose(condition: Value, then: Any, otherwise: Any) -> Value:
 
 
 def has(value: Value) -> Value:
-    """Is there such a field? has(order["note"])"""
+    """Whether there is such a field: `has(order["note"])`."""
     return cel(f"has({value})")
 
 

@@ -29,6 +29,8 @@ After: TypeAlias = "Step[Any] | End | Iterable[Step[Any] | End] | None"
 
 
 class Step(Generic[R_co]):
+    """A step of the workflow that is traced; `out` is what it will give."""
+
     def __init__(
         self,
         trace: Trace,

@@ -117,19 +117,23 @@ class Value:
         return self._call("size")
 
     def contains(self, part: object) -> Value:
-        """Is `part` in it: an element of a list, or the name of a field?"""
+        """Whether `part` is in it: an element of a list, or the name of a field."""
         return binary(part, "in", self, RELATION)
 
     def startswith(self, part: object) -> Value:
+        """Whether a text begins so."""
         return self._call("startsWith", part)
 
     def endswith(self, part: object) -> Value:
+        """Whether a text ends so."""
         return self._call("endsWith", part)
 
     def lower(self) -> Value:
+        """A text in lower case, as far as it is ASCII."""
         return self._call("lowerAscii")
 
     def upper(self) -> Value:
+        """A text in upper case, as far as it is ASCII."""
         return self._call("upperAscii")
 
     def map(self, function: Callable[[Value], object]) -> Value:
@@ -137,12 +141,15 @@ class Value:
         return self._loop("map", function)
 
     def filter(self, function: Callable[[Value], object]) -> Value:
+        """A list of those for which the function holds."""
         return self._loop("filter", function)
 
     def all(self, function: Callable[[Value], object]) -> Value:
+        """Whether the function holds for every one."""
         return self._loop("all", function)
 
     def exists(self, function: Callable[[Value], object]) -> Value:
+        """Whether the function holds for one of them at least."""
         return self._loop("exists", function)
 
     def _call(self, name: str, *arguments: object) -> Value:

@@ -123,11 +123,19 @@ def failed(
     return Failed(
         cause or type(raised).__name__,
         _said(raised),
-        {"traceback": lines},
+        {"type": _class_of(raised), "traceback": lines},
         is_final=is_final,
         retry_after_seconds=retry_after_seconds,
         is_exact=retry_after_seconds is not None,
     )
+
+
+def _class_of(raised: BaseException) -> str:
+    """ValueError, or shop.cards:Refused; by it a caller finds it (sdk.tasks.remote_error)."""
+    kind = type(raised)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _text_of(value: Any) -> str:
