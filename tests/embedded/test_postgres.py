@@ -16,7 +16,7 @@ import pytest
 from tests.embedded.owners import PATIENCE_SECONDS, are_gone, spawned
 from windlass.embedded import processes
 from windlass.embedded.binaries import postgres_bin_dir
-from windlass.embedded.errors import ServerFailed
+from windlass.embedded.errors import DataNotUsable, ServerFailed
 from windlass.embedded.postgres import EmbeddedPostgres
 
 HASTY = {"fsync": "off"}
@@ -151,7 +151,10 @@ async def test_another_postgres_can_be_used(data: Path) -> None:
         assert str(await fetch(await server.start(), "SHOW server_version")).startswith("16.")
     finally:
         await server.stop()
-    with pytest.raises(ServerFailed, match="initialized by PostgreSQL version 16"):
+    again = EmbeddedPostgres(data, settings=HASTY, bin_dir=sixteen)
+    await again.start()
+    await again.stop()
+    with pytest.raises(DataNotUsable, match="was made by PostgreSQL 16"):
         await EmbeddedPostgres(data, settings=HASTY).start()
 
 

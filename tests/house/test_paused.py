@@ -55,6 +55,8 @@ def process() -> Iterator[psutil.Process]:
 
 async def test_what_was_paused_goes_on(process: psutil.Process) -> None:
     log = StringIO()
+    # `exec` lets us go on a moment before the process has its new arguments.
+    await until(lambda: process.cmdline() == ["sleep", "60"])
     paused.pause(process, random.Random(1), log)
     assert f"{process.pid} sleep 60" in log.getvalue()
     await until(lambda: process.status() != psutil.STATUS_STOPPED)

@@ -183,8 +183,10 @@ async def test_a_cancelled_wait_leaves_the_wait_list(async_client: AsyncClient, 
         assert (await async_client.locks.get(name)).waiting == 0
 
 
+# Whoever was begun in the background is deaf to Ctrl-C, and so are those whom it begins.
 SCRIPT = """
-import sys, windlass
+import signal, sys, windlass
+signal.signal(signal.SIGINT, signal.default_int_handler)
 client = windlass.Client(sys.argv[1], sys.argv[2])
 print("asked", flush=True)
 with client.lock(sys.argv[3], ttl=60):
