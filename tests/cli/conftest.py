@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+import structlog
 
 from tests.cli.peer import Peer, running_peer
 from windlass.cli.launch import launch
@@ -31,8 +32,22 @@ def peer() -> Iterator[Peer]:
 
 
 @pytest.fixture
+def log_elsewhere() -> Iterator[None]:
+    """What other threads of this process log is not what a command says: nodes of earlier tests,
+    for example, that PostgreSQL is back.
+    """
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    yield
+    structlog.configure(**before)
+
+
+@pytest.fixture
 def windlass(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, peer: Peer
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    peer: Peer,
+    log_elsewhere: None,
 ) -> Windlass:
     """Run a command line against the peer, as `windlass("job", "ls")`."""
     for name in [name for name in os.environ if name.startswith("WINDLASS_")]:

@@ -39,6 +39,7 @@ Handler = Callable[[bytes], None]
 BUFFER_MAX: Final = 1_000
 # After a failure calls are not tried for this long: a dead Redis costs one deadline, not thousands.
 BREAK_SECONDS: Final = 1.0
+CANCEL_AGAIN_SECONDS: Final = 0.5
 SUBSCRIBE_PING_SECONDS: Final = 5.0
 _FORGET: Final = ""  # stands in the outbox for "unlink this key"
 
@@ -93,15 +94,23 @@ class FastLane:
 
     async def close(self) -> None:
         self._is_closing = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._end_tasks()
         if self._client is not None:
             from windlass.fastlane.connect import close_client
 
             with contextlib.suppress(*self._trouble):
                 async with asyncio.timeout(1):
                     await close_client(self._client)
+
+    async def _end_tasks(self) -> None:
+        """A cancellation may get lost in a library to which a message comes in the same moment: the
+        task goes on then, and is told again.
+        """
+        left = set(self._tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
 
     async def _make_client(self) -> None:
         if self._client is not None:
