@@ -13,7 +13,13 @@ from typing import Any, Final
 import msgspec
 
 from windlass.errors import NotFound
-from windlass.limits import TASK_DESCRIPTION_BYTES_MAX, TASKS_KEPT_SECONDS, TASKS_MAX
+from windlass.limits import (
+    KEY_CHARS_MAX,
+    TASK_DESCRIPTION_BYTES_MAX,
+    TASKS_KEPT_SECONDS,
+    TASKS_MAX,
+)
+from windlass.model.json.printable import is_printable
 from windlass.store.database import Database, Record
 from windlass.store.statements import statement
 
@@ -29,10 +35,12 @@ class DescribedTask:
 
 
 async def describe_tasks(database: Database, tasks: Sequence[DescribedTask]) -> None:
-    """What a node that starts says of those it has. One that says too much is only named."""
-    if not tasks:
+    """What a node that starts says of those it has. One that says too much, or what is no JSON, is
+    only named; one whose name no job could have is left out. No task keeps its node from starting.
+    """
+    some = [task for task in tasks if _is_nameable(task.name)][:TASKS_MAX]
+    if not some:
         return
-    some = tasks[:TASKS_MAX]
     await database.run(
         "task_describe_many",
         [task.name for task in some],
@@ -41,8 +49,15 @@ async def describe_tasks(database: Database, tasks: Sequence[DescribedTask]) -> 
     )
 
 
+def _is_nameable(name: str) -> bool:
+    return 1 <= len(name) <= KEY_CHARS_MAX and is_printable(name)
+
+
 def _bounded(description: Mapping[str, Any]) -> str:
-    text = msgspec.json.encode(description)
+    try:
+        text = msgspec.json.encode(description)
+    except (TypeError, ValueError, RecursionError):  # half a character in its documentation, say
+        return "{}"
     return text.decode() if len(text) <= TASK_DESCRIPTION_BYTES_MAX else "{}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from windlass import __version__
 from windlass.engine.jobs.tasks import DescribedTask
@@ -57,7 +58,7 @@ class Kinds:
 
     def described_tasks(self) -> list[DescribedTask]:
         return [
-            DescribedTask(name=name, app=app_of(task), description=describe_task(task))
+            DescribedTask(name=name, app=app_of(task), description=_said_of(task))
             for name, task in self.tasks.items()
         ]
 
@@ -109,6 +110,14 @@ class Kinds:
     async def close(self) -> None:
         for strategy in self.slotted.values():
             await strategy.close()
+
+
+def _said_of(task: Task) -> dict[str, Any]:
+    """Read from the user's code: whatever that does, the node starts."""
+    try:
+        return describe_task(task)
+    except Exception:
+        return {}
 
 
 def merge_plugins(
