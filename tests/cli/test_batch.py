@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says, problem
 from tests.cli.things import numbered
-from windlass.cli.verbs import job_file
+from windlass.cli.verbs.job import file as job_file
 
 
 def accept(peer: Peer) -> None:

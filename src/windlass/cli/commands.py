@@ -31,11 +31,21 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         _command("config", "Show the settings and where each one comes from."),
     ),
     "Work with it": (
-        _command("job", "Submit jobs, watch them, ask why they wait, cancel or retry them."),
+        _command(
+            "job",
+            "Submit jobs, watch them, ask why they wait, cancel or retry them.",
+            "verbs.job.command",
+        ),
         _command("task", "Look up the Python functions that nodes have; run one by hand."),
-        _command("workflow", "Check, publish, compare and run workflows."),
+        _command(
+            "workflow", "Check, publish, compare and run workflows.", "verbs.workflow.command"
+        ),
         _command("execution", "Watch workflows run; signal, pause, cancel or rerun them."),
-        _command("schedule", "Fire jobs and workflows by rules in time; see what became of it."),
+        _command(
+            "schedule",
+            "Fire jobs and workflows by rules in time; see what became of it.",
+            "verbs.schedule.command",
+        ),
         _command("approval", "See what is to be decided; approve or reject it."),
         _command("queue", "Show queues, set their limits, pause and resume them."),
         _command("target", "Show whom webhooks call; set limits, reset breakers, disable."),

@@ -6,10 +6,10 @@ Never: draws (cli.show does) or speaks HTTP by hand (cli.http does).
 
 A new command is a function here and a row in cli/commands.py. Where a noun has several files:
 
-    job.py        and submit.py (submission.py: its options; job_file.py: --file), complete.py
+    job/          submit, list, watch, cancel jobs
+    schedule/     rules in time
+    workflow/     definitions and their runs
     node.py       runs a node; node_read.py looks at nodes, node_change.py resizes and drains
-    schedule.py   and schedule_options.py (when, what, how), schedule_many.py (pause, resume)
-    workflow.py   and workflow_file.py (definitions in files), workflow_run.py (start one)
     secret.py     and reencrypt.py, which works beside the database
 
 One file each: approval bench config dead doctor event execution health key lock migrate operation

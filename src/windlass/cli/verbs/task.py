@@ -20,7 +20,7 @@ from windlass.cli.show.job import sentence
 from windlass.cli.show.output import plain, show_line
 from windlass.cli.show.table import Column, columns
 from windlass.cli.values import json_object, seconds
-from windlass.cli.verbs.submission import AS_TYPED, Submission
+from windlass.cli.verbs.job.submission import AS_TYPED, Submission
 
 app = App(name="task", help="Look up the Python functions that nodes have; run one by hand.")
 Name = Annotated[str, Parameter(metavar="TASK", help="Name of the task; `task ls` has them.")]

@@ -15,8 +15,8 @@ from windlass.cli.limits import BATCH_CALL_SECONDS
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_json, show_json_line, show_line
 from windlass.cli.show.schedule import FIRING, PAGE, ROW, show_times
-from windlass.cli.verbs.schedule_many import pause, resume
-from windlass.cli.verbs.schedule_options import NO_RULE, NO_WORK, RuleOptions, WorkOptions
+from windlass.cli.verbs.schedule.many import pause, resume
+from windlass.cli.verbs.schedule.options import NO_RULE, NO_WORK, RuleOptions, WorkOptions
 from windlass.limits import PAGE_DEFAULT, PREVIEW_DEFAULT
 
 Name = Annotated[str, Parameter(metavar="NAME", help="Name of the schedule, or its id.")]

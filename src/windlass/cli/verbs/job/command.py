@@ -15,8 +15,8 @@ from windlass.cli.show.delivery import show_deliveries
 from windlass.cli.show.event import EVENT
 from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence, show_why
 from windlass.cli.values import seconds
-from windlass.cli.verbs.complete import complete
-from windlass.cli.verbs.submit import submit
+from windlass.cli.verbs.job.complete import complete
+from windlass.cli.verbs.job.submit import submit
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.job.states import State
 

@@ -14,8 +14,8 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_json, show_json_line, show_line, show_value
 from windlass.cli.show.workflow import PAGE, ROW, VERSION, show_diff
-from windlass.cli.verbs.workflow_file import DefinitionFile, read_file, tell_problems, verdict
-from windlass.cli.verbs.workflow_run import run
+from windlass.cli.verbs.workflow.file import DefinitionFile, read_file, tell_problems, verdict
+from windlass.cli.verbs.workflow.run import run
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.workflow.diff import difference
 

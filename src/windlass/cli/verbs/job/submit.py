@@ -14,8 +14,8 @@ from windlass.cli.options import READ, Reading
 from windlass.cli.show.job import sentence
 from windlass.cli.show.output import show_line
 from windlass.cli.values import seconds
-from windlass.cli.verbs.job_file import submit_file
-from windlass.cli.verbs.submission import AS_TYPED, Submission
+from windlass.cli.verbs.job.file import submit_file
+from windlass.cli.verbs.job.submission import AS_TYPED, Submission
 
 
 def submit(
