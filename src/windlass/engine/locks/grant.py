@@ -209,7 +209,7 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
         effects.look_in(LOCK_AGAIN_SECONDS)
     if limits:
-        columns = limits, LIMIT_LOOK_SECONDS_MIN
+        columns = limits, LIMIT_LOOK_SECONDS_MIN, LOCK_AGAIN_SECONDS
         for row in await connection.fetch(statement("limit_look_many"), *columns):
             effects.look_in(max(0.0, row["seconds"]))
 

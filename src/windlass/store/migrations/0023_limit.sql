@@ -99,18 +99,18 @@ BEGIN
         ORDER BY asked.lock, asked.place DESC;
 END $$;
 
--- Put a job off that waits for its time: it runs so long from now, with this input. False: it is not to be put off any more.
-CREATE FUNCTION windlass.debounce(job_id uuid, pause double precision, pause_max double precision, body text) RETURNS boolean
+-- Put a job off that waits for its time: it runs so long from now (`at`), with this input. False: it is not to be put off any more.
+CREATE FUNCTION windlass.debounce(job_id uuid, at timestamptz, pause double precision, pause_max double precision, body text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     was record;
-    due timestamptz := clock_timestamp() + pause * interval '1 second';
+    due timestamptz := at + pause * interval '1 second';
 BEGIN
     SELECT j.queue, j.run_at, j.input_bytes, least(due, j.created_at + pause_max * interval '1 second') AS due INTO was
     FROM windlass.job j
-    WHERE j.id = job_id AND j.state = 'queued' AND j.attempt = 0 AND j.run_at > clock_timestamp() AND j.cancel_requested_at IS NULL
+    WHERE j.id = job_id AND j.state = 'queued' AND j.attempt = 0 AND j.run_at > at AND j.cancel_requested_at IS NULL
     FOR UPDATE;
-    IF NOT FOUND OR was.due <= clock_timestamp() THEN
+    IF NOT FOUND OR was.due <= at THEN
         RETURN false;
     END IF;
     UPDATE windlass.job j SET run_at = was.due, input = body::json, input_bytes = octet_length(body) WHERE j.id = job_id;
@@ -236,7 +236,7 @@ BEGIN
     -- A key that is taken answers with the job that has it, even when the queue is full by now.
     SELECT k.job_id, k.until <= clock_timestamp() AS is_over INTO seen FROM windlass.job_key k WHERE k.key = unique_key;
     IF FOUND THEN
-        IF seen.is_over IS NOT TRUE AND (pause IS NULL OR windlass.debounce(seen.job_id, pause, pause_max, body)) THEN
+        IF seen.is_over IS NOT TRUE AND (pause IS NULL OR windlass.debounce(seen.job_id, clock_timestamp(), pause, pause_max, body)) THEN
             RETURN 'job_' || replace(seen.job_id::text, '-', '');
         END IF;
         PERFORM windlass.free_key(unique_key, seen.job_id);

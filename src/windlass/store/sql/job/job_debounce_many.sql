@@ -4,4 +4,4 @@
 -- Index: job primary key. In one order, as whoever else asks for several rows of jobs; windlass.debounce says what is done.
 SELECT g.id
 FROM (SELECT * FROM unnest($1::uuid[], $2::float8[], $3::float8[], $4::text[]) AS u(id, seconds, seconds_max, input) ORDER BY u.id) g
-WHERE windlass.debounce(g.id, g.seconds, g.seconds_max, g.input)
+WHERE windlass.debounce(g.id, clock_timestamp(), g.seconds, g.seconds_max, g.input)
