@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import durable, sdk_commit, sdk_import, sdk_map, sdk_tasks
+from benchmarks.figures import durable
+from benchmarks.figures.sdk import commit, imports, mapped, tasks
 from benchmarks.suite import Suite
 
 SDK = Suite(
     name="sdk",
     plan={
-        "sdk-commit": sdk_commit.figures,
-        "sdk-import": sdk_import.figures,
-        "sdk-map": sdk_map.figures,
-        "sdk-tasks": sdk_tasks.figures,
+        "sdk-commit": commit.figures,
+        "sdk-import": imports.figures,
+        "sdk-map": mapped.figures,
+        "sdk-tasks": tasks.figures,
         "durable": durable.figures,
     },
 )

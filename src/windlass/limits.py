@@ -469,6 +469,12 @@ EXCLUSIONS_MAX = 64
 
 # Locks. 0006_workflow.sql has the same bound of capacity.
 LOCK_CAPACITY_MAX = 10_000
+# Limits that jobs carry (model.job.limit): so many a job, of so many starts a second. One that is
+# separate for each value is counted under that value, or under its hash where it is longer.
+JOB_LIMITS_MAX, JOB_LIMIT_PER_MAX, JOB_LIMIT_VALUE_CHARS_MAX = 4, 4, 64
+JOB_RATE_MIN, JOB_RATE_MAX = 0.00001, 1_000.0
+# How soon somebody looks again for whom a rate keeps waiting.
+LIMIT_LOOK_SECONDS_MIN = 0.02
 # How long a caller of the API holds one, unless it says so or renews it.
 LOCK_TTL_SECONDS, LOCK_TTL_SECONDS_MIN, LOCK_TTL_SECONDS_MAX = 30.0, 0.5, 24 * 3600.0
 assert LOCK_TTL_SECONDS_MIN < LOCK_TTL_SECONDS < LOCK_TTL_SECONDS_MAX

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks import child
 from benchmarks.figures import start, versus
-from benchmarks.figures.sdk_import import imported
+from benchmarks.figures.sdk.imports import imported
 from benchmarks.limits import LATE_SECONDS
 from benchmarks.measure import Series, worst
 from benchmarks.scale import QUICK

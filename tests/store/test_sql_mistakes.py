@@ -66,8 +66,26 @@ BAD: dict[str, list[Any]] = {
         [{"name": "a", "x": 1}],
     ],
     "locks/1": [["a", {"name": "b", "capacity": bad}] for bad in (0, -1, 1.5, "2", True, 10001)],
+    "limits": ["a", 5, {}, [{"name": "a", "max_running": 1}] * 5],
+    "limits/0": [["a"], [5], [None], [{}], [{"name": "a"}], [{"name": "a", "rate": None}]],
+    "limits/0/x": [[{"name": "a", "max_running": 1, "x": 1}]],
+    "limits/0/name": [[{"name": bad, "max_running": 1}] for bad in ("", "a/b", 5, "x" * 129, "-")],
+    "limits/0/max_running": [
+        [{"name": "a", "max_running": bad}] for bad in (0, -1, 1.5, "2", True, 10001, 1e300)
+    ],
+    "limits/0/rate": [
+        [{"name": "a", "rate": bad}] for bad in (0, -1, 1e-6, 1001, "2", True, 1e300)
+    ],
+    "limits/0/per": [
+        [{"name": "a", "rate": 1, "per": bad}]
+        for bad in ("a", [], ["a"], [5], ["/a"] * 5, ["/" + "x" * 256])
+    ],
+    "unique_for": ["1s"],
+    "debounce": ["1s"],
+    "debounce_max": ["1s"],
     "nice": [19],
 }
+PER_TO = {"name": "a", "rate": 1, "per": ["/to"]}
 BAD_VALUES = [(field, bad) for field, values in BAD.items() for bad in values]
 
 
@@ -90,6 +108,15 @@ async def test_a_mistake_names_its_field(database: Database, field: str, bad: An
         ("deadline", {"deadline": LATER.isoformat(), "run_at": LATER.isoformat()}),
         ("deadline", {"deadline": LATER.isoformat(), "delay": "60d"}),
         ("run_at", {"run_at": (LATER + timedelta(days=366)).isoformat()}),
+        ("unique_for", {"key": "k", "unique_for": 0}),
+        ("debounce", {"key": "k", "debounce": "0s"}),
+        ("debounce", {"key": "k", "debounce": 1, "unique_for": 1}),
+        ("debounce", {"key": "k", "debounce": 1, "delay": 1}),
+        ("debounce", {"key": "k", "debounce": 1, "run_at": LATER.isoformat()}),
+        ("debounce", {"key": "k", "debounce": 1, "depends_on": []}),
+        ("debounce_max", {"key": "k", "debounce": 2, "debounce_max": 1}),
+        ("limits/0/per", {"limits": [PER_TO], "input": {"to": 1.5}}),
+        ("limits/0/per", {"limits": [PER_TO], "input": {"to": [{"a": 1}]}}),
     ],
 )
 async def test_fields_that_do_not_go_together_are_refused(

@@ -2,7 +2,7 @@
 
 The same jobs wait in the same PostgreSQL before the clock starts, and each writes the same 16 bytes
 to nowhere. A node is inside the measuring process and has the settings of somebody who set none, as
-for tasks that do nothing (sdk_tasks); the peers have their fastest (peers/). Nobody keeps a job
+for tasks that do nothing (sdk.tasks); the peers have their fastest (peers/). Nobody keeps a job
 anywhere but in PostgreSQL, and all commits are durable.
 
 CPU seconds are those of the worker's process and of PostgreSQL with all below it, from the first

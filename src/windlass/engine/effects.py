@@ -77,6 +77,12 @@ class Effects:
         self.look_in(other.look_seconds)
         self.parked_for_lock += other.parked_for_lock
 
+    def requeue(self, rows: list[Record]) -> None:
+        """Rows of job_requeue_many, or of job_promote_many."""
+        self.requeued += rows
+        if any(row.get("parked_for") == "lock" or row.get("locks") for row in rows):
+            self.look_in(0.0)
+
     def add_line(self, line: Line, due: datetime | float) -> None:
         if due == 0.0 or line not in self.lines:
             self.lines[line] = due

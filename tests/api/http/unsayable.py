@@ -50,6 +50,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     Reason("whether it ever fires", "/(cron|at|starts_at|ends_at|calendar)", "never: "),
     Reason("the longer of two durations", "/jitter", "must be shorter than every"),
     Reason("the longer of two durations", "/breaker/rest_max", "must not be shorter than rest"),
+    Reason("the longer of two durations", rf"{_JOB}/debounce_max", "must be at least as long"),
     # Syntax: an expression is a language of its own, and so is a rule of cron.
     Reason("the syntax of CEL", _EXPRESSION, r"(\$\{.*)?is not CEL: "),
     Reason("the syntax of CEL", rf"{_JOB}{_INPUT}/expect", "is not CEL: |knows no "),
@@ -77,6 +78,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     Reason("the IANA database", "/timezone", "must be a time zone of the IANA database"),
     Reason("the holidays of the world", r"/calendar/countries/\d+", "the holidays of [A-Z]{2} are"),
     Reason("the holidays of the world", r"/calendar/countries/\d+", "[A-Z]{2} has no part "),
+    Reason("what stands in an input", rf"{_JOB}/limits/\d+/per", "leads to what is no text"),
     # A value of any shape: its depth, and a character anywhere in it.
     Reason(
         "any character of any text in it", rf"{_JOB}/input|/workflow/input|/job|/payload|", _NUL

@@ -251,6 +251,16 @@ async def test_a_hint_names_the_lines_of_jobs_that_came_by_sql_and_changes_nothi
     due = [datetime.fromisoformat(job["run_at"]) for job in shown]
     assert heard == {("hinted", 1): due[0], ("hinted", 2): due[1]}
     assert [job["state"] for job in shown] == ["queued", "queued"]
+    looks: list[float] = []
+    api.parts.announcer.on_lock_due(looks.append)
+    await api.post("/v1/jobs/hint", {"ids": made}, 204)
+    assert looks == []
+    async with api.database.side() as connection:
+        limited = {"kind": "noop", "limits": [{"name": "hinted", "max_running": 1}]}
+        call = "SELECT windlass.enqueue($1::text::jsonb)"
+        waiting = await connection.fetchval(call, json.dumps(limited))
+    await api.post("/v1/jobs/hint", {"ids": [waiting]}, 204)
+    assert looks == [0.0], "it waits for somebody who looks at its limit"
     refused: list[Any] = [{}, [], *({"ids": wrong} for wrong in ([], made[0], [1], None))]
     for wrong in [*refused, {"ids": made, "of": 1}]:
         await api.post("/v1/jobs/hint", wrong, 422)

@@ -13,6 +13,7 @@ from tests.model.job.submissions import CONTEXT, NOW, job, pointers, refused
 from windlass import ids
 from windlass.limits import (
     INPUT_BYTES_MAX,
+    JOB_LIMITS_MAX,
     KEY_CHARS_MAX,
     LOCKS_MAX,
     NAME_CHARS_MAX,
@@ -103,6 +104,10 @@ BAD: dict[str, list[Any]] = {
     "correlation_id": TEXTS,
     "tags": ["a", {}, 5, ["a"] * (TAGS_MAX + 1)],
     "locks": ["a", {}, 0, ["a"] * (LOCKS_MAX + 1)],
+    "limits": ["a", {}, 0, [{"name": "a", "max_running": 1}] * (JOB_LIMITS_MAX + 1)],
+    "unique_for": [*DURATIONS, 0, "1s"],
+    "debounce": [*DURATIONS, 0, "1s"],
+    "debounce_max": [*DURATIONS, 0, "1s"],
 }
 BAD_VALUES = [(name, value) for name, values in BAD.items() for value in values]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -28,7 +29,7 @@ from windlass.errors import InvalidInput, QueueFull
 from windlass.limits import BATCH_JOBS_MAX
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.tasks.app import App
-from windlass.sdk.tasks.job_body import batches_of
+from windlass.sdk.tasks.job_body import batches_of, job_of
 from windlass.sdk.tasks.task import Task
 
 pytestmark = pytest.mark.usefixtures("sample")
@@ -93,10 +94,13 @@ async def test_a_map_can_be_awaited() -> None:
 
 def test_a_map_takes_as_few_requests_as_it_can() -> None:
     inputs = [b'{"task":"add","args":[1],"kwargs":{}}'] * (2 * BATCH_JOBS_MAX + 1)
-    assert [len(batch) for batch in batches_of(inputs, {})] == [BATCH_JOBS_MAX, BATCH_JOBS_MAX, 1]
+    plain = partial(job_of, fields={})
+    found = [len(batch) for batch in batches_of(inputs, plain)]
+    assert found == [BATCH_JOBS_MAX, BATCH_JOBS_MAX, 1]
     large = [b'"%b"' % (b"x" * 1_000_000)] * 100
-    assert [len(batch) for batch in batches_of(large, {"queue": "q"})] == [67, 33]
-    assert list(batches_of([], {})) == []
+    queued = partial(job_of, fields={"queue": "q"})
+    assert [len(batch) for batch in batches_of(large, queued)] == [67, 33]
+    assert list(batches_of([], plain)) == []
 
 
 def test_what_depends_on_another_waits_for_it() -> None:

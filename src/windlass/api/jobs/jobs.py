@@ -31,6 +31,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.view import job_view
 from windlass.api.parts import ApiParts
 from windlass.engine.executions.replay_steps import SeenEnd
+from windlass.engine.effects import Effects
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.history import job_at
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_job
@@ -150,6 +151,8 @@ class Jobs:
         asked = read_ids(body["ids"], HINT_JOBS_MAX)
         lines = await self._database.read("job_line_many", asked)
         self._parts.announcer.rows(lines)
+        if any(line["has_locks"] for line in lines):
+            self._parts.follower.follow(Effects(look_seconds=0.0))
         return empty_reply()
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:

@@ -28,7 +28,7 @@ from windlass.api.http.shapes import (
     ref,
 )
 from windlass.api.jobs.view import JobView
-from windlass.api.locks.view import ASK
+from windlass.api.locks.view import ASK, CAPACITY
 from windlass.api.schedules.work import ONCE
 from windlass.limits import (
     BATCH_JOBS_MAX,
@@ -39,6 +39,7 @@ from windlass.limits import (
     TAGS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
+from windlass.model.job.limit import LIMITS_SCHEMA
 from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.job.submission import FIELDS, ON_PARENT_FAILURE, PLACE_PATTERN
 from windlass.model.job.task_log import LEVELS
@@ -68,6 +69,7 @@ def _job() -> Schema:
         "depends_on": listed(id_schema("job")),
         "tags": listed(TEXT),
         "locks": listed(TEXT),
+        "limits": listed(_LIMIT_SHOWN),
         "retry": nullable(ref("RetryPolicy")),
         "execution_id": nullable(id_schema("execution")),
         "node_id": nullable(id_schema("node")),
@@ -105,6 +107,13 @@ def _policy() -> Schema:
 
 
 _NULL: Final[Schema] = {"type": "null"}
+_LIMIT_SHOWN: Final[Schema] = record(
+    name=TEXT,
+    max_running=nullable(CAPACITY),
+    rate=nullable(NUMBER),
+    per=listed(TEXT),
+    lock={"type": "string", "description": "Under which it is counted"},
+)
 
 
 def _fields(parent: str) -> dict[str, Schema]:
@@ -125,6 +134,10 @@ def _fields(parent: str) -> dict[str, Schema]:
         "on_parent_failure": {"type": "string", "enum": list(ON_PARENT_FAILURE)},
         "tags": {"type": "array", "items": text_schema(TAG_CHARS_MAX), "maxItems": TAGS_MAX},
         "locks": {"type": "array", "items": ASK, "maxItems": LOCKS_MAX},
+        "limits": LIMITS_SCHEMA,
+        "unique_for": duration(DURATION_SECONDS_MAX, SECONDS_MIN),
+        "debounce": duration(DURATION_SECONDS_MAX, SECONDS_MIN),
+        "debounce_max": duration(DURATION_SECONDS_MAX, SECONDS_MIN),
     }
     return {
         name: nullable(own[name] if field.chars_max is None else text_schema(field.chars_max))
@@ -133,6 +146,7 @@ def _fields(parent: str) -> dict[str, Schema]:
     }
 
 
+_SAID: Final[Schema] = {"not": _NULL}
 # When it is due is said once; and what its parents' failure means, where it has some.
 _CONTRARY: Final[list[Schema]] = [
     {
@@ -149,6 +163,19 @@ _CONTRARY: Final[list[Schema]] = [
             "depends_on": {"anyOf": [_NULL, {"type": "array", "maxItems": 0}]},
         },
     },
+    # How long a key is unique, and what is debounced, is said of a key.
+    *(
+        {"required": [name], "properties": {name: _SAID, other: _NULL}}
+        for name, other in (
+            ("unique_for", "key"),
+            ("debounce", "key"),
+            ("debounce_max", "debounce"),
+        )
+    ),
+    *(
+        {"required": ["debounce", name], "properties": {"debounce": _SAID, name: _SAID}}
+        for name in ("unique_for", "run_at", "delay", "depends_on")
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from windlass import ids
 from windlass.model.job.draft import Draft
+from windlass.model.job.limit import PREFIX
 from windlass.model.job.outcome import Crashed
 from windlass.model.job.states import PRIORITY_NAMES
 from windlass.model.trace_context import trace_id_of
@@ -68,6 +69,7 @@ class JobView(msgspec.Struct, kw_only=True):
     replays: int = 0
     target: str | None = None
     locks: Sequence[str] = ()
+    limits: Any = ()  # in JSON, as they are kept
     progress: Progress | None = None
 
 
@@ -110,7 +112,8 @@ def job_view(row: Row, progress: Row | None = None) -> JobView:
         snoozes=row["snoozes"],
         replays=row["replays"],
         target=row["target"],
-        locks=row["locks"] or (),
+        locks=[name for name in row["locks"] or () if not name.startswith(PREFIX)],
+        limits=raw(row["limits"]) or (),
         progress=None if progress is None else _progress(progress),
     )
 
@@ -138,6 +141,7 @@ def new_job_view(job_id: UUID, draft: Draft, now: datetime, run_at: datetime) ->
         retry=raw(draft.retry),
         target=draft.target,
         locks=[ask.name for ask in draft.locks],
+        limits=raw(draft.limits) or (),
     )
 
 

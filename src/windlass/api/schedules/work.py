@@ -23,6 +23,8 @@ VERSION_MAX: Final = 2**31 - 1
 ONCE: Final = {
     "run_at": "each firing is due at its own instant; use delay for a while after it",
     "deadline": "it would be the same for every firing; use catchup for instants long missed",
+    "debounce": "the schedule says when it runs",
+    "debounce_max": "has no meaning without debounce",
     "depends_on": "it would be the same for every firing; use overlap, or a workflow",
     "on_parent_failure": "has no meaning without depends_on",
 }

@@ -103,7 +103,7 @@ async def insert_items(
 
 def _is_plain(work: Work) -> bool:
     """Needs nothing but a row in its line: no lock, no child."""
-    return work.locks is None and KINDS[work.kind].awaits is None
+    return not work.has_locks and KINDS[work.kind].awaits is None
 
 
 def _priority(work: Work, held: Record) -> int:

@@ -95,7 +95,9 @@ async def send_signal(
             if effects is not None:
                 return Sent(signal_id=signal_id, taken_by=job_id, effects=effects)
         woken = await wake_for_signal(connection, execution_id, name)
-        return Sent(signal_id=signal_id, taken_by=None, effects=Effects(requeued=woken))
+        sent = Sent(signal_id=signal_id, taken_by=None, effects=Effects())
+        sent.effects.requeue(woken)
+        return sent
 
     return await database.ask(work)
 

@@ -124,6 +124,7 @@ def job_columns(
         "task": _some([job.decision.task for job in jobs]),
         "is_foreseen": _some([job.is_foreseen or None for job in jobs]),
         "locks": _some([_locks(job) for job in jobs]),
+        "limits": _some([job.decision.limits for job in jobs]),
         "patience": _some([_patience(job) for job in jobs]),
         "starts": list(reservation.starts) if reservation else [],
         "node_id": reservation.node_id if reservation else None,

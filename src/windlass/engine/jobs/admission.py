@@ -32,7 +32,7 @@ from windlass.engine.jobs.request import (
     mark_columns,
     special_columns,
 )
-from windlass.engine.locks.grant import take_locks
+from windlass.engine.locks.grant import queue_for_limits, take_locks
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
 from windlass.store.database import Connection, Record, RowLocked
@@ -249,7 +249,38 @@ async def _recall(connection: Connection[Record], requests: list[Request]) -> No
         _answer_known(requests, {(r["owner"], r["key"]): r for r in records})
     keys = [d.key for request in _open(requests) for d in request.drafts if d.key is not None]
     if keys:
-        _use_holders(_open(requests), await connection.fetch(statement("key_get_many"), keys))
+        records = await connection.fetch(statement("key_get_many"), keys)
+        freed = await _free_keys(connection, _open(requests), records)
+        _use_holders(_open(requests), [row for row in records if row["key"] not in freed])
+
+
+async def _free_keys(
+    connection: Connection[Record], requests: list[Request], records: list[Record]
+) -> set[str]:
+    """The keys that are to be had again: their time is over, or the job that has one has started
+    and a debounced one is to follow it. Where it has not, it is put off.
+    """
+    over = {row["key"]: row["job_id"] for row in records if row["is_over"]}
+    holders = {row["key"]: row["job_id"] for row in records if row["key"] not in over}
+    pauses = {
+        draft.key: draft
+        for request in requests
+        for draft in request.drafts
+        if draft.key in holders and draft.debounce_seconds is not None
+    }
+    if pauses:
+        rows = await connection.fetch(
+            statement("job_debounce_many"),
+            [holders[key] for key in pauses],
+            [draft.debounce_seconds for draft in pauses.values()],
+            [draft.debounce_max_seconds for draft in pauses.values()],
+            [draft.input for draft in pauses.values()],
+        )
+        put_off = {row["id"] for row in rows}
+        over |= {key: holders[key] for key in pauses if holders[key] not in put_off}
+    if over:
+        await connection.fetch(statement("key_free_many"), list(over), list(over.values()))
+    return set(over)
 
 
 def _answer_known(requests: list[Request], records: dict[tuple[str, str], Record]) -> None:
@@ -300,14 +331,19 @@ async def _take_idempotency(connection: Connection[Record], requests: list[Reque
 
 
 async def _take_keys(connection: Connection[Record], requests: list[Request]) -> None:
-    wanted: dict[str, UUID] = {}
+    wanted: dict[str, tuple[UUID, float | None]] = {}
     for request in requests:
         for _, job_id, draft in request.new:
             if draft.key is not None:
-                wanted.setdefault(draft.key, job_id)
+                wanted.setdefault(draft.key, (job_id, draft.unique_seconds))
     if not wanted:
         return
-    await connection.fetch(statement("key_take_many"), list(wanted), list(wanted.values()))
+    await connection.fetch(
+        statement("key_take_many"),
+        list(wanted),
+        [job_id for job_id, _ in wanted.values()],
+        [seconds for _, seconds in wanted.values()],
+    )
     before = [request.job_ids[:] for request in requests]
     _use_holders(requests, await connection.fetch(statement("key_get_many"), list(wanted)))
     moved = [r for r, known in zip(requests, before, strict=True) if r.job_ids != known]
@@ -326,14 +362,25 @@ async def _take_locks(
     connection: Connection[Record], requests: list[Request], unmet: dict[UUID, int]
 ) -> None:
     """Let the new jobs take their turn: a lock that is free is theirs with this commit."""
-    new = [(request, job_id, d) for request in requests for _, job_id, d in request.new if d.locks]
+    new = [
+        (request, job_id, draft)
+        for request in requests
+        for _, job_id, draft in request.new
+        if draft.has_locks
+    ]
+    if not new:
+        return
     sized = {ask.name: ask.capacity for _, _, draft in new for ask in draft.locks if ask.capacity}
     if sized:
         await connection.fetch(statement("lock_make_many"), list(sized), list(sized.values()))
-    entering = [job_id for _, job_id, _ in new if not unmet.get(job_id)]
-    if entering:
-        effects = new[0][0].effects = Effects(parked_for_lock=entering)
-        await take_locks(connection, effects)
+    effects = new[0][0].effects = Effects()
+    entering = [(job_id, draft) for _, job_id, draft in new if not unmet.get(job_id)]
+    # Of limits nobody waits for the rows: whoever looks next sees to all who came until then.
+    limited = [job_id for job_id, draft in entering if not draft.locks]
+    if limited:
+        effects.add(await queue_for_limits(connection, limited))
+    effects.parked_for_lock = [job_id for job_id, draft in entering if draft.locks]
+    await take_locks(connection, effects)
 
 
 def _joined(job_ids: list[UUID]) -> str:

@@ -63,9 +63,8 @@ async def settle_in(
     for node_id in {node for node, _ in settled}:
         mine = [s for node, s in settled if node == node_id and s.state == "queued"]
         if mine:
-            effects.requeued += await connection.fetch(
-                statement("job_requeue_many"), *requeue_columns(mine, node_id)
-            )
+            columns = requeue_columns(mine, node_id)
+            effects.requeue(await connection.fetch(statement("job_requeue_many"), *columns))
     done = {row["id"] for row in effects.requeued}
     # No tries left, quarantined, or asked to cancel in the meantime.
     ends = [s for _, s in settled if s.job_id not in done]

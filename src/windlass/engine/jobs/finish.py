@@ -63,7 +63,7 @@ async def finish(
     waits = [settlement for settlement in batch if settlement.state == "running"]
     ends = [settlement for settlement in batch if settlement.state in TERMINAL]
     if again:
-        effects.requeued = await _rest(database, node_id, again)
+        effects.requeue(await _rest(database, node_id, again))
         done = {row["id"] for row in effects.requeued}
         # Somebody asked to cancel in the meantime: then there is no next try.
         ends += [settlement for settlement in again if settlement.job_id not in done]

@@ -31,8 +31,9 @@ _inserted_row: Final = row_maker(_MADE, _AS_IT_IS)
 _INSERTED: Final = (*_MADE, *_AS_IT_IS)
 _SPECIAL: Final = ("state", "locks", "depends_on", "on_parent_failure", "waits_for")
 _NOTHING: Final[dict[str, Any]] = dict.fromkeys((*_INSERTED, *_SPECIAL), ())
-# The same for COPY. A plain job has no key; fire_together knows that the id is the first.
-_COPIED: Final = ["parked_for", *(name for name in _GIVEN if name != "key")]
+# The same for COPY. A plain job has no key and no limits; fire_together knows that the id is the
+# first.
+_COPIED: Final = ["parked_for", *(name for name in _GIVEN if name not in ("key", "limits"))]
 _MADE_TO_COPY: Final = ["id", "state", "run_at", "tags", "input_bytes", "parked_at"]
 _copied_row: Final = row_maker(_MADE_TO_COPY, _COPIED)
 COPY_COLUMNS: Final = (*_MADE_TO_COPY, *_COPIED)
@@ -179,12 +180,12 @@ def mark_columns(requests: Sequence[Request]) -> dict[str, Any]:
 
 
 def _locks_json(draft: Draft) -> str | None:
-    return strict_json.write([ask.name for ask in draft.locks]) if draft.locks else None
+    return strict_json.write(draft.lock_names) if draft.has_locks else None
 
 
 def _parked_for(draft: Draft, unmet: int) -> str | None:
     """A blocked job waits for no lock yet."""
-    return "lock" if draft.locks and not unmet else draft.parked_for
+    return "lock" if draft.has_locks and not unmet else draft.parked_for
 
 
 def _parents_json(request: Request, draft: Draft) -> str | None:

@@ -95,7 +95,7 @@ async def _locks(database: Database, job_id: UUID, facts: Record) -> list[Gate]:
     if facts["parked_for"] != "lock":
         return []
     return [
-        Gate(gate="lock", reason=found.reason, since=found.since, until=found.until)
+        Gate(gate=found.gate, reason=found.reason, since=found.since, until=found.until)
         for found in await lock_reasons(database, job_id)
     ]
 
@@ -374,6 +374,7 @@ def _estimate(facts: Record, gates: list[Gate]) -> datetime | None:
     endless = NOBODY | {
         "blocked",
         "lock",
+        "limit",
         "paused",
         "execution_paused",
         "deadline",

@@ -39,6 +39,7 @@ import structlog
 from windlass.engine.effects import Effects
 from windlass.limits import (
     HELD_REST_SECONDS_MAX,
+    LIMIT_LOOK_SECONDS_MIN,
     LOCK_AGAIN_SECONDS,
     LOCK_LEAD_SECONDS,
     LOCK_LOOK_SECONDS,
@@ -47,6 +48,7 @@ from windlass.limits import (
     LOCKS_LATE_MAX,
     SIFT_WAITS_MAX,
 )
+from windlass.model.job.limit import PREFIX as LIMIT_PREFIX
 from windlass.model.job.lock import Grants, Waiter, decide_grants
 from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
@@ -67,6 +69,7 @@ class Change:
     tokens: Sequence[int] = ()  # holds that callers give back
     lapsed: Sequence[str] = ()  # holds of these may have run out of time
     late: Sequence[UUID] = ()  # waiters that somebody had to look at
+    newcomers: Sequence[UUID] = ()  # jobs that may be the first to wait: what their limits allow
     waiters_max: int = LOCK_WAITERS_READ_MAX  # how many of each wait list are read at a time
 
 
@@ -85,6 +88,7 @@ async def release(
         freed={name for row in leaving for name in row["locks"]},
         entered=entered.due,
         leaving=[row["id"] for row in leaving],
+        newcomers=entering,
         waiters_max=LOCK_WAITERS_READ_MAX + len(leaving) + len(entering),
     )
     await grant_next(connection, change, effects)
@@ -105,11 +109,26 @@ async def enter_wait_lists(
     entered = WaitListEntry()
     if not job_ids:
         return entered
-    rows = await connection.fetch(statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS)
+    rows = await connection.fetch(
+        statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS, False
+    )
     entered.due = {row["lock"] for row in rows if row["due_seconds"] is None}
     later = [row["due_seconds"] for row in rows if row["due_seconds"] is not None]
     entered.look_seconds = min(later, default=None)
     return entered
+
+
+async def queue_for_limits(connection: Connection[Record], job_ids: Sequence[UUID]) -> Effects:
+    """The same for jobs that want nothing but limits, and their turn comes with the next look: the
+    row of a limit that many share is waited for by nobody who submits a job.
+    """
+    rows = await connection.fetch(
+        statement("lock_enter_many"), list(job_ids), LOCK_LEAD_SECONDS, True
+    )
+    effects = Effects()
+    for row in rows:
+        effects.look_in(None if row["due_seconds"] is None else max(0.0, row["due_seconds"]))
+    return effects
 
 
 @dataclass(slots=True)
@@ -157,6 +176,7 @@ async def grant_due_in(connection: Connection[Record], name: str | None = None) 
             entered=locks,
             lapsed=lapsed,
             late=late["waiters"],
+            newcomers=late["waiters"],
             waiters_max=LOCK_WAITERS_READ_MAX + len(late["waiters"]),
         )
         await grant_next(connection, change, effects)
@@ -171,7 +191,12 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
         return
     over = change.leaving, change.tokens, change.lapsed, change.late
     if any(over):
-        await connection.fetch(statement("lock_leave_many"), held, *map(list, over))
+        rows = await connection.fetch(statement("lock_leave_many"), held, *map(list, over))
+        for row in rows:
+            effects.look_in(row["seconds"])
+    limits = [name for name in held if name.startswith(LIMIT_PREFIX)]
+    if limits and change.newcomers:
+        await connection.fetch(statement("limit_put_many"), limits, list(change.newcomers))
     while True:
         rows = await connection.fetch(
             statement("lock_waiters_many"), held, change.waiters_max, LOCK_PATIENCE_SECONDS
@@ -183,6 +208,10 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
     if again := _unsure(rows, grants, {*change.freed, *change.entered}):
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
         effects.look_in(LOCK_AGAIN_SECONDS)
+    if limits:
+        columns = limits, LIMIT_LOOK_SECONDS_MIN
+        for row in await connection.fetch(statement("limit_look_many"), *columns):
+            effects.look_in(max(0.0, row["seconds"]))
 
 
 async def _hold(connection: Connection[Record], change: Change) -> list[str]:
@@ -191,7 +220,7 @@ async def _hold(connection: Connection[Record], change: Change) -> list[str]:
     missing = set(change.entered).difference(row["name"] for row in rows)
     if missing:
         # New ones; or one was forgotten just as somebody came for it again.
-        await connection.fetch(statement("lock_make_many"), sorted(missing), [])
+        await connection.fetch(statement("lock_make_waited_many"), sorted(missing))
         rows = await connection.fetch(statement("lock_hold_many"), *columns)
     return [row["name"] for row in rows]
 

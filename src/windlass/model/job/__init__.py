@@ -17,6 +17,7 @@ Doors:
     retry         `Retry`: exponential backoff with jitter, or the ladder of webhooks; Retry-After
     event, fold   the event log with ids that sort; the job as it was at an instant
     lock          named locks (mutex, semaphore): which waiter may go, without starvation
+    limit         concurrency and rate limits that a job carries, also per value of its input
     target        circuit breaker, rate limit and concurrency limit of a webhook's host
     secret_hosts  to which hosts a named secret may go
     running       the job as its own task sees it: `current()`, its transaction, its log

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from windlass.limits import KEY_CHARS_MAX
+from windlass.model.job.limit import LimitAsk
 from windlass.model.job.lock import LockAsk
 
 OnParentFailure = Literal["skip", "fail", "run"]
@@ -74,6 +75,7 @@ COLUMNS: Final = (
     Column("target", "text", "draft", _LASTS | _SHOWN | _CLAIMED),
     Column("task", "text", "draft", _LASTS | _SHOWN | _CLAIMED),
     Column("input", "json", "draft", _LASTS | _SHOWN | _CLAIMED),
+    Column("limits", "json", "draft", _LASTS | _SHOWN),
     # What follows from it, or from the execution whose step it is.
     Column("input_bytes", "int4", "insert", _LASTS),
     Column("locks", "text[]", "insert", _LASTS | _SHOWN),
@@ -139,6 +141,12 @@ class Draft:
     task: str | None = None  # which function a `python` job runs; None: other kinds
     parked_for: str | None = None  # what its target has no room for; None: it joins its line
     locks: tuple[LockAsk, ...] = ()  # what it holds from when it may start until it ends
+    limit_asks: tuple[LimitAsk, ...] = ()
+    limits: str | None = None  # JSON, see model.job.limit; None: it carries none
+    limit_locks: tuple[str, ...] = ()  # what it holds for them, from when it may start
+    unique_seconds: float | None = None  # how long the key is its own; None: while it is kept
+    debounce_seconds: float | None = None  # None: a job that has the key stays as it is
+    debounce_max_seconds: float | None = None  # since it was made; None: for ever
 
     @property
     def has_parents(self) -> bool:
@@ -147,13 +155,21 @@ class Draft:
     @property
     def is_due(self) -> bool:
         """True when it may start the moment it is accepted."""
-        waits = self.delay_seconds or self.has_parents or self.locks
+        waits = self.delay_seconds or self.has_parents or self.has_locks
         return self.run_at is None and not waits
 
     @property
     def is_plain(self) -> bool:
         """True when nothing but its queue's limits can stand in its way."""
-        return self.key is None and not self.has_parents and not self.locks
+        return self.key is None and not self.has_parents and not self.has_locks
+
+    @property
+    def has_locks(self) -> bool:
+        return bool(self.locks or self.limit_locks)
+
+    @property
+    def lock_names(self) -> list[str]:
+        return [*(ask.name for ask in self.locks), *self.limit_locks]
 
 
 assert {column.name for column in GIVEN} <= {field.name for field in fields(Draft)}, "see COLUMNS"

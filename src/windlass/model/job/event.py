@@ -23,6 +23,7 @@ RANKS: Final[dict[str, int]] = {
     "created": 0,
     "unblocked": 1,
     "promoted": 2,
+    "debounced": 2,
     "started": 3,
     "cancel_requested": 4,
     "released": 5,

@@ -49,7 +49,7 @@ def _apply(job: Folded, event: Event) -> None:
             job.state, job.run_at = data["state"], data["run_at"]
         case "unblocked":
             job.state, job.run_at = "queued", data["run_at"]
-        case "promoted":
+        case "promoted" | "debounced":
             job.run_at = data["run_at"]
         case "started":
             job.state, job.attempt, job.started_at = "running", data["attempt"], event.at

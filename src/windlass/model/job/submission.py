@@ -31,6 +31,7 @@ from windlass.limits import (
 )
 from windlass.model.job.cycles import find_cycle
 from windlass.model.job.draft import Draft, OnParentFailure, task_of
+from windlass.model.job.limit import limits_of, read_limits
 from windlass.model.job.lock import LockAsk, read_lock_ask
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
@@ -179,6 +180,14 @@ def _read(
             draft.target = target_of(url)
         if draft.kind == "python":
             draft.task = task_of(given)
+        if draft.limit_asks:
+            try:
+                limits = limits_of(draft.limit_asks, given)
+                draft.limits, draft.limit_locks = limits.text, limits.locks
+            except InvalidInput as trouble:
+                for inner in trouble.problems:
+                    problem(f"/limits{inner.pointer}", inner.detail)
+    _check_key(draft, value, problem)
     _check_times(draft, value, now, problem)
     return draft
 
@@ -198,6 +207,22 @@ def _check_times(
             problem("/deadline", "lies before the job is due; it could never start")
     if value.get("on_parent_failure") is not None and not draft.has_parents:
         problem("/on_parent_failure", "has no meaning without depends_on")
+
+
+def _check_key(draft: Draft, value: dict[str, Any], problem: Callable[[str, str], None]) -> None:
+    for name in ("unique_for", "debounce"):
+        if value.get(name) is not None and draft.key is None:
+            problem(f"/{name}", "has no meaning without key")
+    if draft.debounce_seconds is None:
+        if value.get("debounce_max") is not None:
+            problem("/debounce_max", "has no meaning without debounce")
+        return
+    for name in ("unique_for", "run_at", "delay", "depends_on"):
+        if value.get(name) is not None:
+            problem("/debounce", f"says when the job runs; give debounce or {name}, not both")
+    longest = draft.debounce_max_seconds
+    if longest is not None and longest < draft.debounce_seconds:
+        problem("/debounce_max", "must be at least as long as debounce")
 
 
 def _kind(draft: Draft, value: object) -> None:
@@ -295,6 +320,29 @@ def read_tags(value: object) -> tuple[str, ...]:
     return tuple(tags)
 
 
+def _unique_for(draft: Draft, value: object) -> None:
+    draft.unique_seconds = _some_seconds(value)
+
+
+def _debounce(draft: Draft, value: object) -> None:
+    draft.debounce_seconds = draft.delay_seconds = _some_seconds(value)
+
+
+def _debounce_max(draft: Draft, value: object) -> None:
+    draft.debounce_max_seconds = _some_seconds(value)
+
+
+def _some_seconds(value: object) -> float:
+    seconds = parse_seconds(value)
+    if seconds < 0.001:
+        raise ValueError("must be at least a millisecond")
+    return seconds
+
+
+def _limits(draft: Draft, value: object) -> None:
+    draft.limit_asks = read_limits(value)
+
+
 def _locks(draft: Draft, value: object) -> None:
     if not isinstance(value, list) or len(value) > LOCKS_MAX:
         raise ValueError(f"must be a list of at most {LOCKS_MAX} names of locks")
@@ -361,6 +409,21 @@ FIELDS: Final = {
         "A text of the caller's that is handed on to everything that follows",
     ),
     "locks": SubmittedField(read=_locks, meaning="Locks that it takes before it starts"),
+    "limits": SubmittedField(
+        read=_limits, meaning="How many of a name run at once, and start a second"
+    ),
+    "unique_for": SubmittedField(
+        read=_unique_for,
+        meaning="How long the key is this job's, also after it has ended; null: while it is kept",
+    ),
+    "debounce": SubmittedField(
+        read=_debounce,
+        meaning="It runs so long after the last submission with its key, with that one's input",
+    ),
+    "debounce_max": SubmittedField(
+        read=_debounce_max,
+        meaning="It is put off no longer than this since the first one; null: for ever",
+    ),
 }
 _READ: Final = {name: field.read for name, field in FIELDS.items()}
 

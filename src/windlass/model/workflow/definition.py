@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from windlass.errors import FieldProblem
+from windlass.model.job.limit import LimitAsk
 
 Problem = FieldProblem
 
@@ -47,6 +48,7 @@ class Inner:
     queue: str | None = None  # None: the step's
     priority: int | None = None  # None: the step's
     locks: tuple[str, ...] = ()  # templates
+    limits: tuple[LimitAsk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,7 @@ class Step:
     queue: str | None = None  # None: the definition's
     priority: int | None = None  # None: the execution's
     locks: tuple[str, ...] = ()  # templates
+    limits: tuple[LimitAsk, ...] = ()
     undo: Inner | None = None  # None: nothing is to be undone
     # `map` alone.
     items: str | None = None  # CEL, without its ${ }

@@ -18,6 +18,7 @@ import msgspec
 from windlass.limits import PLAIN_FIRST_STEPS_MAX
 from windlass.model.expression import Expression, compile_expression
 from windlass.model.expression.template import Template, compile_template
+from windlass.model.job.limit import LimitAsk
 from windlass.model.job.retry import default_for, read_retry, to_json
 from windlass.model.json import strict as strict_json
 from windlass.model.workflow.definition import Definition, Inner, Need, Step
@@ -56,6 +57,11 @@ class Work:
     queue: str
     priority: int | None  # None: its execution's
     locks: Template | None
+    limits: tuple[LimitAsk, ...]
+
+    @property
+    def has_locks(self) -> bool:
+        return self.locks is not None or bool(self.limits)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,7 +147,7 @@ def _is_plain(vertex: Vertex) -> bool:
     return (
         work.kind not in ENGINE_KINDS
         and vertex.condition is None
-        and work.locks is None
+        and not work.has_locks
         and "execution" not in work.input.names
     )
 
@@ -241,6 +247,7 @@ def _of(step: Step) -> Inner:
         queue=step.queue,
         priority=step.priority,
         locks=step.locks,
+        limits=step.limits,
     )
 
 
@@ -258,4 +265,5 @@ def _work(usual_queue: str, step: Step, work: Inner) -> Work:
         queue=work.queue or step.queue or usual_queue,
         priority=step.priority if work.priority is None else work.priority,
         locks=compile_template(list(work.locks)) if work.locks else None,
+        limits=work.limits,
     )

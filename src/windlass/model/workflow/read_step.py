@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from windlass.limits import CASES_MAX
+from windlass.model.job.limit import read_limits
 from windlass.model.job.submission import read_name
 from windlass.model.json.pointer import step as pointer_to
 from windlass.model.workflow import fields
@@ -143,6 +144,9 @@ class _StepReader:
         if self._take("locks", "locks", fields.read_locks, value) is not None:
             self.collector.collect(f"{self.at}/locks", value, step=self.index)
 
+    def limits(self, value: Any) -> None:
+        self._take("limits", "limits", read_limits, value)
+
     def undo(self, value: Any) -> None:
         self.found["undo"] = read_inner(
             value, f"{self.at}/undo", self.collector, step=self.index, sees_itself=True
@@ -206,6 +210,7 @@ _FIELDS: Final[dict[str, Callable[[_StepReader, Any], None]]] = {
     "queue": _StepReader.queue,
     "priority": _StepReader.priority,
     "locks": _StepReader.locks,
+    "limits": _StepReader.limits,
     "undo": _StepReader.undo,
     "items": _StepReader.items,
     "step": _StepReader.each,

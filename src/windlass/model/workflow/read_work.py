@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import STEPS_MAX
+from windlass.model.job.limit import read_limits
 from windlass.model.job.retry import default_for, read_retry
 from windlass.model.job.submission import read_name
 from windlass.model.json.pointer import step as pointer_to
@@ -22,7 +23,7 @@ from windlass.model.workflow.collector import Collector
 from windlass.model.workflow.definition import WHENS, Inner, Need
 from windlass.model.workflow.step_kinds import ENGINE_KINDS
 
-_INNER: Final = ("kind", "input", "retry", "timeout", "queue", "priority", "locks")
+_INNER: Final = ("kind", "input", "retry", "timeout", "queue", "priority", "locks", "limits")
 
 
 def read_kind(value: Any, at: str, collector: Collector, own: frozenset[str]) -> str | None:
@@ -56,6 +57,7 @@ def read_inner(
         "queue": ("queue", read_name),
         "priority": ("priority", fields.read_priority),
         "locks": ("locks", fields.read_locks),
+        "limits": ("limits", read_limits),
     }
     found: dict[str, Any] = {}
     for name, value in given.items():

@@ -22,6 +22,7 @@ from windlass.limits import (
     TIMEOUT_SECONDS_MAX,
     TITLE_CHARS_MAX,
 )
+from windlass.model.job.limit import LIMITS_SCHEMA
 from windlass.model.json.schema_check import schema_of_schemas
 from windlass.model.json.value_schema import (
     KEPT_SCHEMA,
@@ -56,6 +57,7 @@ _WORK: Final[dict[str, Schema]] = {
     "queue": NAME_SCHEMA,
     "priority": PRIORITY_SCHEMA,
     "locks": {"type": "array", "items": text_schema(KEY_CHARS_MAX), "maxItems": LOCKS_MAX},
+    "limits": LIMITS_SCHEMA,
 }
 _CASE: Final[Schema] = {
     "type": "object",

@@ -6,15 +6,17 @@ that cannot be answered ends its step as `dead`, with what was missing and where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
 
+from windlass.errors import InvalidInput
 from windlass.limits import FAN_OUT_ITEMS_MAX, LOCKS_MAX
 from windlass.model.expression import Expression, Run, Spent, Unanswerable
 from windlass.model.job.draft import task_of
+from windlass.model.job.limit import JobLimits, LimitAsk, limits_of
 from windlass.model.job.lock import read_lock_name
 from windlass.model.job.target import target_of
 from windlass.model.json import strict as strict_json
@@ -35,6 +37,7 @@ class StepDecision:
     target: str | None = None  # whom an `http` step calls
     task: str | None = None  # which function a `python` step runs
     locks: list[str] | None = None
+    limits: str | None = None  # JSON, see model.job.limit; their locks are among the others
     result: str | None = None  # JSON
     error: str | None = None  # JSON
     cause: str | None = None
@@ -73,6 +76,9 @@ def work_of(work: Work, scope: Scope, run: Run | None = None) -> StepDecision:
             decision.task = task_of(msgspec.json.decode(decision.input))
         if work.locks is not None:
             decision.locks = _names(work.locks.fill(scope, run))
+        if work.limits:
+            limits = _limits(work.limits, decision.input)
+            decision.limits, decision.locks = limits.text, [*(decision.locks or ()), *limits.locks]
         return decision
     except Unanswerable as trouble:
         return _unanswered(trouble)
@@ -154,6 +160,14 @@ def _names(value: Any) -> list[str]:
         return [read_lock_name(name) for name in names]
     except ValueError as trouble:
         raise Unanswerable(f"the name of a lock {trouble}") from None
+
+
+def _limits(asks: Sequence[LimitAsk], given: str) -> JobLimits:
+    try:
+        return limits_of(asks, msgspec.json.decode(given))
+    except InvalidInput as trouble:
+        [problem] = trouble.problems
+        raise Unanswerable(f"limits{problem.pointer} {problem.detail}") from None
 
 
 def _text(value: Any) -> str:

@@ -46,7 +46,7 @@ _VERSION_MAX: Final = 2**31 - 1
 _STRANGE_MAX: Final = 100
 
 _OF_EVERY_STEP: Final = ("id", "kind", "title", "needs", "join", "if")
-_IF_PERFORMED: Final = ("retry", "timeout", "queue", "priority", "locks", "undo")
+_IF_PERFORMED: Final = ("retry", "timeout", "queue", "priority", "locks", "limits", "undo")
 _IF_AWAITED: Final = ("timeout", "queue", "priority", "undo")
 
 

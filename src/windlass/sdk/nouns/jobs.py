@@ -39,6 +39,10 @@ class JobOptions(JobLabels, total=False):
     on_parent_failure: Literal["skip", "fail", "run"]
     tags: Sequence[str]
     locks: Sequence[Any]
+    limits: Sequence[Mapping[str, Any]]
+    unique_for: Duration
+    debounce: Duration
+    debounce_max: Duration
 
 
 class Completion(TypedDict, total=False):

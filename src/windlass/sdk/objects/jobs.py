@@ -43,6 +43,18 @@ class Progress(ApiObject):
     at: datetime
 
 
+class JobLimit(ApiObject):
+    """How many jobs of one name run at once, and start a second."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("name", "max_running", "rate")
+
+    name: str
+    max_running: int | None
+    rate: float | None
+    per: list[str]
+    lock: str  # under which it is counted
+
+
 class Job(ApiObject):
     """A job: what is to be done, and what became of it."""
 
@@ -84,6 +96,7 @@ class Job(ApiObject):
     replays: int
     target: str | None
     locks: list[str]
+    limits: list[JobLimit]
     progress: Progress | None
 
 

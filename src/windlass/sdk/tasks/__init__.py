@@ -4,6 +4,7 @@ A call of `send_mail.using(key="k").enqueue("a@b.c")`, and which file has what:
 
     app.py            the App: registry of tasks, workflows, durable functions and schedules
     task.py           a task and its bound calls; options.py: Retry, queue, priority, key, …
+    task_limits.py    concurrency and rate of a task, per argument too; unique jobs, debounce
     arguments.py      arguments to JSON and back (codec.py: one type; type_hints.py: signatures)
     job_body.py       the job object, and batches of them
     enqueue_sql.py    in the caller's transaction (transactional outbox: no dual write), else HTTP

@@ -16,6 +16,7 @@ from windlass.model.job.states import Priority
 from windlass.sdk.tasks.handle import run
 from windlass.sdk.tasks.options import Duration, Isolate, Retry, fields_of
 from windlass.sdk.tasks.task import AsyncTask, Task
+from windlass.sdk.tasks.task_limits import LIMITS, Rate, TaskLimits
 
 if TYPE_CHECKING:
     from windlass.sdk.durable.durable import Durable, DurableRegistrar
@@ -38,6 +39,7 @@ class Registrar:
     name: str | None  # None: the function's own
     isolate: Isolate | None
     options: Mapping[str, Any]
+    limits: TaskLimits
 
     @overload
     def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
@@ -51,7 +53,12 @@ class Registrar:
             raise ValueError(f"there is a task {name!r} already; give this one another name")
         kind = AsyncTask if inspect.iscoroutinefunction(function) else Task
         task: Task[..., Any] = kind(
-            self.app, name, function, isolate=self.isolate, options=self.options
+            self.app,
+            name,
+            function,
+            isolate=self.isolate,
+            options=self.options,
+            limits=self.limits,
         )
         self.app.tasks[name] = task
         return task
@@ -129,6 +136,13 @@ class App:
         tags: Iterable[str] | None = None,
         isolate: Isolate | None = None,
         max_attempts: int | None = None,
+        concurrency: int | None = None,  # so many of its jobs run at once, in the whole cluster
+        rate: Rate | None = None,  # and so many start: 5 a second, or "100/m"
+        per: str | None = None,  # both for each value of this parameter
+        unique_for: Duration | None = None,  # one job for the same arguments in this time
+        unique_by: str | Iterable[str] | None = None,  # by these parameters; None: all
+        debounce: Duration | None = None,  # it runs so long after the last one of its arguments
+        debounce_max: Duration | None = None,  # and no later than this after the first
     ) -> Registrar: ...
 
     def task(
@@ -141,7 +155,10 @@ class App:
         **options: Any,
     ) -> Task[..., Any] | Registrar:
         """Register a function under its own name, or under `name`; the options are its jobs'."""
-        register = Registrar(app=self, name=name, isolate=isolate, options=fields_of(options))
+        limits = TaskLimits(**{name: options.pop(name) for name in LIMITS if name in options})
+        register = Registrar(
+            app=self, name=name, isolate=isolate, options=fields_of(options), limits=limits
+        )
         return register if function is None else register(function)
 
     @overload

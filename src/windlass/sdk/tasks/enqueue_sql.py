@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ import msgspec
 
 from windlass.errors import InvalidInput, QueueFull
 from windlass.sdk.tasks.after_commit import after_commit
-from windlass.sdk.tasks.job_body import job_of
+from windlass.sdk.tasks.job_body import Job
 
 # windlass.enqueue for each job of a JSON array, in its order: one round trip, however many.
 # Text first: whatever codec the caller's connection has for jsonb, it never sees the value.
@@ -39,11 +39,10 @@ _FULL: Final = re.compile(
 )
 
 Tell = Callable[[list[str]], None]
+Make = Callable[[bytes], Job]  # the job of an input
 
 
-def enqueue_in(
-    connection: Any, inputs: list[bytes], fields: Mapping[str, Any], tell: Tell
-) -> list[str]:
+def enqueue_in(connection: Any, inputs: list[bytes], make: Make, tell: Tell) -> list[str]:
     """The ids of the jobs that there will be; `tell` is called with them after the commit, if that
     is known. Raises InvalidInput for an async connection, QueueFull.
     """
@@ -55,19 +54,17 @@ def enqueue_in(
             "/connection", f"{_name_of(connection)} is asynchronous; await task.aenqueue(…) instead"
         )
     with refusals_of(inputs):
-        made = _ids(_run(family, connection, _text_of(inputs, fields)))
+        made = _ids(_run(family, connection, _text_of(inputs, make)))
     after_commit(family, connection, partial(tell, made))
     return made
 
 
-async def aenqueue_in(
-    connection: Any, inputs: list[bytes], fields: Mapping[str, Any], tell: Tell
-) -> list[str]:
+async def aenqueue_in(connection: Any, inputs: list[bytes], make: Make, tell: Tell) -> list[str]:
     """The same. A connection that blocks is used as it is, and blocks."""
     if not inputs:
         return []
     family, is_async = _recognised(connection)
-    text = _text_of(inputs, fields)
+    text = _text_of(inputs, make)
     with refusals_of(inputs):
         made = _ids(
             await _arun(family, connection, text) if is_async else _run(family, connection, text)
@@ -111,8 +108,8 @@ def _queue_full(refused: BaseException, inputs: list[bytes]) -> QueueFull | None
     return full
 
 
-def _text_of(inputs: list[bytes], fields: Mapping[str, Any]) -> str:
-    return msgspec.json.encode([job_of(given, fields) for given in inputs]).decode()
+def _text_of(inputs: list[bytes], make: Make) -> str:
+    return msgspec.json.encode([make(given) for given in inputs]).decode()
 
 
 def _recognised(connection: Any) -> tuple[str, bool]:

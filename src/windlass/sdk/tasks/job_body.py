@@ -7,7 +7,7 @@ batch may hold: then in several, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,20 +22,22 @@ def job_of(given: bytes, fields: Mapping[str, Any]) -> Job:
     return {"kind": "python", "input": msgspec.Raw(given), **fields}
 
 
-def batches_of(inputs: list[bytes], fields: Mapping[str, Any]) -> Iterator[list[Job]]:
-    """As few as the API allows."""
+def batches_of(inputs: list[bytes], make: Callable[[bytes], Job]) -> Iterator[list[Job]]:
+    """As few as the API allows. `make` gives the job of an input; beside it all are of one size."""
+    if not inputs:
+        return
     # What the jobs of a batch say beside their inputs, and the comma.
-    beside = len(msgspec.json.encode(job_of(b"", fields))) + 1
+    beside = len(msgspec.json.encode(make(inputs[0]))) - len(inputs[0]) + 1
     room = BATCH_BODY_BYTES_MAX - 100  # for {"jobs":[]}
-    if 0 < len(inputs) <= BATCH_JOBS_MAX and sum(map(len, inputs)) + beside * len(inputs) <= room:
-        yield [job_of(given, fields) for given in inputs]
+    if len(inputs) <= BATCH_JOBS_MAX and sum(map(len, inputs)) + beside * len(inputs) <= room:
+        yield [make(given) for given in inputs]
         return
     begin, size = 0, 0
     for index, given in enumerate(inputs):
         more = len(given) + beside
         if index - begin == BATCH_JOBS_MAX or (size and size + more > room):
-            yield [job_of(one, fields) for one in inputs[begin:index]]
+            yield [make(one) for one in inputs[begin:index]]
             begin, size = index, 0
         size += more
     if begin < len(inputs):
-        yield [job_of(one, fields) for one in inputs[begin:]]
+        yield [make(one) for one in inputs[begin:]]

@@ -59,7 +59,7 @@ class Retry:
 class JobLabels(TypedDict, total=False):
     """What a submission says in texts, which go as they are. None is as if it was not given."""
 
-    key: str | None  # unique while kept
+    key: str | None  # unique while kept; see unique_for, too
     correlation_id: str | None
 
 
@@ -83,6 +83,10 @@ class Using(TaskOptions, JobLabels, total=False):
     depends_on: Iterable[HasId | str] | HasId | str | None
     on_parent_failure: Literal["skip", "fail", "run"] | None
     locks: Iterable[str | Mapping[str, Any]] | str | None
+    limits: Iterable[Mapping[str, Any]] | None
+    unique_for: Duration | None  # how long its key is its own; unless said, made of its arguments
+    debounce: Duration | None  # it runs so long after the last one with its key
+    debounce_max: Duration | None  # and no later than this after the first
     connection: Any  # the caller's transaction: psycopg, asyncpg, SQLAlchemy or Django
     wait_for_room: Duration | None  # in a full queue; None: QueueFull at once
 
@@ -200,5 +204,9 @@ _READ: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "depends_on": _depends_on,
     "on_parent_failure": _same("on_parent_failure"),
     "locks": _list("locks"),
+    "limits": _list("limits"),
+    "unique_for": _duration("unique_for"),
+    "debounce": _duration("debounce"),
+    "debounce_max": _duration("debounce_max"),
     **{name: _same(name) for name in JobLabels.__annotations__},
 }

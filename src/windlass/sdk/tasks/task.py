@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, over
 from windlass.errors import InvalidInput
 from windlass.sdk.tasks.arguments import Arguments
 from windlass.sdk.tasks.handle import Handle, Handles, HasClient, run
-from windlass.sdk.tasks.job_body import batches_of, job_of
+from windlass.sdk.tasks.job_body import Job, batches_of, job_of
 from windlass.sdk.tasks.options import Duration, Isolate, Using, fields_of, seconds_of
+from windlass.sdk.tasks.task_limits import UNIQUE, TaskLimits, unique_key
 from windlass.sdk.workflow import trace
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Bound(Generic[P, R]):
 
     def _said(self) -> dict[str, Any]:
         """What was said here and not of the task itself."""
-        usual = self.task.options
+        usual = {**self.task.options, **self.task.unique_fields}
         return {name: value for name, value in self.fields.items() if usual.get(name) != value}
 
     def _input(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
@@ -96,20 +97,28 @@ class Bound(Generic[P, R]):
             raise InvalidInput.at("/key", "belongs to one job; these would all be the same one")
         return inputs
 
+    def _job(self, given: bytes) -> Job:
+        """Of an input. What is unique or debounced has a key, of its arguments unless told."""
+        if "key" in self.fields or self.fields.keys().isdisjoint(UNIQUE):
+            return job_of(given, self.fields)
+        task = self.task
+        key = unique_key(task.name, task.function, given, task.unique_names)
+        return job_of(given, {**self.fields, "key": key})
+
     def _make(self, inputs: list[bytes]) -> list[str]:
         """The ids of the jobs that were made."""
         if self.connection is None:
             return run(self._post(inputs))
         from windlass.sdk.tasks.enqueue_sql import enqueue_in
 
-        return enqueue_in(self.connection, inputs, self.fields, self._tell)
+        return enqueue_in(self.connection, inputs, self._job, self._tell)
 
     async def _amake(self, inputs: list[bytes]) -> list[str]:
         if self.connection is None:
             return await self._post(inputs)
         from windlass.sdk.tasks.enqueue_sql import aenqueue_in
 
-        return await aenqueue_in(self.connection, inputs, self.fields, self._tell)
+        return await aenqueue_in(self.connection, inputs, self._job, self._tell)
 
     def _tell(self, job_ids: list[str]) -> None:
         from windlass.sdk.tasks.commit_hints import hint
@@ -119,10 +128,10 @@ class Bound(Generic[P, R]):
     async def _post(self, inputs: list[bytes]) -> list[str]:
         jobs = self.task.home.client.jobs
         if len(inputs) == 1:
-            job = job_of(inputs[0], self.fields)
+            job = self._job(inputs[0])
             return [(await jobs.submit(**job, room_seconds=self.room_seconds))["id"]]
         made: list[str] = []
-        for batch in batches_of(inputs, self.fields):
+        for batch in batches_of(inputs, self._job):
             answer = await jobs.submit_many(batch, room_seconds=self.room_seconds)
             made += [job["id"] for job in answer]
         return made
@@ -154,11 +163,16 @@ class Task(Generic[P, R]):
         *,
         isolate: Isolate | None = None,  # None: a thread, or the loop for async functions
         options: Mapping[str, Any] | None = None,  # fields of POST /v1/jobs; None: the API's own
+        limits: TaskLimits = TaskLimits(),  # noqa: B008 (frozen)
     ) -> None:
         functools.update_wrapper(self, function)
         self.home, self.name, self.function = home, name, function
         self.isolate: Isolate | None = isolate
         self.options: dict[str, Any] = dict(options or {})
+        if limited := limits.limits(name, function):
+            self.options["limits"] = limited
+        self.unique_fields = limits.unique_fields()
+        self.unique_names = limits.unique_names(name, function)
         # What a test has called instead of the function when this is a step of a durable function.
         self.stand_in: Callable[..., Any] | None = None
 
@@ -238,7 +252,7 @@ class Task(Generic[P, R]):
 
     @cached_property
     def _bound(self) -> Bound[P, R]:
-        return Bound(self, self.options)
+        return Bound(self, {**self.options, **self.unique_fields})
 
     def __repr__(self) -> str:
         try:

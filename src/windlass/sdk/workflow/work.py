@@ -24,7 +24,7 @@ R = TypeVar("R")
 ITEM: Final = Value("item")
 INDEX: Final = Value("index")
 _USUAL_RETRY: Final = Retry().to_json()
-_OPTIONS: Final = ("queue", "priority", "timeout", "retry", "locks")
+_OPTIONS: Final = ("queue", "priority", "timeout", "retry", "locks", "limits")
 _NOT_OF_STEPS: Final = frozenset(("tags",))  # a task may have them, and its steps go without
 # Keywords of ours, unless the task has a parameter of that name.
 _OF_STEP: Final = ("after", "join")
@@ -42,7 +42,7 @@ class Work(Generic[R]):
     options: Mapping[str, Any] = field(default_factory=dict)  # as a definition has them
 
     def using(self, **options: Unpack[Using]) -> Work[R]:
-        """With `retry`, `timeout`, `queue`, `priority` or `locks`."""
+        """With `retry`, `timeout`, `queue`, `priority`, `locks` or `limits`."""
         return replace(self, options={**self.options, **step_options(fields_of(options))})
 
     def step(self, *, after: After = None, join: int | str | None = None) -> Step[R]:

@@ -73,9 +73,34 @@ class Submission:
             help="Hold this lock from when it may start until it ends; may be repeated.",
         ),
     ] = ()
+    limit: Annotated[
+        tuple[str, ...],
+        Parameter(
+            group=ORDER,
+            metavar="JSON",
+            help='Keep to this limit: {"name": "api", "max_running": 4, "rate": 10}; '
+            "may be repeated.",
+        ),
+    ] = ()
     key: Annotated[
         str | None,
         Parameter(group=NAMING, metavar="TEXT", help="Unique among the jobs that are kept."),
+    ] = None
+    unique_for: Annotated[
+        str | None,
+        Parameter(
+            group=NAMING, metavar="DURATION", help="The key is its own for 30s, 5m, 2h, no longer."
+        ),
+    ] = None
+    debounce: Annotated[
+        str | None,
+        Parameter(
+            group=WHEN, metavar="DURATION", help="Start so long after the last one of its key."
+        ),
+    ] = None
+    debounce_max: Annotated[
+        str | None,
+        Parameter(group=WHEN, metavar="DURATION", help="And no later than this after the first."),
     ] = None
     tag: Annotated[
         tuple[str, ...],
@@ -103,6 +128,10 @@ class Submission:
             "tags": list(self.tag) or None,
             "correlation_id": self.correlation_id,
             "locks": list(self.lock) or None,
+            "limits": [json_object("--limit", given) for given in self.limit] or None,
+            "unique_for": None if self.unique_for is None else duration(self.unique_for),
+            "debounce": None if self.debounce is None else duration(self.debounce),
+            "debounce_max": None if self.debounce_max is None else duration(self.debounce_max),
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -1,7 +1,7 @@
 -- step_insert_many: insert the jobs of steps whose turn has come.
 -- params: id uuid[], execution_id uuid[], step text[], item int4[], kind text[], queue text[], priority int2[] (NULL: the
 --         execution's), timeout_ms int8[], max_attempts int4[], retry text[], input text[], target text[], task text[], is_foreseen bool[],
---         locks text[] (JSON arrays), patience float8[] (NULL: a node performs it; else: how many seconds it waits for what
+--         locks text[] (JSON arrays), limits text[], patience float8[] (NULL: a node performs it; else: how many seconds it waits for what
 --         ends it), starts bool[], node_id uuid, claim_id uuid (NULL: nothing starts),
 --         is_undo bool (a compensation: it runs because the execution was given up)
 -- An array may be shorter than the others, or empty: what is missing is NULL and means the usual.
@@ -11,12 +11,12 @@
 -- A node with room may claim what it inserts, as in job_insert_many. Locks are asked for by whoever called.
 INSERT INTO windlass.job (
     id, execution_id, step, item, kind, queue, priority, timeout_ms, max_attempts, retry, input, input_bytes, target, task,
-    is_foreseen, locks, correlation_id, trace_id, owner, run_at, parked_at, parked_for,
+    is_foreseen, locks, limits, correlation_id, trace_id, owner, run_at, parked_at, parked_for,
     state, attempt, node_id, claim_id, started_at, callback_until, callback_hash, created_at)
 SELECT
     g.id, g.execution_id, g.step, g.item, g.kind, g.queue, coalesce(g.priority, e.priority), g.timeout_ms,
     coalesce(g.max_attempts, 1), g.retry::json, g.input::json, octet_length(g.input), g.target, g.task, coalesce(g.is_foreseen, false),
-    CASE WHEN g.locks IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.locks::json)) END,
+    CASE WHEN g.locks IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(g.locks::json)) END, g.limits::json,
     e.correlation_id, e.trace_id, e.owner, clock_timestamp(),
     CASE WHEN may.wait_for IS NOT NULL THEN clock_timestamp() END, may.wait_for,
     CASE WHEN g.patience IS NOT NULL OR may.start THEN 'running' ELSE 'queued' END,
@@ -29,9 +29,9 @@ SELECT
 FROM unnest(
     $id::uuid[], $execution_id::uuid[], $step::text[], $item::int4[], $kind::text[], $queue::text[], $priority::int2[],
     $timeout_ms::int8[], $max_attempts::int4[], $retry::text[], $input::text[], $target::text[], $task::text[], $is_foreseen::bool[],
-    $locks::text[], $patience::float8[], $starts::bool[])
+    $locks::text[], $limits::text[], $patience::float8[], $starts::bool[])
     AS g(id, execution_id, step, item, kind, queue, priority, timeout_ms, max_attempts, retry, input, target, task, is_foreseen,
-         locks, patience, starts)
+         locks, limits, patience, starts)
 JOIN windlass.execution e ON e.id = ANY (ARRAY[g.execution_id]) AND ($is_undo::bool OR (e.cancel_requested_at IS NULL AND e.doom IS NULL))
 JOIN windlass.queue q ON q.name = g.queue
 CROSS JOIN LATERAL (

@@ -27,7 +27,7 @@ WITH job AS MATERIALIZED (
     FROM windlass.event e WHERE e.noun = 'execution' AND e.subject = replace($1::uuid::text, '-', '')
     UNION ALL
     SELECT e.at, e.job_id,
-           CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'cancel_requested' THEN 4 WHEN 'released' THEN 5
+           CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'debounced' THEN 2 WHEN 'cancel_requested' THEN 4 WHEN 'released' THEN 5
                        WHEN 'finished' THEN 7 WHEN 'replayed' THEN 8 ELSE 9 END,
            CASE e.type WHEN 'finished' THEN (e.data ->> 'attempt')::int8 ELSE e.seq END, 'job', e.job_id, e.type, e.data, j.queue, j.name
     FROM job j JOIN windlass.event e ON e.job_id = j.id

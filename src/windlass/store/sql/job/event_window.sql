@@ -14,7 +14,7 @@ FROM (
         SELECT e.at,
                coalesce(e.job_id, CASE e.noun WHEN 'execution' THEN e.subject::uuid END, '00000000-0000-0000-0000-000000000000') AS position_id,
                CASE WHEN e.noun = 'execution' AND e.type = 'finished' THEN 7 WHEN e.noun <> 'job' THEN 9 ELSE
-                    CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'cancel_requested' THEN 4
+                    CASE e.type WHEN 'unblocked' THEN 1 WHEN 'promoted' THEN 2 WHEN 'debounced' THEN 2 WHEN 'cancel_requested' THEN 4
                                 WHEN 'released' THEN 5 WHEN 'finished' THEN 7 WHEN 'replayed' THEN 8 ELSE 9 END
                END AS rank,
                CASE WHEN e.type <> 'finished' THEN e.seq WHEN e.noun = 'job' THEN (e.data ->> 'attempt')::int8

@@ -24,8 +24,10 @@ WITH going AS MATERIALIZED (
     WHERE p.until IS NULL OR NOT EXISTS (SELECT FROM windlass.lock_hold h WHERE h.ticket = p.waiter)
     RETURNING lock, token, job_id, ticket
 ), newest AS (
-    UPDATE windlass.lock l SET token = n.token, changed_at = clock_timestamp()
-    FROM (SELECT h.lock, max(h.token) AS token FROM held h GROUP BY h.lock) n WHERE l.name = n.lock
+    UPDATE windlass.lock l
+    SET token = n.token, changed_at = clock_timestamp(),
+        rate_due_at = CASE WHEN l.rate IS NOT NULL THEN windlass.rate_due_after(l.rate, l.rate_due_at, clock_timestamp(), n.count) END
+    FROM (SELECT h.lock, max(h.token) AS token, count(*) AS count FROM held h GROUP BY h.lock) n WHERE l.name = n.lock
 ), moved AS (
     UPDATE windlass.job j
     SET parked_at = CASE WHEN paused.it_is THEN clock_timestamp() END, parked_for = CASE WHEN paused.it_is THEN 'paused' END

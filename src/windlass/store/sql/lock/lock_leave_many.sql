@@ -2,8 +2,8 @@
 -- params: name text[] (locks whose rows the caller holds: nothing else is touched), leaving uuid[] (jobs that have ended, and
 --         tickets that are given up), token int8[] (holds of callers that are given back), lapsed text[] (locks whose lapsed
 --         holds go), late uuid[] (waiters that somebody had to look at: callers whose time is up go, the others need no look
---         any more)
--- returns: nothing
+--         any more, before they are due)
+-- returns: seconds (until somebody has to look at one of `late` again; NULL: nobody has to)
 -- Index: lock_hold_job, lock_hold primary key; lock_wait_waiter, because a wait list may be long.
 WITH now_is AS MATERIALIZED (
     SELECT clock_timestamp() AS at
@@ -19,6 +19,7 @@ WITH now_is AS MATERIALIZED (
     DELETE FROM windlass.lock_wait w USING now_is
     WHERE w.waiter = ANY ($5::uuid[]) AND w.lock = ANY ($1::text[]) AND w.until <= now_is.at
 )
-UPDATE windlass.lock_wait w SET look_at = w.until FROM now_is
+UPDATE windlass.lock_wait w SET look_at = coalesce(w.until, CASE WHEN w.since > now_is.at THEN w.since END) FROM now_is
 WHERE w.waiter = ANY ($5::uuid[]) AND w.lock = ANY ($1::text[]) AND w.look_at <= now_is.at
   AND (w.until IS NULL OR w.until > now_is.at)
+RETURNING extract(epoch FROM w.look_at - now_is.at)::float8 AS seconds

@@ -1,4 +1,4 @@
--- lock_list: locks by name after a name, with who holds each and who waits for it.
+-- lock_list: locks by name after a name, with who holds each and who waits for it. Limits of jobs are none.
 -- params: after text, most int4, name text[] (NULL: all), shown int4 (holders and waiters that are named), counted int4
 -- returns: the rows, with held and waiting (who could go now, counted to `counted`), holders and waiters (JSON, in order)
 -- Index: lock primary key; lock_hold primary key, as many rows as there are holds; lock_wait_line, as many as are counted.
@@ -23,5 +23,5 @@ CROSS JOIN LATERAL (
                 WHERE lock = l.name AND since <= now_is.at AND (until IS NULL OR until > now_is.at)
                 ORDER BY lock, rank LIMIT $5) near) w
 ) waiting
-WHERE l.name > $1 AND ($3::text[] IS NULL OR l.name = ANY ($3::text[]))
+WHERE NOT l.is_limit AND l.name > $1 AND ($3::text[] IS NULL OR l.name = ANY ($3::text[]))
 ORDER BY l.name LIMIT $2

@@ -54,7 +54,7 @@ async def figures(stage: Stage) -> list[Figure]:
     ):
         assert node.key is not None
         waits = await child.call(
-            child.python("benchmarks.figures.sdk_commit"),
+            child.python("benchmarks.figures.sdk.commit"),
             Request(dsn=dsn, address=node.address, key=node.key, commits=stage.scale.commits),
             Waits,
             seconds_max=READY_SECONDS_MAX + SECONDS_MAX_EACH * stage.scale.commits,

@@ -65,7 +65,7 @@ async def measure(stage: Stage, way: Way) -> Sample:
     ):
         assert node.key is not None
         return await child.call(
-            child.python("benchmarks.figures.sdk_map"),
+            child.python("benchmarks.figures.sdk.mapped"),
             Request(address=node.address, key=node.key, batches=stage.scale.batches, way=way),
             Sample,
         )

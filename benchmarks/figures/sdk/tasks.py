@@ -58,7 +58,7 @@ async def figures(stage: Stage) -> list[Figure]:
 async def measure(stage: Stage, task: str, jobs: int) -> Sample:
     async with stage.database() as dsn:
         return await child.call(
-            child.python("benchmarks.figures.sdk_tasks"),
+            child.python("benchmarks.figures.sdk.tasks"),
             Request(dsn=dsn, redis_url=stage.redis_url, jobs=jobs, task=task),
             Sample,
         )
