@@ -30,8 +30,8 @@ from windlass.api.http.reply import empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.view import job_view
 from windlass.api.parts import ApiParts
-from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.effects import Effects
+from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.history import job_at
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_job
