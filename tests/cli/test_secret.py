@@ -69,6 +69,17 @@ def test_a_value_is_taken_from_standard_input_without_the_end_of_its_line(
     assert "pä ss" not in ended.out
 
 
+@pytest.mark.parametrize("words", [("--from", "-"), ("--from", "-", "--host", "a.example")])
+def test_standard_input_may_be_named(
+    windlass: Windlass, peer: Peer, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Piped(b"s3cret"))
+    peer.answer(Says(json=SECRET))
+    assert windlass("secret", "set", "token", *words).code == 0
+    assert peer.calls[0].json is not None
+    assert peer.calls[0].json["value"] == "s3cret"
+
+
 def test_a_value_is_taken_from_a_file(windlass: Windlass, peer: Peer, tmp_path: Path) -> None:
     pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
     (tmp_path / "client.pem").write_text(pem + "\n")

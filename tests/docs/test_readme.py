@@ -17,12 +17,14 @@ from typing import Final
 
 import pytest
 
+from tests.docs.readers import NOT_RUN
 from tests.house.repository import ROOT
 from tests.ports import free_port
 
 README: Final = (ROOT / "README.md").read_text()
 BIN: Final = Path(sys.executable).parent
 SECONDS_MAX: Final = 90.0
+PLAYED: Final[set[str]] = set()  # lines of its shells
 
 
 def programs() -> dict[str, str]:
@@ -35,6 +37,7 @@ def typed(start: str) -> str:
     """The one command that begins so, as a shell is to have it: nothing is set up here."""
     lines = [line for block in shells() for line in block.splitlines()]
     [line] = [line for line in lines if line.startswith(start)]
+    PLAYED.add(line)
     return re.sub(r"\s{2,}# .*$", "", line)
 
 
@@ -127,10 +130,15 @@ def test_the_readme_leads_from_nothing_to_a_task_a_webhook_cron_and_a_durable_fu
         assert "08:00" in newcomer.run(typed(".venv/bin/windlass schedule next digest"))
         said = newcomer.run(typed(".venv/bin/python more.py"))
         assert said == "receipt of 42, confirmed by Ada\n"
+    left = {line for block in shells() for line in block.splitlines()} - PLAYED
+    excused = NOT_RUN["README.md"]
+    assert len(left) == len(excused)
+    assert all(line.startswith(tuple(excused)) for line in left), left
 
 
 def test_every_program_of_the_readme_is_played_above() -> None:
     assert programs().keys() == {"shop.py", "more.py"}
+    assert set(re.findall(r"```(\w*)\n.*?```", README, re.DOTALL)) == {"python", "sh"}
     assert len(re.findall(r"```python", README)) == 2
     shop = [line for line in programs()["shop.py"].splitlines() if line.strip()]
     assert len(shop) <= 12

@@ -25,7 +25,10 @@ SecretName = Annotated[str, Parameter(metavar="SECRET", help="Name of the secret
 From = Annotated[
     str | None,
     Parameter(
-        name="--from", metavar="FILE", help="Read the value from a file; - is standard input."
+        name="--from",
+        metavar="FILE",
+        allow_leading_hyphen=True,
+        help="Read the value from a file; - is standard input.",
     ),
 ]
 Overlap = Annotated[
