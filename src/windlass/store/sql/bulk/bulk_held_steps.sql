@@ -8,4 +8,4 @@ WITH asked AS MATERIALIZED (
     SELECT id FROM windlass.execution WHERE id = ANY (ARRAY(SELECT execution_id FROM asked)) FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT id FROM asked WHERE execution_id NOT IN (SELECT id FROM free)
-   AND EXISTS (SELECT FROM windlass.execution e WHERE e.id = ANY (ARRAY[asked.execution_id]))
+   AND EXISTS (SELECT FROM windlass.execution e WHERE e.id = ANY (ARRAY[asked.execution_id]) OFFSET 0)
