@@ -542,7 +542,7 @@ OWN_ROLLBACK_SECONDS = 5.0
 # Bulk operations: jobs of one batch, and rows that it looks at to find them, which grow where few
 # match; of a rate, a batch takes so many seconds' worth. Open ones; the preview looks at so many
 # rows, and shows so many groups and ids.
-BULK_BATCH_MAX, BULK_WINDOW_MIN, BULK_WINDOW_MAX = 1_000, 200, 50_000
+BULK_BATCH_MAX, BULK_WINDOW_MIN, BULK_WINDOW_MAX = 1_000, 200, 20_000
 assert BULK_WINDOW_MIN < 2 * BULK_BATCH_MAX < BULK_WINDOW_MAX
 BULK_PACE_SECONDS, BULK_RATE_MIN, BULK_RATE_MAX = 0.5, 0.001, 100_000.0
 BULK_MOST_MAX = 1_000_000_000
