@@ -545,6 +545,25 @@ OWN_CONNECTIONS_MAX, OWN_STATEMENT_SECONDS_MAX, OWN_IDLE_SECONDS_MAX = 32, 300.0
 # To give back what a stopped task had begun to write.
 OWN_ROLLBACK_SECONDS = 5.0
 
+# Bulk operations: jobs of one batch, and rows that it looks at to find them, which grow where few
+# match; of a rate, a batch takes so many seconds' worth. Open ones; the preview looks at so many
+# rows, and shows so many groups and ids.
+BULK_BATCH_MAX, BULK_WINDOW_MIN, BULK_WINDOW_MAX = 1_000, 200, 20_000
+assert BULK_WINDOW_MIN < 2 * BULK_BATCH_MAX < BULK_WINDOW_MAX
+BULK_PACE_SECONDS, BULK_RATE_MIN, BULK_RATE_MAX = 0.5, 0.001, 100_000.0
+BULK_MOST_MAX = 1_000_000_000
+BULK_OPEN_MAX, BULK_FORGET_BATCH = 100, 100
+BULK_LOOK_MAX, BULK_GROUPS_MAX, BULK_SAMPLES_MAX = 200_000, 50, 10
+assert BULK_WINDOW_MAX < BULK_LOOK_MAX
+# What somebody else held is tried again so many times in all, after a rest that doubles each time.
+BULK_ROUNDS_MAX, BULK_REST_SECONDS, BULK_REST_SECONDS_MAX = 8, 1.0, 30.0
+# Of the jobs that were refused it names so many. A node that has nothing to do looks so often for
+# what another has left.
+BULK_LEFT_SHOWN_MAX, BULK_IDLE_SECONDS, BULK_TAKEN_SECONDS = 100, 3.0, 0.5
+# One that fails for a reason that is none of its jobs' rests so long, and the others go on.
+BULK_FAILED_SECONDS = 10.0
+assert BULK_TAKEN_SECONDS < BULK_IDLE_SECONDS
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 # A graph shows the beginning of what a step gave; why an execution waits names so many of its jobs.

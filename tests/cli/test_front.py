@@ -91,7 +91,7 @@ def test_a_mistyped_command_is_a_usage_error_with_a_guess(windlass: Windlass) ->
         (["job", "ls", "-o", "xml"], "xml"),
         (["job", "get"], "JOB"),
         (["job", "get", ".."], "'..' is not a name"),
-        (["job", "cancel"], "give one id or more"),
+        (["job", "cancel"], "say which: ids, or a filter"),
         (["job", "ls", "--url", "5777"], "is not an address"),
         (["job", "ls", "--url", "http://[::1"], "is not an address"),
         (["job", "ls", "--token", "wlk_\n"], "--token may hold printable ASCII"),

@@ -93,7 +93,8 @@ async def test_a_header_names_the_parameters_that_its_statement_has(database: Da
         for name in STATEMENTS:
             text = statement(name)
             table = f"windlass.{name.removesuffix('_thin')}_rest"
-            ready = text.replace("{where}", "true").replace("{partition}", table)
+            ready = text.replace("{where}", "true").replace("{walk}", "true")
+            ready = ready.replace("{partition}", table)
             prepared = await connection.prepare(ready)
             types = [_alike(kind.name) for kind in prepared.get_parameters()]
             named = [_alike(kind) for _, kind in parameters(name)]

@@ -63,6 +63,7 @@ async def plan_of(connection: Any, name: str) -> dict[str, Any]:
     """The plan that is kept for a statement: made without knowing any value."""
     partition = f"windlass.{name.removesuffix('_thin')}_rest"
     text = statement(name).replace("{where}", "true").replace("{partition}", partition)
+    text = text.replace("{walk}", "id > '00000000-0000-0000-0000-000000000000'")
     bare = re.sub("--.*", "", text)
     count = max((int(number) for number in re.findall(r"\$(\d+)", bare)), default=0)
     await connection.execute(f"PREPARE looked_at AS {text}")

@@ -33,7 +33,16 @@ from windlass.api.http.reply import JSON, Reply, encode
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.router import Router
 from windlass.api.http.stream import EventStreams
-from windlass.api.jobs import complete, dead_letters, history, jobs, submit, tasks, webhook_status
+from windlass.api.jobs import (
+    bulk,
+    complete,
+    dead_letters,
+    history,
+    jobs,
+    submit,
+    tasks,
+    webhook_status,
+)
 from windlass.api.locks import locks
 from windlass.api.parts import ApiParts
 from windlass.api.schedules import on_demand as schedule_on_demand
@@ -64,6 +73,7 @@ def build_app(parts: ApiParts) -> Api:
     routes = [
         *submit.routes(parts),
         *jobs.routes(parts),
+        *bulk.routes(parts),
         *complete.routes(parts),
         *history.routes(parts),
         *webhook_status.routes(parts),

@@ -19,8 +19,8 @@ from windlass.api.http import shapes
 from windlass.api.http.field_texts import OPERATIONS, TAGS, describe, describe_inline
 from windlass.api.http.route import PARAMETER, Answer, Route
 from windlass.api.http.shapes import Named, ref
+from windlass.api.jobs import bulk, tasks
 from windlass.api.jobs import schema as jobs
-from windlass.api.jobs import tasks
 from windlass.api.locks import view as locks
 from windlass.api.schedules import schema as schedules
 from windlass.api.workflows import view as workflows
@@ -181,7 +181,7 @@ def _problem(code: int) -> dict[str, Any]:
 
 
 _NOUNS: Final = (
-    *(shapes, jobs, tasks, queues, targets, locks, secrets, executions, schedules),
+    *(shapes, jobs, bulk, tasks, queues, targets, locks, secrets, executions, schedules),
     *(nodes, system, refresh, cache, signals, operation_view, health),
 )
 

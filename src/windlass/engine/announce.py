@@ -45,6 +45,7 @@ class Announcer:
             "schedule": [],
         }
         self._lock_due_listeners: list[Callable[[float], None]] = []
+        self._bulk_listeners: list[Callable[[], None]] = []
         self._events_due = False
         # One process hears its own messages back; they do no harm, they only say it again. Of ends
         # there are so many that they name their sender.
@@ -104,6 +105,10 @@ class Announcer:
     def on_lock_due(self, listener: Callable[[float], None]) -> None:
         """Hears in how many seconds somebody has to look at the locks."""
         self._lock_due_listeners.append(listener)
+
+    def on_bulk(self, listener: Callable[[], None]) -> None:
+        """Hears that a bulk operation was asked for."""
+        self._bulk_listeners.append(listener)
 
     def lines(self, due: Mapping[Line, datetime | float]) -> None:
         """New work in these lines, due at an instant or after so many seconds."""
@@ -182,6 +187,13 @@ class Announcer:
         """
         for listener in self._lock_due_listeners:
             listener(seconds)
+
+    def bulk(self) -> None:
+        """A bulk operation was asked for. Only this process hears it: one node is enough, and the
+        others look by themselves.
+        """
+        for listener in self._bulk_listeners:
+            listener()
 
     def _changed(self, noun: str, names: list[str]) -> None:
         for listener in self._name_listeners[noun]:

@@ -1,6 +1,7 @@
 """Conditions of a list: a WHERE clause of fragments from a closed set, with numbered parameters.
 
-Owns: how `{where}` of a statement is filled in; its first parameter, $1, is the page's size.
+Owns: how `{where}` of a statement is filled in. Its parameters come behind the statement's own: of
+a page there is one, its size.
 Promises: every value of the caller's is a parameter and never a part of the text.
 """
 
@@ -22,8 +23,9 @@ _SKEW: Final = timedelta(days=1)
 class Conditions:
     """All of them hold. What is None was not asked for."""
 
-    def __init__(self, alias: str = "") -> None:
+    def __init__(self, alias: str = "", *, own: int = 1) -> None:
         self._alias = alias  # before each column's name, as `e.`
+        self._own = own  # parameters that the statement has itself
         self._texts: list[str] = []
         self._values: list[Any] = []
 
@@ -31,7 +33,7 @@ class Conditions:
         """`{}` in the fragment is the value's parameter."""
         if value is not None:
             self._values.append(value)
-            self.plain(fragment.format(f"${len(self._values) + 1}"))
+            self.plain(fragment.format(f"${self._own + len(self._values)}"))
 
     def plain(self, fragment: str) -> None:
         """One without a value; it begins with its column."""
@@ -47,11 +49,15 @@ class Conditions:
 
     def created(self, after: datetime | None, before: datetime | None) -> None:
         """`after`: at it or later; `before`: and not at it."""
+        self.add("created_at >= {}", after)
+        self.add("created_at < {}", before)
+        self.ids_made(after, before)
+
+    def ids_made(self, after: datetime | None, before: datetime | None) -> None:
+        """Ids of that time, and of some of the time around it."""
         if after is not None:
-            self.add("created_at >= {}", after)
             self.add("id >= {}", _id_at(after, -_SKEW))
         if before is not None:
-            self.add("created_at < {}", before)
             self.add("id < {}", _id_at(before, _SKEW))
 
     def finished(self, after: datetime | None, before: datetime | None) -> None:
@@ -62,9 +68,17 @@ class Conditions:
             # Nothing ends before it is made.
             self.add("id < {}", _id_at(before, _SKEW))
 
+    @property
+    def text(self) -> str:
+        return " AND ".join(self._texts) or "true"
+
+    @property
+    def values(self) -> list[Any]:
+        return list(self._values)
+
     async def page(self, database: Database, name: str, limit: int) -> list[Record]:
         """Up to `limit` rows of the statement of this name."""
-        sql = statement(name).replace("{where}", " AND ".join(self._texts) or "true")
+        sql = statement(name).replace("{where}", self.text)
         return await database.browse(sql, limit, *self._values)
 
 

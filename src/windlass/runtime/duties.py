@@ -6,6 +6,9 @@ runtime.cluster.leader_duties.
 The duty for locks (`LockKeeper`) grants what time brings about (engine.locks.grant). It rests until
 the next instant that is known here: from what this process did, and from the round that goes along
 with every rescue. Where nobody holds or waits for a lock it does nothing at all.
+
+Bulk operations are worked on by whichever node looks first (engine.jobs.bulk_batch): the one that
+was asked at once, and another one, should that die, at its next look.
 """
 
 from __future__ import annotations
@@ -13,17 +16,21 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from windlass.chance import chance
 from windlass.clock import monotonic
 from windlass.engine.effects import Effects
 from windlass.engine.follow import Follower
+from windlass.engine.jobs.bulk_batch import BulkBatches
 from windlass.engine.jobs.end import ROUND_MAX
 from windlass.engine.jobs.rescue import next_lapse_seconds, recover
 from windlass.engine.jobs.retain import fold_counters, retain
 from windlass.engine.locks.grant import grant_due
 from windlass.limits import (
+    BULK_IDLE_SECONDS,
+    BULK_TAKEN_SECONDS,
     COUNTER_FOLD_SECONDS,
     RESCUE_INTERVAL_SECONDS,
     RESCUE_SPREAD_SECONDS,
@@ -37,6 +44,7 @@ from windlass.telemetry.metrics import Metrics
 
 CANCEL_POLL_SECONDS = 1.0
 STOP_CANCELLED = "stop cancelled"
+BULK: Final = "bulk operations"
 RECONCILE_SECONDS = 15.0
 # Younger claims are on their way from one hand to another all the time.
 RECONCILE_AGE_SECONDS = 10.0
@@ -59,6 +67,7 @@ class Duties:
             (STOP_CANCELLED, self.stop_cancelled),
             ("reconcile", self.reconcile),
         ]
+        table.append((BULK, partial(go_on, BulkBatches(self.database, self.follower.follow))))
         keeper = LockKeeper(self.database, self.follower.follow)
         return [*(Loop(name, tick) for name, tick in table), keeper]
 
@@ -96,6 +105,17 @@ class Duties:
     async def reconcile(self) -> float:
         await self.worker.reconcile(RECONCILE_AGE_SECONDS)
         return RECONCILE_SECONDS
+
+
+async def go_on(batches: BulkBatches) -> float:
+    """Do the batch that is due, if there is one."""
+    seconds = await batches.due_seconds()
+    if seconds is None:
+        return BULK_IDLE_SECONDS * (0.9 + chance() / 5)
+    if seconds > 0:
+        return min(seconds, BULK_IDLE_SECONDS)
+    # Whoever works on it, does so: it need not be us.
+    return 0.0 if await batches.work() else BULK_TAKEN_SECONDS
 
 
 class LockKeeper(Loop):

@@ -20,7 +20,7 @@ from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties
 from windlass.runtime.cluster.lease import Lease
 from windlass.runtime.cluster.operations import Operations
-from windlass.runtime.duties import STOP_CANCELLED, LockKeeper
+from windlass.runtime.duties import BULK, STOP_CANCELLED, LockKeeper
 from windlass.runtime.loop import Loop
 from windlass.runtime.worker.finisher import Finisher
 from windlass.runtime.worker.worker import Worker
@@ -44,11 +44,18 @@ class Incarnation:
     @property
     def stop_cancelled(self) -> Loop:
         """The duty that a hint wakes."""
-        return next(loop for loop in self.loops if loop.name == STOP_CANCELLED)
+        return self._duty(STOP_CANCELLED)
+
+    @property
+    def bulk(self) -> Loop:
+        return self._duty(BULK)
 
     @property
     def lock_keeper(self) -> LockKeeper:
         return next(loop for loop in self.loops if isinstance(loop, LockKeeper))
+
+    def _duty(self, name: str) -> Loop:
+        return next(loop for loop in self.loops if loop.name == name)
 
     def start(self, *, is_worker: bool) -> None:
         self.coordinator.start()

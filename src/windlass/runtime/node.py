@@ -61,6 +61,7 @@ class Node:
         parts.announcer.on_line(self._note)
         parts.announcer.on_cancel(self._cancel)
         parts.announcer.on_lock_due(self._lock_due)
+        parts.announcer.on_bulk(self._bulk_asked)
         parts.announcer.on_schedule(self._schedules_changed)
         parts.signals.on_poke(self._poked)
 
@@ -103,6 +104,10 @@ class Node:
     def _lock_due(self, seconds: float) -> None:
         if self._now is not None:
             self._now.lock_keeper.due_in(seconds)
+
+    def _bulk_asked(self) -> None:
+        if self._now is not None:
+            self._now.bulk.wake()
 
     def _schedules_changed(self, _names: list[str]) -> None:
         if self._now is not None and self._now.leading is not None:

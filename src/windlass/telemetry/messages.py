@@ -167,6 +167,9 @@ MESSAGES: Final[Mapping[str, str]] = {
         "work in the background failed for one item, which is tried again in "
         "{rest_seconds:duration} ({what})"
     ),
+    "bulk_job_failed": (
+        "{job} cannot be done by {operation}, which counts it as refused and goes on without it"
+    ),
     "turns_put_off": "workflows go on a little later: {reason}",
     "tending_stopped": "workflows could not go on; it is tried again",
     "next_not_begun": "an execution that waited for its turn could not begin; it is tried again",

@@ -23,9 +23,11 @@ from windlass.api.http.paging import OPERATIONS, page_reply
 from windlass.api.http.query import choices_param, id_param, id_schema, limit_param
 from windlass.api.http.reply import Reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.jobs.bulk import bulk_view
 from windlass.api.parts import ApiParts
 from windlass.engine.cluster import operations as engine
 from windlass.engine.cluster.operations import OperationRequest
+from windlass.engine.jobs.bulk import abort_bulk, find_bulk
 from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.cluster.operation import PHASES, Kind, Operation
@@ -80,11 +82,15 @@ class Operations:
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         operation_id = _id(request, "operation")
+        if (bulk := await find_bulk(self._database, operation_id)) is not None:
+            return json_reply(bulk_view(bulk))
         return _shown(operation_id, await engine.read_operations(self._database, operation_id))
 
     async def abort(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         operation_id = _id(request, "operation")
         await read_nothing(request)
+        if await find_bulk(self._database, operation_id) is not None:
+            return json_reply(bulk_view(await abort_bulk(self._database, operation_id)))
         operations = await engine.abort(self._database, operation_id)
         await self._tell(operations)
         return _shown(operation_id, operations)
@@ -136,7 +142,8 @@ def routes(parts: ApiParts) -> list[Route]:
     one_node, one = "/v1/nodes/{node_id:str}", "/v1/operations/{operation_id:str}"
     accepted = {202: Answer(description="It is asked for", schema=schemas.ref("Operation"))}
     estimates = schemas.record(estimates=schemas.listed(schemas.ref("Estimate")))
-    either = {"anyOf": [schemas.ref("Operation"), schemas.ref("ClusterOperation")]}
+    kinds = ("Operation", "ClusterOperation", "BulkOperation")
+    either = {"anyOf": [schemas.ref(kind) for kind in kinds]}
     shown = {200: Answer(description="The operation", schema=either)}
     return [
         Route(
@@ -204,7 +211,7 @@ def routes(parts: ApiParts) -> list[Route]:
             method="GET",
             path=one,
             handle=operations.get,
-            summary="Read a change of a node, or of the whole cluster",
+            summary="Read a change of a node, of the whole cluster, or of many jobs",
             tag="Nodes",
             path_schemas=operation,
             answers=shown,
@@ -214,7 +221,7 @@ def routes(parts: ApiParts) -> list[Route]:
             method="POST",
             path=f"{one}/abort",
             handle=operations.abort,
-            summary="Call a change back: the node returns to its old size",
+            summary="Call a change back: a node returns to its old size, no more jobs are touched",
             tag="Nodes",
             path_schemas=operation,
             answers=shown,

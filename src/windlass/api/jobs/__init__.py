@@ -10,6 +10,7 @@ a large body: that is parsed by processes beside the node.
     batch_reader.py    large bodies: the node's side of the reader processes
     batch_process.py   and the process itself
     jobs.py            list, get (?wait= long polling, ?at=), cancel, retry, promote, delete, hint
+    bulk.py            one verb on all jobs of a filter: preview, ask; its operations listed
     complete.py        async callback: a receiver says how its job ended
     history.py         attempts, events, logs, why; `event_view` for all who show events
     webhook_status.py  deliveries of a webhook

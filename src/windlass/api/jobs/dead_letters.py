@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from starlette.types import ASGIApp
 
 from windlass import ids
 from windlass.api.http import shapes as schemas
-from windlass.api.http.body import read_json
+from windlass.api.http.body import Readers, read_json, take_fields
+from windlass.api.http.caller import caller_of
 from windlass.api.http.host import HOST_SCHEMA, read_host
 from windlass.api.http.paging import DEAD_LETTERS, page_of_whole, whole_params
 from windlass.api.http.query import (
@@ -26,9 +27,11 @@ from windlass.api.http.query import (
 )
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.jobs.bulk import RATE_SCHEMA, answer_bulk, read_flag, read_rate
 from windlass.api.jobs.jobs import FILTERS, executions_of, jobs_page, read_ids
 from windlass.api.parts import ApiParts
 from windlass.engine.executions.replay_steps import SeenEnd
+from windlass.engine.jobs.bulk import BulkRequest
 from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.read import JobFilter, list_jobs, read_jobs
 from windlass.engine.jobs.replay import (
@@ -41,6 +44,7 @@ from windlass.engine.jobs.replay import (
 )
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import BATCH_JOBS_MAX, KEY_CHARS_MAX, PAGE_DEFAULT, TAG_CHARS_MAX
+from windlass.model.job.bulk import BulkVerb
 from windlass.model.job.submission import read_instant, read_name
 from windlass.model.json.value_schema import INSTANT_SCHEMA, NAME_SCHEMA
 from windlass.store.database import Record
@@ -58,6 +62,9 @@ _READERS: Final[dict[str, Callable[[object], Any]]] = {
     "finished_before": read_instant,
     "target": read_host,
 }
+
+
+_HOW: Final[Readers] = {"dry_run": read_flag, "rate": read_rate}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,20 +92,38 @@ class DeadLetters:
         return page_of_whole(shown, query)
 
     async def replay(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        chosen = await self._chosen(request)
+        asked = read_asked(await read_json(request))
+        if asked.is_bulk:
+            return await self._bulk("replay", asked, request)
+        chosen = await self._chosen(asked.which)
         moved = await replay(self._database, chosen.ids, seen=chosen.seen, left=chosen.left)
         self._parts.announcer.rows(moved)
         self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         return json_reply(_told("replayed", chosen, moved))
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        chosen = await self._chosen(request)
+        asked = read_asked(await read_json(request))
+        if asked.is_bulk:
+            return await self._bulk("discard", asked, request)
+        chosen = await self._chosen(asked.which)
         gone = await delete(self._database, chosen.ids, seen=chosen.seen)
         return json_reply(_told("discarded", chosen, gone))
 
-    async def _chosen(self, request: Call) -> Selection:
+    async def _bulk(self, verb: BulkVerb, asked: Asked, request: Call) -> ASGIApp:
+        """What it would do, or an operation that does it at its rate."""
+        is_filter = isinstance(asked.which, DeadFilter)
+        given = asdict(asked.which) if isinstance(asked.which, DeadFilter) else {}
+        wanted = BulkRequest(
+            verb=verb,
+            which=JobFilter(states=("dead",), **given),
+            job_ids=None if is_filter else cast("list[UUID]", asked.which),
+            rate=asked.rate,
+            asked_by=caller_of(request.scope).owner,
+        )
+        return await answer_bulk(self._parts, wanted, is_dry_run=asked.is_dry_run)
+
+    async def _chosen(self, asked: list[UUID] | DeadFilter) -> Selection:
         """The dead among those asked for: what ended otherwise is not touched from here."""
-        asked = read_choice(await read_json(request))
         seen = SeenEnd(state="dead", by=await database_now(self._database))
         if isinstance(asked, DeadFilter):
             found = await select_dead(self._database, asked, SELECT_MAX + 1)
@@ -130,6 +155,35 @@ def _told(done: str, chosen: Selection, rows: Sequence[Record]) -> dict[str, Any
         for one, why in islice(left.items(), LEFT_SHOWN_MAX)
     ]
     return {done: len(rows), "more": chosen.more, "left": len(left), "left_jobs": shown}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a caller wants replayed or discarded, and how."""
+
+    which: list[UUID] | DeadFilter
+    is_dry_run: bool = False
+    rate: float | None = None  # jobs a second; None: now, within this call
+
+    @property
+    def is_bulk(self) -> bool:
+        return self.is_dry_run or self.rate is not None
+
+
+def read_asked(value: object) -> Asked:
+    """Raises InvalidInput."""
+    if not isinstance(value, dict):
+        return Asked(which=read_choice(value))
+    how = {name: found for name, found in value.items() if name in _HOW}
+    problems: list[FieldProblem] = []
+    given = take_fields(how, _HOW, problems)
+    if problems:
+        raise InvalidInput(*problems)
+    return Asked(
+        which=read_choice({name: found for name, found in value.items() if name not in _HOW}),
+        is_dry_run=given.get("dry_run", False),
+        rate=given.get("rate"),
+    )
 
 
 def read_choice(value: object) -> list[UUID] | DeadFilter:
@@ -192,7 +246,11 @@ def _choice_schema() -> schemas.Schema:
                 "type": "object",
                 "additionalProperties": False,
                 "required": [name],
-                "properties": {name: schema},
+                "properties": {
+                    name: schema,
+                    "dry_run": schemas.nullable({"type": "boolean"}),
+                    "rate": schemas.nullable(RATE_SCHEMA),
+                },
             }
             for name, schema in (("ids", named), ("filter", which))
         ]
@@ -246,16 +304,22 @@ def routes(parts: ApiParts) -> list[Route]:
             tag="Dead letters",
             description=f"A filter takes {SELECT_MAX:,} at a time; `more` says that some remain. "
             "`left` counts those that were asked for, or matched, and stay as they are; "
-            f"`left_jobs` says why, of the first {LEFT_SHOWN_MAX}.",
+            f"`left_jobs` says why, of the first {LEFT_SHOWN_MAX}. With `dry_run` nothing is done "
+            "and the answer says what would be. With `rate`, jobs a second, it is an operation "
+            "that goes on by itself, over all that match.",
             body=_choice_schema(),
             matters_twice=verb == "replay",
             answers={
                 200: Answer(
-                    description="How many",
-                    schema=_told_schema(word),
-                )
+                    description="How many; or, of a dry run, how many it would be",
+                    schema={"anyOf": [_told_schema(word), schemas.ref("BulkPreview")]},
+                ),
+                202: Answer(
+                    description="With `rate`: it is asked for",
+                    schema=schemas.ref("BulkOperation"),
+                ),
             },
-            problems=(400, 413, 415),
+            problems=(400, 413, 415, 429),
         )
         for verb, handle, summary, word in (
             ("replay", dead.replay, "Queue dead letters again", "replayed"),

@@ -203,6 +203,17 @@ FILTERS = (
     tag_param(),
     target_param(),
 )
+# Which jobs a list shows, and a bulk operation is about.
+STATE = choices_param("state", STATES, "Jobs in one of these states")
+JOB_FILTERS = (
+    STATE,
+    *FILTERS,
+    id_param("execution_id", "execution", "Jobs of this execution"),
+    text_param("correlation_id", "Jobs with this correlation id"),
+    text_param("key", "The job with this unique key"),
+    *created_params("Jobs"),
+    *finished_params("Jobs"),
+)
 
 
 def routes(parts: ApiParts) -> list[Route]:
@@ -216,17 +227,7 @@ def routes(parts: ApiParts) -> list[Route]:
         handle=jobs.index,
         summary="List jobs, newest first",
         tag="Jobs",
-        query=(
-            choices_param("state", STATES, "Jobs in one of these states"),
-            *FILTERS,
-            id_param("execution_id", "execution", "Jobs of this execution"),
-            text_param("correlation_id", "Jobs with this correlation id"),
-            text_param("key", "The job with this unique key"),
-            *created_params("Jobs"),
-            *finished_params("Jobs"),
-            limit_param(),
-            JOBS.param(),
-        ),
+        query=(*JOB_FILTERS, limit_param(), JOBS.param()),
         answers={200: Answer(description="A page of jobs", schema=schemas.page_of("Job"))},
     )
     read = Route(

@@ -112,12 +112,13 @@ def wait_for_operation(client: Client, first: Answer, longest: float = math.inf)
     """The operation at its end, which has no long poll. Raises Stopped as wait_for_end does."""
     from windlass.cli.show.operation import sentence
     from windlass.model.cluster.operation import ENDED
+    from windlass.model.job.bulk import BULK_ENDED
 
     answer, operation = first, first.value
     path = f"/v1/operations/{segment(operation['id'])}"
     begun = monotonic()
     with progress_line() as tell:
-        while operation["phase"] not in ENDED:
+        while operation["phase"] not in ENDED | BULK_ENDED:
             tell(sentence(operation))
             waited = monotonic() - begun
             if waited >= longest:

@@ -10,7 +10,7 @@ Never: calls the server, except `execution_live`, which draws an execution until
     table.py      rows and records: `Column`, `columns`, `show_table`, `show_record`
     moment.py     instants and durations in words
     progress.py   a line or a bar that is drawn over
-    one a noun    job event delivery execution (execution_tree: its steps) operation schedule
+    one a noun    job bulk event delivery execution (execution_tree: its steps) operation schedule
                   workflow: columns, a sentence, and `show_…` for what is no table
     unknown_settings.py   WINDLASS_… variables that mean nothing
 """

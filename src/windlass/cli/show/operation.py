@@ -9,6 +9,7 @@ from windlass.cli.exits import Exit
 from windlass.cli.http.client import Answer
 from windlass.cli.http.listing import show_one
 from windlass.cli.options import Reading
+from windlass.cli.show import bulk
 from windlass.cli.show.table import Column, columns, show_table
 from windlass.model.cluster.operation import ENDED
 
@@ -41,6 +42,9 @@ PAGE: Final = (
 
 def show_operation(reading: Reading, answer: Answer) -> None:
     """One; of a change of the whole cluster, what each node makes of it as well."""
+    if is_bulk(answer.value):
+        show_one(reading, answer, bulk.PAGE)
+        return
     show_one(reading, answer, PAGE)
     if reading.output == "table" and "operations" in answer.value:
         show_table(ROW, answer.value["operations"], none="no node was asked")
@@ -48,6 +52,8 @@ def show_operation(reading: Reading, answer: Answer) -> None:
 
 def sentence(operation: Mapping[str, Any]) -> str:
     """`op_… draining, 3 in flight`, or how it ended."""
+    if is_bulk(operation):
+        return bulk.sentence(operation)
     said = [f"{operation['id']} {operation['phase']}"]
     nodes = operation.get("operations")
     if nodes is not None:
@@ -64,11 +70,20 @@ def sentence(operation: Mapping[str, Any]) -> str:
 
 def exit_of(operation: Mapping[str, Any]) -> Exit:
     """As the contract has it: who calls an operation back has cancelled it."""
+    if is_bulk(operation):
+        is_whole = operation["phase"] == "done" and not operation["refused"]
+        is_aborted = operation["phase"] == "aborted"
+        return Exit.CANCELLED if is_aborted else Exit.OK if is_whole else Exit.FAILED
     undone = [part for part in parts(operation) if part["phase"] == "rolled_back"]
     if not undone:
         return Exit.OK
     is_abort = all(part.get("is_abort_asked") for part in undone)
     return Exit.CANCELLED if is_abort else Exit.FAILED
+
+
+def is_bulk(operation: Mapping[str, Any]) -> bool:
+    """Is it a verb on many jobs, and no change of a node?"""
+    return operation.get("kind") == "bulk"
 
 
 def parts(operation: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -11,10 +11,11 @@ from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Query
 from windlass.cli.http.listing import show_list, show_whole
 from windlass.cli.limits import BATCH_CALL_SECONDS
-from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.options import READ, All, Limit, Reading
 from windlass.cli.show.job import error_text, what
 from windlass.cli.show.output import say, show_line
 from windlass.cli.show.table import Column, columns
+from windlass.cli.verbs.job.bulk import follow, read_rate, show_preview
 from windlass.limits import PAGE_DEFAULT
 
 ROW = (
@@ -69,6 +70,20 @@ class DeadSelectionOptions(DeadListOptions):
     ] = None
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadBulkOptions:
+    """How it goes."""
+
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="Only say how many match, and of what.")
+    ] = False
+    rate: Annotated[
+        str | None, Parameter(metavar="RATE", help="So many a second: 50, 50/s, 100/m.")
+    ] = None
+
+
+AS_USUAL = DeadBulkOptions()
 ANY = DeadListOptions()
 NOT_CHOSEN = DeadSelectionOptions()
 Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs.")]
@@ -101,13 +116,15 @@ def replay(
     *jobs: Ids,
     which: DeadSelectionOptions = NOT_CHOSEN,
     everything: Everything = False,
-    server: Server = SERVED,
+    how: DeadBulkOptions = AS_USUAL,
+    reading: Reading = READ,
 ) -> int:
     """Queue dead letters again: those named, those that match, or --all.
 
+    With --rate it is an operation that goes on by itself, and is watched until its end.
     Exit code 1 when some of them stay as they are; each is told with the reason.
     """
-    return _act("replay", "replayed", _body(jobs, which, everything), server)
+    return _act("replay", "replayed", _body(jobs, which, everything), how, reading)
 
 
 @app.command
@@ -115,13 +132,15 @@ def discard(
     *jobs: Ids,
     which: DeadSelectionOptions = NOT_CHOSEN,
     everything: Everything = False,
-    server: Server = SERVED,
+    how: DeadBulkOptions = AS_USUAL,
+    reading: Reading = READ,
 ) -> int:
     """Forget dead letters for good: those named, those that match, or --all.
 
+    With --rate it is an operation that goes on by itself, and is watched until its end.
     Exit code 1 when some of them stay as they are; each is told with the reason.
     """
-    return _act("discard", "discarded", _body(jobs, which, everything), server)
+    return _act("discard", "discarded", _body(jobs, which, everything), how, reading)
 
 
 def _body(jobs: tuple[str, ...], which: DeadSelectionOptions, everything: bool) -> dict[str, Any]:
@@ -132,10 +151,17 @@ def _body(jobs: tuple[str, ...], which: DeadSelectionOptions, everything: bool) 
     return {"ids": list(jobs)} if jobs else {"filter": which.given()}
 
 
-def _act(verb: str, done: str, body: dict[str, Any], server: Server) -> int:
-    with server.client() as client:
-        path = f"/v1/dead-letters/{verb}"
-        answer = client.post(path, body, seconds=BATCH_CALL_SECONDS).value
+def _act(verb: str, done: str, body: dict[str, Any], how: DeadBulkOptions, reading: Reading) -> int:
+    path = f"/v1/dead-letters/{verb}"
+    body |= {} if how.rate is None else {"rate": read_rate(how.rate)}
+    body |= {"dry_run": True} if how.dry_run else {}
+    with reading.client() as client:
+        got = client.post(path, body, seconds=BATCH_CALL_SECONDS)
+        if how.dry_run:
+            return show_preview(got, reading)
+        if how.rate is not None:
+            return follow(client, got, reading)
+    answer = got.value
     count: int = answer[done]
     show_line(f"{count:,} {'job' if count == 1 else 'jobs'} {done}")
     if answer.get("more"):

@@ -1,4 +1,6 @@
-"""`windlass operation …`: changes of nodes on their way. `windlass node` asks for them."""
+"""`windlass operation …`: changes of nodes and verbs on many jobs, on their way. `windlass node`,
+`windlass job` and `windlass dead` ask for them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list
 from windlass.cli.http.wait import wait_for_operation
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.show.bulk import ROW as BULK_ROW
 from windlass.cli.show.operation import ROW, exit_of, sentence, show_operation
 from windlass.cli.values import seconds
 from windlass.limits import PAGE_DEFAULT
@@ -23,7 +26,10 @@ OperationId = Annotated[
 ]
 OPEN: Final = tuple(phase for phase in PHASES if phase not in ENDED)
 
-app = App(name="operation", help="Follow changes of nodes: resize, pause, drain; call them back.")
+app = App(
+    name="operation",
+    help="Follow changes of nodes, and verbs on many jobs; call them back.",
+)
 
 
 @app.command
@@ -36,6 +42,9 @@ def ls(
     phase: Annotated[
         tuple[Phase, ...], Parameter(help="Only those in this phase; may be repeated.")
     ] = (),
+    jobs: Annotated[
+        bool, Parameter(negative="", help="Those on many jobs, instead of changes of nodes.")
+    ] = False,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
@@ -43,6 +52,18 @@ def ls(
     """List operations, newest first. They are kept for a week after their end."""
     if is_open and phase:
         raise BadUsage("give one of these: --open or --phase")
+    if jobs:
+        if node is not None or phase:
+            raise BadUsage("--jobs goes with --open, --limit and --all")
+        show_list(
+            reading,
+            "/v1/jobs/bulk",
+            {"phase": ["pending", "working"] if is_open else []},
+            BULK_ROW,
+            limit=None if everything else limit,
+            none="no operations match",
+        )
+        return
     phases: list[str] = list(OPEN if is_open else phase)
     show_list(
         reading,
@@ -73,7 +94,7 @@ def watch(
 ) -> int:
     """Stay with an operation until it has ended, and tell each phase.
 
-    Exit code: 0 done, 1 rolled back, 7 not ended in time, 8 rolled back because it was aborted.
+    Exit code: 0 done, 1 rolled back, or some jobs were refused, 7 not ended in time, 8 aborted.
     """
     longest = math.inf if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
@@ -85,7 +106,8 @@ def watch(
 
 @app.command
 def abort(*operations: OperationId, server: Server = SERVED) -> int:
-    """Call operations back: the nodes return to their old size. `watch` says when they have.
+    """Call operations back: the nodes return to their old size. `watch` says when they have. One
+    on many jobs ends at once; what it has done stays done.
 
     A pause, resume or drain that has begun is not called back (exit code 5).
     """

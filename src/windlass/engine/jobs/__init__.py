@@ -24,6 +24,8 @@ Doors, for a job's life:
     rescue           lost nodes, deadlines, receivers that are late; one round of all recovery is
                      `recover`
     replay           dead letters: redrive, discard; promote
+    bulk             one verb on all jobs of a filter: preview, ask, watch, abort; `bulk_batch` is
+                     a batch of it
 and for those who look:
     read, history, tail     jobs and attempts; events; the live stream of events
     why                     why a job does not run

@@ -70,7 +70,10 @@ async def list_jobs(
     database: Database, which: JobFilter, limit: int, before: UUID | None = None
 ) -> list[Record]:
     """Up to `limit` jobs with ids below `before`, newest first."""
-    return await _conditions(which, before).page(database, _statement_for(which), limit)
+    wanted = Conditions()
+    wanted.add("id < {}", before)
+    add_conditions(which, wanted)
+    return await wanted.page(database, _statement_for(which), limit)
 
 
 def _statement_for(which: JobFilter) -> str:
@@ -84,10 +87,9 @@ def _statement_for(which: JobFilter) -> str:
     return "job_list"
 
 
-def _conditions(which: JobFilter, before: UUID | None) -> Conditions:
-    wanted = Conditions()
+def add_conditions(which: JobFilter, wanted: Conditions) -> None:
+    """What the filter asks for."""
     wanted.states(which.states)
-    wanted.add("id < {}", before)
     wanted.add("queue = {}", which.queue)
     wanted.add("kind = {}", which.kind)
     wanted.add("task = {}", which.task)
@@ -99,7 +101,6 @@ def _conditions(which: JobFilter, before: UUID | None) -> Conditions:
     wanted.add("target = {}", which.target)
     wanted.created(which.created_after, which.created_before)
     wanted.finished(which.finished_after, which.finished_before)
-    return wanted
 
 
 async def read_attempts(database: Database, job_id: UUID) -> list[AttemptRecord]:

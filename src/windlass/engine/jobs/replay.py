@@ -9,9 +9,10 @@ filter (`select_dead`) and counted by what went wrong (`group_dead`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -54,34 +55,67 @@ async def replay(
     back. Of ends that were `seen` only these. Steps of executions that cannot be are left out, or
     refused (Conflict) if `is_strict`; `left` is told of each, and why.
     """
-    return await _with_verb(
-        database,
-        "replay",
-        "job_replay_many",
-        job_ids,
-        seen=seen,
-        is_strict=is_strict,
-        left=left,
-    )
+    refusals = {} if left is None else left
+
+    async def work(connection: Connection[Record], batch: list[UUID]) -> list[Record]:
+        rows, refused = await replay_in(connection, batch, seen)
+        if refused and is_strict:
+            raise next(iter(refused.values()))
+        for job_id in batch:  # of a try that was rolled back
+            refusals.pop(job_id, None)
+        refusals.update({job_id: str(why) for job_id, why in refused.items()})
+        return rows
+
+    return await _in_batches(database, job_ids, work)
 
 
 async def delete(
     database: Database, job_ids: Sequence[UUID], *, seen: SeenEnd = ANY_END
 ) -> list[Record]:
     """Forget finished jobs, of ends that were `seen` only these; returns their ids."""
-    return await _with_verb(database, "delete", "job_delete_many", job_ids, seen=seen)
+
+    async def work(connection: Connection[Record], batch: list[UUID]) -> list[Record]:
+        return await delete_in(connection, batch, seen)
+
+    return await _in_batches(database, job_ids, work)
 
 
 async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     """Make queued jobs due now; returns id, queue, priority, run_at of those that were not."""
 
     async def work(connection: Connection[Record]) -> list[Record]:
-        moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
-        if wanted := {name for row in moved for name in row["locks"] or ()}:
-            await grant_next(connection, Change(entered=wanted), Effects())
-        return moved
+        return await promote_in(connection, job_ids)
 
     return await database.ask(work)
+
+
+async def promote_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> list[Record]:
+    """The same in the caller's transaction."""
+    moved = await connection.fetch(statement("job_promote_many"), list(job_ids))
+    if wanted := {name for row in moved for name in row["locks"] or ()}:
+        await grant_next(connection, Change(entered=wanted), Effects())
+    return moved
+
+
+async def replay_in(
+    connection: Connection[Record], job_ids: Sequence[UUID], seen: SeenEnd = ANY_END
+) -> tuple[list[Record], dict[UUID, Conflict]]:
+    """The same in the caller's transaction; also who was refused, and why."""
+    await connection.fetch(statement("verb_set"), "replay")
+    refused = await reopen_executions(connection, job_ids, seen)
+    going = [job_id for job_id in job_ids if job_id not in refused]
+    rows = await connection.fetch(statement("job_replay_many"), going, seen.state, seen.by)
+    parked = [row["id"] for row in rows if row["parked_for"] == "lock"]
+    await take_locks(connection, Effects(parked_for_lock=parked))
+    return rows, refused
+
+
+async def delete_in(
+    connection: Connection[Record], job_ids: Sequence[UUID], seen: SeenEnd = ANY_END
+) -> list[Record]:
+    """The same in the caller's transaction."""
+    await connection.fetch(statement("verb_set"), "delete")
+    return await connection.fetch(statement("job_delete_many"), list(job_ids), seen.state, seen.by)
 
 
 async def select_dead(database: Database, which: DeadFilter, most: int = SELECT_MAX) -> list[UUID]:
@@ -108,36 +142,22 @@ async def group_dead(database: Database) -> list[Record]:
     return await database.browse(statement("dead_groups"), GROUPED_MAX)
 
 
-async def _with_verb(
+async def _in_batches(
     database: Database,
-    verb: str,
-    name: str,
     job_ids: Sequence[UUID],
-    *,
-    seen: SeenEnd = ANY_END,
-    is_strict: bool = False,
-    left: dict[UUID, str] | None = None,
+    work: Callable[[Connection[Record], list[UUID]], Awaitable[list[Record]]],
 ) -> list[Record]:
     """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
     done: list[Record] = []
     for start in range(0, len(job_ids), BATCH):
         batch = sorted(job_ids[start : start + BATCH])
-
-        async def work(
-            connection: Connection[Record], batch: list[UUID] = batch
-        ) -> tuple[list[Record], dict[UUID, Conflict]]:
-            await connection.fetch(statement("verb_set"), verb)
-            refused = await reopen_executions(connection, batch, seen) if verb == "replay" else {}
-            if refused and is_strict:
-                raise next(iter(refused.values()))
-            going = [job_id for job_id in batch if job_id not in refused]
-            rows = await connection.fetch(statement(name), going, seen.state, seen.by)
-            parked = [row["id"] for row in rows if row.get("parked_for") == "lock"]
-            await take_locks(connection, Effects(parked_for_lock=parked))
-            return rows, refused
-
-        rows, refused = await database.ask(work)
-        done += rows
-        if left is not None:
-            left.update({job_id: str(why) for job_id, why in refused.items()})
+        done += await database.ask(partial(_call, work, batch))
     return done
+
+
+async def _call(
+    work: Callable[[Connection[Record], list[UUID]], Awaitable[list[Record]]],
+    batch: list[UUID],
+    connection: Connection[Record],
+) -> list[Record]:
+    return await work(connection, batch)

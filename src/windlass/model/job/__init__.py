@@ -22,5 +22,6 @@ Doors:
     secret_hosts  to which hosts a named secret may go
     running       the job as its own task sees it: `current()`, its transaction, its log
     checkpoint    what a durable function keeps; task_log: lines and progress of a task
+    bulk          one verb on all jobs of a filter, and how far it is
     cycles        dependencies that wait for one another
 """

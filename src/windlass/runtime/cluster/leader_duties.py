@@ -19,6 +19,7 @@ from windlass.engine.cluster.operation_steps import forget_operations
 from windlass.engine.effects import Effects
 from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.isolated_round import ItemBackoff
+from windlass.engine.jobs.bulk import forget_bulk
 from windlass.engine.jobs.tasks import forget_tasks
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.limits import (
@@ -56,7 +57,7 @@ def leader_duty_table(
     """The duties there are."""
 
     async def operations() -> None:
-        while await forget_operations(database):
+        while await forget_operations(database) or await forget_bulk(database):
             pass
 
     async def signals() -> None:

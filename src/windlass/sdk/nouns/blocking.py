@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeVar, Unpack, cast, overload
+
 from windlass.sdk.http.blocking import Blocking, Blocks, Listed, Streamed
 from windlass.sdk.nouns.approvals import Approvals
-from windlass.sdk.nouns.dead_letters import DeadLetters
+from windlass.sdk.nouns.dead_letters import DeadFilter, DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
 from windlass.sdk.nouns.jobs import Jobs
@@ -18,6 +21,14 @@ from windlass.sdk.nouns.system import System
 from windlass.sdk.nouns.targets import Targets
 from windlass.sdk.nouns.tasks import Tasks
 from windlass.sdk.nouns.workflows import Workflows
+from windlass.sdk.objects.jobs import (
+    BulkOperation,
+    BulkPreview,
+    DeadLettersDiscarded,
+    DeadLettersReplayed,
+)
+
+Done = TypeVar("Done", covariant=True)
 
 
 class BlockingApprovals(Blocks[Approvals]):
@@ -26,11 +37,34 @@ class BlockingApprovals(Blocks[Approvals]):
     reject = Blocking(Approvals.reject)
 
 
+class BlockingDeadVerb(Protocol[Done]):
+    """`replay` and `discard`, as they are asked."""
+
+    @overload
+    def __call__(self, ids: Sequence[str] | None = None, **filters: Unpack[DeadFilter]) -> Done: ...
+
+    @overload
+    def __call__(
+        self, ids: Sequence[str] | None = None, *, rate: float, **filters: Unpack[DeadFilter]
+    ) -> BulkOperation: ...
+
+    @overload
+    def __call__(
+        self,
+        ids: Sequence[str] | None = None,
+        *,
+        dry_run: Literal[True],
+        rate: float | None = None,
+        **filters: Unpack[DeadFilter],
+    ) -> BulkPreview: ...
+
+
 class BlockingDeadLetters(Blocks[DeadLetters]):
     list = Listed(DeadLetters.list)
     groups = Blocking(DeadLetters.groups)
-    replay = Blocking(DeadLetters.replay)
-    discard = Blocking(DeadLetters.discard)
+    # What they answer depends on how they are asked, which `Blocking` cannot tell.
+    replay = cast("BlockingDeadVerb[DeadLettersReplayed]", Blocking(DeadLetters.replay))
+    discard = cast("BlockingDeadVerb[DeadLettersDiscarded]", Blocking(DeadLetters.discard))
 
 
 class BlockingEvents(Blocks[Events]):
@@ -68,6 +102,8 @@ class BlockingJobs(Blocks[Jobs]):
     cancel = Blocking(Jobs.cancel)
     retry = Blocking(Jobs.retry)
     promote = Blocking(Jobs.promote)
+    bulk = Blocking(Jobs.bulk)
+    bulk_operations = Listed(Jobs.bulk_operations)
     hint = Blocking(Jobs.hint)
     complete = Blocking(Jobs.complete)
     delete = Blocking(Jobs.delete)

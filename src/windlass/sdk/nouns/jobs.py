@@ -14,6 +14,8 @@ from windlass.sdk.limits import TRY_BATCH_SECONDS
 from windlass.sdk.nouns.noun import Duration, Instant, Many, Noun, given
 from windlass.sdk.objects.jobs import (
     Attempt,
+    BulkOperation,
+    BulkPreview,
     Completed,
     Event,
     Job,
@@ -72,6 +74,25 @@ class JobFilter(TypedDict, total=False):
     finished_after: Instant
     finished_before: Instant
     limit: int
+
+
+class BulkFilter(TypedDict, total=False):
+    """Which jobs a bulk operation is about."""
+
+    state: Many
+    queue: str
+    kind: str
+    task: str
+    tag: str
+    target: str
+    execution_id: str
+    correlation_id: str
+    key: str
+    cause: str
+    created_after: Instant
+    created_before: Instant
+    finished_after: Instant
+    finished_before: Instant
 
 
 class Jobs(Noun):
@@ -161,6 +182,37 @@ class Jobs(Noun):
     async def promote(self, job_id: str) -> Job:
         """Make it due now, whatever it waited for the time of."""
         return await self._verb(Job, job_id, "promote")
+
+    async def bulk(
+        self,
+        verb: Literal["cancel", "promote", "retry", "delete", "replay", "discard"],
+        *,
+        everything: bool = False,  # no filter, and that is meant
+        dry_run: bool = False,
+        rate: float | None = None,  # jobs a second; None: as fast as it goes
+        most: int | None = None,  # None: as many as there are
+        **which: Unpack[BulkFilter],
+    ) -> BulkOperation | BulkPreview:
+        """Do it to all jobs that match: the operation that does it (`client.operations`), or what
+        it would touch.
+        """
+        body = {"verb": verb, **given(rate=rate, most=most)}
+        if which:
+            state = which.get("state")
+            body["filter"] = {**which, "state": [state]} if isinstance(state, str) else which
+        if everything:
+            body["all"] = True
+        if dry_run:
+            body["dry_run"] = True
+        answer = await self._exchange.post(f"{self.path}/bulk", body)
+        return BulkPreview(answer) if dry_run else BulkOperation(answer)
+
+    def bulk_operations(
+        self, *, verb: Many | None = None, phase: Many | None = None, limit: int | None = None
+    ) -> Pages[BulkOperation]:
+        """List bulk operations, newest first."""
+        filters = {"verb": verb, "phase": phase, "limit": limit}
+        return self._pages(BulkOperation, filters, path=f"{self.path}/bulk")
 
     async def hint(self, job_ids: Sequence[str]) -> None:
         """Tell the nodes of jobs that were committed by SQL, so that they look for them now."""

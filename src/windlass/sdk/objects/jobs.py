@@ -265,7 +265,7 @@ class DeadGroup(ApiObject):
 
 
 class LeftJob(ApiObject):
-    """A dead letter that was left as it is."""
+    """A job that was left as it is."""
 
     _shown: ClassVar[tuple[str, ...]] = ("id", "reason")
 
@@ -293,3 +293,58 @@ class DeadLettersDiscarded(ApiObject):
     more: bool
     left: int
     left_jobs: list[LeftJob]
+
+
+class BulkOperation(ApiObject):
+    """One verb on many jobs, and how far it is."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "verb", "phase", "done")
+
+    id: str
+    kind: str
+    verb: str
+    phase: str
+    filter: dict[str, Any]
+    named: int | None
+    matching: int
+    is_exact: bool
+    most: int | None
+    rate: float | None
+    looked: int
+    done: int
+    refused: int
+    gone: int
+    held: int
+    left_jobs: list[LeftJob]
+    reason: str | None
+    asked_by: str | None
+    created_at: datetime
+    changed_at: datetime
+    ended_at: datetime | None
+
+
+class BulkGroup(ApiObject):
+    """Jobs that a bulk operation would touch, of one state, queue and function."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("state", "queue", "kind", "count")
+
+    state: str
+    queue: str
+    kind: str
+    task: str | None
+    cause: str | None
+    count: int
+
+
+class BulkPreview(ApiObject):
+    """What a bulk operation would touch."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("verb", "matching")
+
+    dry_run: bool
+    verb: str
+    matching: int
+    is_exact: bool
+    estimated_seconds: float | None
+    groups: list[BulkGroup]
+    sample_ids: list[str]

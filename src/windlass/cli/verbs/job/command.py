@@ -15,6 +15,14 @@ from windlass.cli.show.delivery import show_deliveries
 from windlass.cli.show.event import EVENT
 from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence, show_why
 from windlass.cli.values import seconds
+from windlass.cli.verbs.job.bulk import (
+    AS_USUAL,
+    NOT_CHOSEN,
+    BulkFilterOptions,
+    BulkOptions,
+    act,
+    is_bulk,
+)
 from windlass.cli.verbs.job.complete import complete
 from windlass.cli.verbs.job.submit import submit
 from windlass.limits import PAGE_DEFAULT
@@ -107,21 +115,36 @@ def why(job: JobId, /, *, reading: Reading = READ) -> None:
 
 
 @app.command
-def cancel(*jobs: JobId, server: Server = SERVED) -> int:
-    """Cancel jobs, running ones too."""
-    return _each(jobs, "cancel", server)
+def cancel(
+    *jobs: JobId,
+    which: BulkFilterOptions = NOT_CHOSEN,
+    how: BulkOptions = AS_USUAL,
+    reading: Reading = READ,
+) -> int:
+    """Cancel jobs, running ones too: those named, those that match, or --all."""
+    return _each(jobs, "cancel", which, how, reading)
 
 
 @app.command
-def retry(*jobs: JobId, server: Server = SERVED) -> int:
-    """Queue finished jobs again."""
-    return _each(jobs, "retry", server)
+def retry(
+    *jobs: JobId,
+    which: BulkFilterOptions = NOT_CHOSEN,
+    how: BulkOptions = AS_USUAL,
+    reading: Reading = READ,
+) -> int:
+    """Queue finished jobs again: those named, or those that match; then --state says which."""
+    return _each(jobs, "retry", which, how, reading)
 
 
 @app.command
-def promote(*jobs: JobId, server: Server = SERVED) -> int:
-    """Make waiting jobs due now."""
-    return _each(jobs, "promote", server)
+def promote(
+    *jobs: JobId,
+    which: BulkFilterOptions = NOT_CHOSEN,
+    how: BulkOptions = AS_USUAL,
+    reading: Reading = READ,
+) -> int:
+    """Make waiting jobs due now: those named, those that match, or --all."""
+    return _each(jobs, "promote", which, how, reading)
 
 
 @app.command
@@ -164,9 +187,15 @@ def rm(*jobs: JobId, server: Server = SERVED) -> int:
 
 
 def _each(
-    jobs: tuple[str, ...], verb: Literal["cancel", "retry", "promote"], server: Server
+    jobs: tuple[str, ...],
+    verb: Literal["cancel", "retry", "promote"],
+    which: BulkFilterOptions,
+    how: BulkOptions,
+    reading: Reading,
 ) -> int:
-    with server.client() as client:
+    if is_bulk(jobs, which, how):
+        return act(verb, which, how, reading)
+    with reading.client() as client:
         return for_each(
             jobs,
             lambda job: client.post(f"/v1/jobs/{segment(job)}/{verb}"),
