@@ -1,16 +1,20 @@
-"""The database of `windlass up`, reached by a second command: running, or started for it."""
+"""The database of `windlass up`, reached by a second command: running, or started for it.
+
+`database_of` brings both servers along; a `Source` needs no more than the database.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
 
 from windlass.compose.foreground import DATA, MissingSetting
 from windlass.embedded.postgres import EmbeddedPostgres
-from windlass.embedded.servers import EmbeddedServers
+from windlass.embedded.servers import DataLock, EmbeddedServers, refuse_unfinished
 
 
 @asynccontextmanager
@@ -20,18 +24,60 @@ async def database_of(url: str | None, data: Path | None) -> AsyncIterator[str]:
         yield url
         return
     folder = data or DATA
-    # A database that is not there is not made: nobody would look for it in that folder.
-    postgres = EmbeddedPostgres(folder)
-    if not postgres.home.is_dir():
-        raise MissingSetting(
-            f"say which database: --database-url, or --data (there is none in {folder})"
-        )
-    running = postgres.url()
+    running = _postgres_in(folder).url()
     if await _answers(running):
         yield running
         return
     async with EmbeddedServers(folder) as servers:
         yield servers.database_url
+
+
+def _postgres_in(folder: Path) -> EmbeddedPostgres:
+    """A database that is not there is not made: nobody would look for it in that folder."""
+    postgres = EmbeddedPostgres(folder)
+    if not postgres.home.is_dir():
+        raise MissingSetting(
+            f"say which database: --database-url, or --data (there is none in {folder})"
+        )
+    return postgres
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A database to be read: a given one, or that of a data folder."""
+
+    url: str | None  # None: that of the folder
+    folder: Path
+
+    @classmethod
+    def of(cls, url: str | None, data: Path | None) -> Source:
+        return cls(url=url, folder=data or DATA)
+
+    @property
+    def is_ours(self) -> bool:
+        return self.url is None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[str]:
+        """Its address; where it does not run PostgreSQL is started, alone, and stopped again."""
+        if self.url is not None:
+            yield self.url
+            return
+        postgres = _postgres_in(self.folder)
+        refuse_unfinished(postgres.data)
+        if await _answers(postgres.url()):
+            yield postgres.url()
+            return
+        lock = DataLock(postgres.data)
+        lock.acquire()
+        try:
+            await postgres.start()
+            try:
+                yield postgres.url()
+            finally:
+                await postgres.stop()
+        finally:
+            lock.release()
 
 
 async def _answers(url: str) -> bool:
