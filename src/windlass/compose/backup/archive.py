@@ -31,7 +31,7 @@ _MANIFEST_BYTES_MAX: Final = 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
 # Of a listing or of one small table: a year of partitions is some ten thousand lines.
 _OUTPUT_BYTES_MAX: Final = 64 * 1024 * 1024
-_TABLE: Final = re.compile(r"^\d+; \d+ \d+ TABLE (\S+) (\S+) ", re.MULTILINE)
+_TABLE: Final = re.compile(r"^\d+; \d+ \d+ TABLE (?!DATA |ATTACH )(\S+) (\S+) ", re.MULTILINE)
 _ROW: Final = re.compile(r"^(\d+)\t([^\t]+)\t([0-9a-f]{64})\t", re.MULTILINE)
 # Other programs' files, by how they begin.
 _OTHERS: Final = (
@@ -125,12 +125,15 @@ async def examine(path: Path, on_bytes: OnBytes = lambda _: None) -> Archive:
     made_by = manifest.program_major if manifest is not None else 0
     program = await client_program("pg_restore", server_major=made_by)
     listing = await _read(path, program, "--list")
-    schemas = {schema for schema, _ in _TABLE.findall(listing)}
-    if ("windlass", "migration") not in _TABLE.findall(listing):
+    tables = _TABLE.findall(listing)
+    schemas = {schema for schema, _ in tables}
+    if ("windlass", "migration") not in tables:
         raise NotABackup(path, "is a dump of something else: it has no tables of Windlass")
     if manifest is None:
         await _read(path, program, "--file=/dev/null")
     only = ("--file=-", "--data-only", "--schema=windlass", "--table=migration")
+    is_mixed = schemas != {"windlass"}
+    ours = ["--schema=windlass"] if is_mixed else []
     rows = _ROW.findall(await _read(path, program, *only))
     return Archive(
         path=path,
@@ -138,8 +141,8 @@ async def examine(path: Path, on_bytes: OnBytes = lambda _: None) -> Archive:
         manifest=manifest,
         program=program,
         migrations={int(number): (name, digested) for number, name, digested in rows},
-        is_mixed=schemas != {"windlass"},
-        grants=await _grants(path, program) if " ACL " in listing else "",
+        is_mixed=is_mixed,
+        grants=await _grants(path, program, ours) if " ACL " in listing else "",
     )
 
 
@@ -168,11 +171,9 @@ def _manifest(path: Path, file: IO[bytes], size: int) -> Manifest | None:
     return manifest
 
 
-async def _grants(path: Path, program: Program) -> str:
-    text = await _read(path, program, "--file=-", "--schema-only", "--schema=windlass")
-    whole = await _read(path, program, "--file=-", "--schema-only")
-    lines = {line for line in (text + whole).splitlines() if line.startswith("GRANT ")}
-    return "\n".join(sorted(lines))
+async def _grants(path: Path, program: Program, schema: list[str]) -> str:
+    text = await _read(path, program, "--file=-", "--schema-only", *schema)
+    return "\n".join(line for line in text.splitlines() if line.startswith("GRANT "))
 
 
 async def _read(path: Path, program: Program, *arguments: str) -> str:

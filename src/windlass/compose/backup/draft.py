@@ -38,6 +38,15 @@ class CannotWrite(WindlassError):
 
 
 @contextlib.contextmanager
+def said_of(path: Path) -> Iterator[None]:
+    """What the system refuses in here is said of the file."""
+    try:
+        yield
+    except OSError as trouble:
+        raise CannotWrite(path, trouble.strerror or str(trouble)) from trouble
+
+
+@contextlib.contextmanager
 def draft_of(path: Path, *, may_replace: bool) -> Iterator[IO[bytes]]:
     """Write to what this gives; when the block ends well it becomes `path`.
 
@@ -48,16 +57,16 @@ def draft_of(path: Path, *, may_replace: bool) -> Iterator[IO[bytes]]:
     with _opened(part) as file:
         try:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            with said_of(path):
+                file.flush()
+                os.fsync(file.fileno())
             # Somebody else may have made it meanwhile.
             _refuse(path, may_replace=may_replace)
-            part.replace(path)
-        except BaseException as trouble:
+            with said_of(path):
+                part.replace(path)
+        except BaseException:
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
-            if isinstance(trouble, OSError):
-                raise CannotWrite(path, trouble.strerror or str(trouble)) from trouble
             raise
     _sync(path.parent)
 

@@ -33,6 +33,7 @@ from windlass.compose.backup.take import Pooled, megabytes
 from windlass.compose.embedded import KEY_FILE as SECRET_KEY_FILE
 from windlass.compose.private_file import write_private
 from windlass.embedded.client import Login
+from windlass.embedded.cluster import discard_drafts
 from windlass.embedded.orphan import end_postgres_on
 from windlass.embedded.passwords import FOLDER as PASSWORDS
 from windlass.embedded.passwords import sync_folder
@@ -115,19 +116,27 @@ class NotRestored(WindlassError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Examine:
+    """Whether the doctor is to look at it, and by which setting."""
+
+    is_wanted: bool
+    retention_days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """What is there now."""
 
     contents: Contents
     migrations: list[str]  # that were applied to it
-    report: DoctorReport
+    report: DoctorReport | None  # None: nobody asked for one
     roles: list[str]  # that lost rights, because this server does not have them
     key_path: Path | None  # of a new admin key; None: of the old ones alone
     seconds: float
 
 
 async def restore_into_folder(
-    archive: Archive, folder: Path, *, retention_days: int, tell: Tell, with_key: bool = True
+    archive: Archive, folder: Path, *, examine: Examine, tell: Tell, with_key: bool = True
 ) -> Restored:
     """Raises FolderOccupied, NoRoom, DataInUse; and whatever may go wrong, when nothing is left."""
     begun = monotonic()
@@ -139,7 +148,7 @@ async def restore_into_folder(
         tell("starting PostgreSQL")
         await postgres.start()
         try:
-            found = await _fill(postgres.url(), archive, retention_days, tell, is_ours=True)
+            found = await _fill(postgres.url(), archive, examine, tell, is_ours=True)
             key_path = None
             if with_key:
                 key_path = folder / KEY_FILE
@@ -151,12 +160,12 @@ async def restore_into_folder(
 
 
 async def restore_into_database(
-    archive: Archive, url: str, *, retention_days: int, tell: Tell
+    archive: Archive, url: str, *, examine: Examine, tell: Tell
 ) -> Restored:
     """Raises DatabaseOccupied."""
     begun = monotonic()
     refuse_unknown(archive.migrations)
-    found = await _fill(url, archive, retention_days, tell, is_ours=False)
+    found = await _fill(url, archive, examine, tell, is_ours=False)
     return _restored(found, None, begun)
 
 
@@ -187,12 +196,12 @@ def scratch_folder(beside: Path | None) -> Iterator[Path]:
 class _Filled:
     contents: Contents
     migrations: list[str]
-    report: DoctorReport
+    report: DoctorReport | None  # None: nobody asked for one
     roles: list[str]
 
 
 async def _fill(
-    url: str, archive: Archive, retention_days: int, tell: Tell, *, is_ours: bool
+    url: str, archive: Archive, examine: Examine, tell: Tell, *, is_ours: bool
 ) -> _Filled:
     address = Address(url)
     if address.is_pooled:
@@ -223,7 +232,7 @@ async def _fill(
     return _Filled(
         contents=contents,
         migrations=[migration.name for migration in applied],
-        report=await _examine(url, retention_days, tell),
+        report=await _examine(url, examine, tell),
         roles=roles,
     )
 
@@ -236,14 +245,16 @@ async def _gather_statistics(connection: asyncpg.Connection[asyncpg.Record]) -> 
     await connection.execute(f"ANALYZE {tables}", timeout=None)
 
 
-async def _examine(url: str, retention_days: int, tell: Tell) -> DoctorReport:
+async def _examine(url: str, wanted: Examine, tell: Tell) -> DoctorReport | None:
     database = Database(url, application="windlass restore")
     await database.open()
     try:
         await make_days(database)
+        if not wanted.is_wanted:
+            return None
         report = await doctor(
             database,
-            retention_days=retention_days,
+            retention_days=wanted.retention_days,
             on_progress=lambda jobs: tell(f"checked {jobs:,} jobs"),
         )
     finally:
@@ -300,6 +311,7 @@ async def _throw_away(postgres: EmbeddedPostgres) -> None:
     for made in (postgres.home, postgres.data / PASSWORDS):
         if made.exists():
             await asyncio.to_thread(shutil.rmtree, made)
+    discard_drafts(postgres.data)
     (postgres.data / KEY_FILE).unlink(missing_ok=True)
 
 

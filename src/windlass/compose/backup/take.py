@@ -19,7 +19,7 @@ from windlass import __version__
 from windlass.clock import monotonic
 from windlass.compose.backup.archive import Manifest, ProgramFailed, digest, seal
 from windlass.compose.backup.contents import Contents, contents_of
-from windlass.compose.backup.draft import draft_of
+from windlass.compose.backup.draft import CannotWrite, draft_of, said_of
 from windlass.compose.data import Source
 from windlass.embedded.client import ClientOrder, Login, client_program, running
 from windlass.errors import WindlassError
@@ -27,12 +27,9 @@ from windlass.store.address import Address
 
 # For a table that a migration changes just now.
 LOCK_WAIT_SECONDS: Final = 60
-# gzip: 1 is twice as quick as the usual 6 and makes files a tenth larger.
-COMPRESSION: Final = "gzip:1"
 _LOOK_SECONDS: Final = 0.5
 _OPTIONS: Final = (
     "--format=custom",
-    f"--compress={COMPRESSION}",
     "--schema=windlass",
     "--no-unlogged-table-data",  # notes of open transactions, of which a snapshot sees none
     f"--lock-wait-timeout={LOCK_WAIT_SECONDS}s",
@@ -69,14 +66,18 @@ async def take_backup(
     begun = monotonic()
     # Before a stopped PostgreSQL is started for nothing.
     with draft_of(path, may_replace=may_replace) as file:
-        async with source.opened() as url:
-            manifest = await _dump(url, source.is_ours, file, tell)
-        seal(file, manifest)
+        try:
+            async with source.opened() as url:
+                manifest = await _dump(Login.of(url, is_ours=source.is_ours), url, file, tell)
+        except _Full as trouble:
+            raise CannotWrite(path, str(trouble)) from None
+        with said_of(path):
+            seal(file, manifest)
         size = os.fstat(file.fileno()).st_size
     return Taken(path=path, bytes=size, seconds=monotonic() - begun, contents=manifest.contents)
 
 
-async def _dump(url: str, is_ours: bool, file: IO[bytes], tell: Callable[[str], None]) -> Manifest:
+async def _dump(login: Login, url: str, file: IO[bytes], tell: Callable[[str], None]) -> Manifest:
     address = Address(url)
     if address.is_pooled:
         raise Pooled
@@ -89,13 +90,14 @@ async def _dump(url: str, is_ours: bool, file: IO[bytes], tell: Callable[[str], 
             # Nothing is asked here while pg_dump works.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             await connection.execute("SET LOCAL statement_timeout = 0")
+            await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS}s'")
             tell("counting")
             contents = await contents_of(connection)
             snapshot = await connection.fetchval("SELECT pg_export_snapshot()", timeout=None)
             order = ClientOrder(
                 program=program,
                 arguments=(*_OPTIONS, f"--snapshot={snapshot}"),
-                login=Login.of(url, is_ours=is_ours),
+                login=login,
                 stdout=file,
             )
             await _write(order, file, tell)
@@ -121,10 +123,15 @@ async def _write(order: ClientOrder, file: IO[bytes], tell: Callable[[str], None
             tell(f"written {megabytes(os.fstat(file.fileno()).st_size)}")
             await asyncio.wait([ending], timeout=_LOOK_SECONDS)
         if code := ending.result():
-            if code == -signal.SIGXFSZ or os.strerror(errno.ENOSPC) in dumping.said:
-                code_of = errno.EFBIG if code == -signal.SIGXFSZ else errno.ENOSPC
-                raise OSError(code_of, os.strerror(code_of))
+            if code == -signal.SIGXFSZ:
+                raise _Full(os.strerror(errno.EFBIG))
+            if (full := os.strerror(errno.ENOSPC)) in dumping.said:
+                raise _Full(full)
             raise ProgramFailed(dumping.name, code, dumping.said)
+
+
+class _Full(Exception):
+    """The file found no more room."""
 
 
 def megabytes(count: int) -> str:

@@ -32,6 +32,9 @@ def restore(
     drill: Annotated[
         bool, Parameter(help="Restore into a scratch folder, check it, throw it away.")
     ] = False,
+    skip_doctor: Annotated[
+        bool, Parameter(help="Leave the check to 'windlass doctor', to start sooner.")
+    ] = False,
 ) -> int:
     """Put what 'windlass backup' wrote, or pg_dump in its custom format, back in place.
 
@@ -46,6 +49,8 @@ def restore(
 
     if drill and database_url:
         raise BadUsage("--drill uses a PostgreSQL of its own: leave --database-url out")
+    if drill and skip_doctor:
+        raise BadUsage("--drill is for the doctor to look: leave --skip-doctor out")
     settings = settings_of(database_url, data)
     if not (drill or data or database_url):
         raise BadUsage(
@@ -54,7 +59,7 @@ def restore(
         )
     with telling() as tell:
         done = run(
-            _restore(file, settings, data, drill, tell),
+            _restore(file, settings, None if database_url else data, drill, not skip_doctor, tell),
             left="nothing was left behind" if drill else "nothing was restored",
         )
     return done.say()
@@ -95,7 +100,8 @@ class _Done:
             show_line(f"  {name:<8} {value}")
         if not self.is_drill:
             self._say_what_follows()
-        return 0 if self.restored.report.is_well else 1
+        report = self.restored.report
+        return 0 if report is None or report.is_well else 1
 
     def _taken(self) -> str:
         manifest = self.archive.manifest
@@ -111,6 +117,8 @@ class _Done:
 
     def _doctor(self) -> str:
         report = self.restored.report
+        if report is None:
+            return "was not asked; 'windlass doctor' does it later"
         if report.is_well:
             return "all is well: every guarantee holds"
         first = report.findings[0]
@@ -176,10 +184,16 @@ class _Done:
 
 
 async def _restore(
-    file: Path, settings: Settings, data: str | None, drill: bool, tell: Callable[[str], None]
+    file: Path,
+    settings: Settings,
+    data: str | None,
+    drill: bool,
+    with_doctor: bool,
+    tell: Callable[[str], None],
 ) -> _Done:
     from windlass.compose.backup.archive import examine
     from windlass.compose.backup.restore import (
+        Examine,
         restore_into_database,
         restore_into_folder,
         scratch_folder,
@@ -187,19 +201,19 @@ async def _restore(
     from windlass.compose.backup.take import megabytes
 
     archive = await examine(file, lambda count: tell(f"checked {megabytes(count)}"))
-    days = settings.retention_days
+    look = Examine(is_wanted=with_doctor, retention_days=settings.retention_days)
     folder = Path(data) if data and not drill else None
     if drill:
         with scratch_folder(Path(data) if data else None) as scratch:
             restored = await restore_into_folder(
-                archive, scratch, retention_days=days, tell=tell, with_key=False
+                archive, scratch, examine=look, tell=tell, with_key=False
             )
     elif folder is not None:
-        restored = await restore_into_folder(archive, folder, retention_days=days, tell=tell)
+        restored = await restore_into_folder(archive, folder, examine=look, tell=tell)
     else:
         assert settings.database_url is not None
         restored = await restore_into_database(
-            archive, settings.database_url, retention_days=days, tell=tell
+            archive, settings.database_url, examine=look, tell=tell
         )
     return _Done(
         archive=archive, restored=restored, settings=settings, folder=folder, is_drill=drill

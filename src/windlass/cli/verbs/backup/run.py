@@ -13,12 +13,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import asyncpg
+
 from windlass.cli.exits import BadUsage, Exit, Stopped
 from windlass.cli.show.progress import is_watched, spinner
 from windlass.cli.show.unknown_settings import say_unknown
 from windlass.compose.backup.contents import Contents
 from windlass.config import Settings, load_settings
 from windlass.errors import WindlassError
+from windlass.telemetry.outage import reason_text
 
 T = TypeVar("T")
 
@@ -46,6 +49,8 @@ def run(work: Coroutine[Any, Any, T], *, left: str) -> T:
         if trouble.code in _CONFLICTS:
             raise Stopped(str(trouble), Exit.CONFLICT) from trouble
         raise
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as trouble:
+        raise Stopped(f"it cannot go on: {reason_text(trouble)}; {left}") from trouble
 
 
 async def _until_signalled(work: Coroutine[Any, Any, T]) -> T:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from windlass.compose.data import Source
 
 app = App(name="backup", help="Write everything into one file, while it works.")
 
@@ -51,12 +54,12 @@ def backup(
     return 0
 
 
-def _key_apart(source: object, secret_key: str | None, secrets: int) -> str:
-    from windlass.compose.data import Source
+def _key_apart(source: Source, secret_key: str | None, secrets: int) -> str:
     from windlass.compose.embedded import KEY_FILE
 
-    assert isinstance(source, Source)
     is_in_folder = secret_key is None and source.is_ours
     key = str(source.folder / KEY_FILE) if is_in_folder else "WINDLASS_SECRET_KEY"
-    what = "1 secret" if secrets == 1 else f"{secrets} secrets"
-    return f"{key}, which opens its {what}; keep a copy of it, apart from this file"
+    opens = {0: "", 1: ", which opens its secret"}.get(
+        secrets, f", which opens its {secrets} secrets"
+    )
+    return f"{key}{opens}; keep a copy of it, apart from this file"
