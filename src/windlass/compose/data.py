@@ -5,16 +5,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import asyncpg
 
+from windlass.clock import monotonic
 from windlass.compose.foreground import DATA, MissingSetting
+from windlass.embedded.errors import DataInUse
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import DataLock, EmbeddedServers, refuse_unfinished
+
+# Nobody listens where none runs, so only one that is there is waited for.
+ANSWER_SECONDS_MAX: Final = 10.0
+BUSY_SECONDS_MAX: Final = 30.0
+BUSY_REST_SECONDS: Final = 0.2
 
 
 @asynccontextmanager
@@ -65,11 +74,10 @@ class Source:
             return
         postgres = _postgres_in(self.folder)
         refuse_unfinished(postgres.data)
-        if await _answers(postgres.url()):
+        lock = await _lock_unless_running(postgres)
+        if lock is None:
             yield postgres.url()
             return
-        lock = DataLock(postgres.data)
-        lock.acquire()
         try:
             await postgres.start()
             try:
@@ -80,9 +88,24 @@ class Source:
             lock.release()
 
 
+async def _lock_unless_running(postgres: EmbeddedPostgres) -> DataLock | None:
+    """None: it answers. Whoever has the folder may be starting it just now, or be very busy."""
+    lock, deadline = DataLock(postgres.data), monotonic() + BUSY_SECONDS_MAX
+    while not await _answers(postgres.url()):
+        try:
+            lock.acquire()
+        except DataInUse:
+            if monotonic() > deadline:
+                raise
+            await asyncio.sleep(BUSY_REST_SECONDS)
+        else:
+            return lock
+    return None
+
+
 async def _answers(url: str) -> bool:
     try:
-        connection = await asyncpg.connect(url, timeout=2)
+        connection = await asyncpg.connect(url, timeout=ANSWER_SECONDS_MAX)
     except (OSError, TimeoutError, asyncpg.PostgresError):
         return False
     await connection.close()
