@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,7 +16,6 @@ import psutil
 import pytest
 
 from tests.cli.server import STOP_SECONDS, clean_environment
-from tests.house.repository import ROOT
 from tests.house.test_config import INJECTED, OF_THE_PROXY
 from tests.ports import free_port
 from windlass.clock import monotonic
@@ -156,35 +154,6 @@ def test_passwords_of_the_servers_are_seen_by_nobody_and_open_the_database(
 
     assert ask(kept["postgresql"]).stdout == "windlass\n"
     assert "no password supplied" in ask("").stderr
-
-
-def test_a_dump_is_put_into_a_new_folder_as_the_documents_say(
-    up: subprocess.Popen[str], folder: Path
-) -> None:
-    assert up.poll() is None
-    login = ["--host", str(folder / "data/postgresql"), "--username", "windlass"]
-    what = ["--schema", "windlass", "--format", "custom", "--file", "windlass.dump", "windlass"]
-    password = (folder / "data/passwords/postgresql").read_text().strip()
-    [restoring] = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.DOTALL
-    )
-
-    def run(*command: str) -> str:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=clean_environment(PGPASSWORD=password),
-            capture_output=True,
-            text=True,
-            timeout=2 * PATIENCE_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run(str(postgres_bin_dir() / "pg_dump"), *login, *what)
-    run(sys.executable, "-c", restoring)
-    assert "all is well" in run(sys.executable, "-m", "windlass", "doctor", "--data", "restored")
 
 
 def test_lists_are_those_of_its_own_database(up: subprocess.Popen[str], folder: Path) -> None:

@@ -24,6 +24,7 @@ FOLDER: Final = Path(__file__).parents[2] / "src" / "windlass" / "store" / "sql"
 LARGE: Final = ("job", "dependency", "execution", "job_key", "idempotency")
 # Who looks at everything.
 DOCTOR: Final = {
+    "backup_contents",
     "counter_check",
     "job_scan",
     "job_unowned",

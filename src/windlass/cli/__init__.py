@@ -4,8 +4,8 @@ Owns: what is typed, what is printed, and the exit codes.
 Promises: `windlass --help` answers at once, because nothing is imported before it is needed; no
 traceback for anything a user can cause; `-o json` is the API object unchanged.
 Never: reaches a job by any way but the HTTP API, except in the commands that take a database
-(`migrate`, `doctor`, `key reset`, `secret reencrypt`) or Redis (`sweep`). `up` and `node` start
-what `compose` puts together.
+(`migrate`, `doctor`, `backup`, `restore`, `key reset`, `secret reencrypt`) or Redis (`sweep`). `up`
+and `node` start what `compose` puts together.
 
     launch.py     from what was typed to an exit code; errors, Ctrl-C, closed pipes
     commands.py   the table of commands, and the front page; app.py: the parser made from it

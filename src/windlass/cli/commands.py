@@ -63,6 +63,12 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         _command("health", "Is the server well?"),
         _command("stats", "Counters of jobs by queue and state."),
         _command("sweep", "Remove from Redis what dead nodes left there."),
+        _command("backup", "Write everything into one file, while it works.", "verbs.backup.take"),
+        _command(
+            "restore",
+            "Put a backup into a new folder, or prove that one is good.",
+            "verbs.backup.restore",
+        ),
         _command("doctor", "Check the whole database against its guarantees."),
         _command("bench", "Measure this installation beside the bare speed of its servers."),
     ),

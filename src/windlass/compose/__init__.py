@@ -41,4 +41,5 @@ Doors:
   more_nodes    nodes as child processes: of `up --nodes N`, and of `--reload`
   reload        the files of the App, watched; a node ends when one has changed
   data          the database of `windlass up`, for a second command
+  backup        everything in one file, and out of it again
 """

@@ -3,6 +3,7 @@
 `EmbeddedServers` is the front door. What stands behind it:
 
     <data>/lock                held by the one process that uses this folder
+    <data>/restore.unfinished  a restore into this folder has not come to its end
     <data>/log/*.log           what the servers say
     <data>/passwords           how to log in, for whoever owns the folder
     <data>/postgresql/cluster  the database; its socket lies beside it
@@ -16,6 +17,7 @@ signal.
     servers                  both of a folder, under its lock; keeps nothing running when one fails
     postgres, valkey         each server: what it is told, who may log in, when it is ready
     server                   what they share: a home, a socket, a log, a child, a life
+    client                   pg_dump, pg_restore and psql, for backups
     child, launch, orphan    a process that ends with ours; what a killed owner left behind
     processes                other processes, as /proc shows them
     cluster, trust           initdb, whole or not at all; clusters of the first release

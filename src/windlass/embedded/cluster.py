@@ -84,8 +84,8 @@ async def ensure_cluster(
 
     Not durable: a power cut may spoil it (for tests).
     """
-    _discard_drafts(installation.home)
-    _discard_drafts(installation.home.parent)
+    discard_drafts(installation.home)
+    discard_drafts(installation.home.parent)
     if not installation.cluster.exists():
         maker = maker_of(installation.account)
         is_own = maker == installation.account
@@ -127,7 +127,8 @@ async def run_to_end(order: Order, purpose: str, seconds: float) -> None:
         )
 
 
-def _discard_drafts(home: Path) -> None:
+def discard_drafts(home: Path) -> None:
+    """What an interrupted making of a cluster left there."""
     for draft in home.glob(f"{_DRAFT_PREFIX}*"):
         # A dying initdb may still write there for a moment; the next start finds what remains.
         shutil.rmtree(draft, ignore_errors=True)

@@ -62,6 +62,32 @@ class DataNotUsable(EmbeddedError):
         super().__init__(f"{path}: {problem}; {advice}")
 
 
+class ClientTooOld(EmbeddedError):
+    """PostgreSQL's programs read and write no server that is newer than they are."""
+
+    code = "client_too_old"
+
+    def __init__(self, program: str, newest: int, server: int) -> None:
+        self.program, self.newest, self.server = program, newest, server
+        super().__init__(
+            f"this needs {program} {server} or newer, and the newest here is {newest}; install the "
+            f"client programs of PostgreSQL {server}, so that its {program} is on the PATH"
+        )
+
+
+class RestoreUnfinished(EmbeddedError):
+    """A restore into this data folder was interrupted: what is in it is nobody's data yet."""
+
+    code = "restore_unfinished"
+
+    def __init__(self, data: Path, file: str) -> None:
+        self.data, self.file = data, file
+        super().__init__(
+            f"a restore into {data} did not come to its end; run it again: "
+            f"'windlass restore {file} --data {data}' begins anew"
+        )
+
+
 class NoAccount(EmbeddedError):
     """We are root and found nobody else to be."""
 

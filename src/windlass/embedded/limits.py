@@ -44,3 +44,7 @@ STDIN_BYTES_MAX = 4096
 # 60,001 to 60,705 and 61,184 to 65,519 systemd's, 100,000 and up belong to containers.)
 ACCOUNT_RANGES = ((1_879_048_192, 2_147_352_575), (60_706, 61_183))
 ACCOUNT_TRIES_MAX = 100
+
+# A client program (pg_dump) that was asked to end; and what is kept of what it says.
+CLIENT_STOP_SECONDS = 5.0
+CLIENT_STDERR_BYTES_MAX = 16 * 1024

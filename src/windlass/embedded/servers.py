@@ -21,12 +21,23 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from windlass.embedded.errors import DataInUse, DataNotUsable, EmbeddedError, ServerFailed
+from windlass.embedded.errors import (
+    DataInUse,
+    DataNotUsable,
+    EmbeddedError,
+    RestoreUnfinished,
+    ServerFailed,
+)
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.server import wait_for_any
 from windlass.embedded.valkey import EmbeddedValkey
+
+# Holds the name of the file that is restored into the folder, from before anything is there until
+# all of it is.
+UNFINISHED: Final = "restore.unfinished"
+_UNFINISHED_BYTES_MAX: Final = 4096
 
 
 class EmbeddedServers:
@@ -52,9 +63,10 @@ class EmbeddedServers:
 
     async def start(self) -> tuple[str, str]:
         """Returns the URLs of PostgreSQL and Valkey, once both answer."""
-        self._make_data_folder()
+        make_data_folder(self.data)
         self._lock.acquire()
         try:
+            refuse_unfinished(self.data)
             return await self._start_both()
         except BaseException:
             await self.stop()
@@ -112,17 +124,27 @@ class EmbeddedServers:
             "make room or permit it, or give another folder with --data",
         )
 
-    def _make_data_folder(self) -> None:
-        # As root others may pass through (not look inside), so that the servers' account can.
-        mode = 0o711 if os.geteuid() == 0 else 0o700
-        try:
-            self.data.mkdir(mode=mode, parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataNotUsable(
-                self.data,
-                f"cannot be made ({error.strerror})",
-                "give a folder that you may write to with --data",
-            ) from error
+
+def make_data_folder(data: Path) -> None:
+    # As root others may pass through (not look inside), so that the servers' account can.
+    mode = 0o711 if os.geteuid() == 0 else 0o700
+    try:
+        data.mkdir(mode=mode, parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataNotUsable(
+            data,
+            f"cannot be made ({error.strerror})",
+            "give a folder that you may write to with --data",
+        ) from error
+
+
+def refuse_unfinished(data: Path) -> None:
+    """A folder that a restore was to fill is not served as if it had been."""
+    try:
+        file = (data / UNFINISHED).read_bytes()[:_UNFINISHED_BYTES_MAX]
+    except FileNotFoundError:
+        return
+    raise RestoreUnfinished(data, os.fsdecode(file).strip() or "FILE")
 
 
 _held: set[int] = set()

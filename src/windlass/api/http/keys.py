@@ -26,6 +26,13 @@ async def ensure_admin_key(database: Database) -> str | None:
     return key if rows else None
 
 
+async def add_admin_key(database: Database) -> str:
+    """One more, for a folder that got its database from elsewhere; the others stay good."""
+    key, hashed = make_key()
+    await database.run("api_key_add", ids.uuid7(), hashed)
+    return key
+
+
 async def reset_admin_key(database: Database) -> str:
     """A new admin key instead of those that were made here before: nobody knows these any more.
 

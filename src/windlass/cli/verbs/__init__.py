@@ -6,6 +6,7 @@ Never: draws (cli.show does) or speaks HTTP by hand (cli.http does).
 
 A new command is a function here and a row in cli/commands.py. Where a noun has several files:
 
+    backup/       `backup` and `restore`
     job/          submit, list, watch, cancel jobs
     schedule/     rules in time
     workflow/     definitions and their runs
