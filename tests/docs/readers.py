@@ -16,6 +16,7 @@ from tests.docs.log_lines import are_log_lines, is_json_line
 ELSEWHERE: Final[Mapping[str, str]] = {
     "README.md": "tests/docs/test_readme.py",
     "docs/coming-from-celery.md": "tests/docs/test_coming_from_celery.py",
+    "docs/operating/backup.md": "tests/servers/test_backup_of_own.py",
 }
 
 # By page, how the step begins. One that is not there any more fails a test.
@@ -205,6 +206,7 @@ print(json.load(sys.stdin)["error"]["message"])'
     Reader(
         page="docs/http.md",
         before={"mail()": "windlass queue set mail --max-jobs 500"},
+        shows={'{"verb"': "api POST /v1/jobs/bulk -d @block"},
     ),
     Reader(page="docs/locks.md"),
     Reader(page="docs/outbox.md", first=ORDERS),
@@ -343,12 +345,20 @@ OPERATIONS: Final = (
             "postgresql://windlass:secret@db/windlass": "$DATABASE_URL",
             "redis://cache:6379/0": "$REDIS_URL",
             "wlk_…": "$(cat .windlass/admin.key)",
+            "5 jobs (2 unfinished), 0 executions, 0 schedules": "…",
+            "0024_bulk": "…",
+            "/safe/secret.key": "$PWD/.windlass/secret.key",
+            "/backup/windlass.dump": "windlass.dump",
+        },
+        shows={
+            "wrote windlass.dump": """
+env -u WINDLASS_SECRET_KEY windlass backup windlass.dump --data .windlass --force
+"""
         },
         before={
             "export WINDLASS_DATABASE_URL": EMBEDDED
             + "mkdir -p etc/windlass && cp .windlass/secret.key etc/windlass/",
             "windlass node --roles api": "export WINDLASS_PORT=$SECOND_PORT",
-            "cp .windlass/secret.key": "export WINDLASS_PORT=${WINDLASS_URL##*:}",
         },
     ),
 )
@@ -427,6 +437,9 @@ away false
             "windlass queue get": "windlass job cancel $JOB",
             "windlass dead groups": """
 ! windlass task run reserve what=tea count=11 --max-attempts 1 --wait
+""",
+            "windlass job cancel": """
+for n in 1 2 3; do windlass task run reserve what=tea count=1 --queue mail --delay 1h; done
 """,
         },
     ),

@@ -70,8 +70,8 @@ def test_a_new_block_that_nobody_does_is_found(added: str) -> None:
 
 
 def test_what_is_said_of_something_that_has_gone_is_found() -> None:
-    [said] = left_out("docs/http.md", "# HTTP\n")
-    assert said == "docs/http.md: nothing begins with 'mail()'"
+    gone = sorted(left_out("docs/http.md", "# HTTP\n"))
+    assert gone[0] == "docs/http.md: nothing begins with 'mail()'"
 
 
 def test_code_without_a_fence_is_refused() -> None:

@@ -35,6 +35,11 @@ def count_of(seen: Mapping[str, Any]) -> str:
     return ("" if seen["is_exact"] else "at least ") + many(seen["matching"])
 
 
+def matching(seen: Mapping[str, Any]) -> str:
+    """`4,211 jobs match`."""
+    return f"{count_of(seen)} {'matches' if seen['matching'] == 1 else 'match'}"
+
+
 def sentence(operation: Mapping[str, Any]) -> str:
     """`op_… working: 1,200 of 4,211 jobs cancelled`, or how it ended."""
     rule = VERBS.get(operation["verb"])

@@ -18,7 +18,7 @@ from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client
 from windlass.cli.http.wait import wait_for_operation
 from windlass.cli.options import Reading
-from windlass.cli.show.bulk import GROUP, count_of, sentence, tell_refused
+from windlass.cli.show.bulk import GROUP, count_of, matching, sentence, tell_refused
 from windlass.cli.show.moment import length
 from windlass.cli.show.operation import exit_of
 from windlass.cli.show.output import say, show_json, show_json_line, show_line
@@ -135,7 +135,7 @@ def _is_meant(verb: str, seen: dict[str, Any], how: BulkOptions) -> bool:
         say("no jobs match")
         return False
     if not sys.stdin.isatty():
-        raise BadUsage(f"{count_of(seen)} match; say --yes to {verb} them, or --dry-run to look")
+        raise BadUsage(f"{matching(seen)}; say --yes to {verb} them, or --dry-run to look")
     for group in seen["groups"][:5]:
         say(f"  {group['count']:,} {group['state']} in {group['queue']}: {_of(group)}")
     if len(seen["groups"]) > 5:
@@ -166,7 +166,7 @@ def show_preview(seen: Answer, reading: Reading) -> int:
             if seen.value["matching"]:
                 took = seen.value["estimated_seconds"]
                 at_rate = "" if took is None else f"; at this rate it takes {length(took)}"
-                say(f"{count_of(seen.value)} match{at_rate}; nothing was done")
+                say(f"{matching(seen.value)}{at_rate}; nothing was done")
     return Exit.OK
 
 
