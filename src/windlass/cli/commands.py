@@ -64,6 +64,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
         _command("stats", "Counters of jobs by queue and state."),
         _command("sweep", "Remove from Redis what dead nodes left there."),
         _command("doctor", "Check the whole database against its guarantees."),
+        _command("completion", "Write a script that completes commands in bash, zsh or fish."),
         _command("bench", "Measure this installation beside the bare speed of its servers."),
     ),
 }
