@@ -25,6 +25,7 @@ PREFIXES = {
     "approval": "apr_",
 }
 
+_DIGITS = frozenset("0123456789abcdef")
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
 _RAND_B = (1 << 62) - 1
@@ -70,8 +71,18 @@ def parse(noun: str, text: str) -> UUID:
     """The id inside `text`. Raises ValueError that says what such an id looks like."""
     prefix = PREFIXES[noun]
     digits = text.removeprefix(prefix)
-    if digits == text or len(digits) != 32 or not set(digits) <= set("0123456789abcdef"):
+    if digits == text or len(digits) != 32 or not set(digits) <= _DIGITS:
         shown = text if len(text) <= 60 else text[:60] + "…"
         what = f"{'an' if noun[0] in 'aeiou' else 'a'} {noun} id"
         raise ValueError(f"{shown!r} is not {what}; one looks like {prefix}<32 hex digits>")
     return UUID(hex=digits)
+
+
+def range_of(noun: str, text: str) -> tuple[UUID, UUID] | None:
+    """The lowest and the highest id of which `text` is the beginning, with or without the prefix of
+    its noun. None: it is the beginning of none.
+    """
+    digits = text.removeprefix(PREFIXES[noun])
+    if not 1 <= len(digits) <= 32 or not set(digits) <= _DIGITS:
+        return None
+    return UUID(hex=f"{digits:0<32}"), UUID(hex=f"{digits:f<32}")

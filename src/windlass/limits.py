@@ -566,6 +566,8 @@ assert BULK_TAKEN_SECONDS < BULK_IDLE_SECONDS
 
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
+# Of the things that the beginning of an id can mean, so many are named.
+ID_MATCHES_MAX = 10
 # A graph shows the beginning of what a step gave; why an execution waits names so many of its jobs.
 OUTPUT_SHOWN_CHARS_MAX, WHY_JOBS_MAX = 1_000, 20
 WAIT_SECONDS_MAX = 60.0

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says
-from tests.cli.test_terminal import COMMAND, HEARING, environment, read_terminal, terminal
+from tests.cli.show.test_terminal import COMMAND, HEARING, environment, read_terminal, terminal
 from tests.cli.things import page
 
 OP = "op_" + "1" * 32

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
-from tests.cli.things import JOB_ID, job
+from tests.cli.things import JOB_ID, job, numbered
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,9 @@ def test_several_are_all_tried_and_the_first_refusal_decides(
         problem(409, detail="c has ended"),
         Says(json=job(state="cancelled")),
     )
-    ended = windlass("job", "cancel", "a", "b", "c", "d")
+    ids = [numbered(n) for n in range(4)]
+    ended = windlass("job", "cancel", *ids)
     assert ended.code == 3
-    assert [call.path for call in peer.calls] == [f"/v1/jobs/{name}/cancel" for name in "abcd"]
+    assert [call.path for call in peer.calls] == [f"/v1/jobs/{one}/cancel" for one in ids]
     assert ended.out == f"{JOB_ID} cancelled in default\n" * 2
     assert ended.err == "error: there is no job 'b'\nerror: c has ended\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says
+from tests.cli.things import numbered
 
 
 def signalled(**changes: Any) -> dict[str, Any]:
@@ -26,13 +27,14 @@ def test_all_nodes_are_told_unless_some_are_named(windlass: Windlass, peer: Peer
     assert ended.code == 0
     row = ended.out.splitlines()[1].split()
     assert row == ["node_1", "yes", '{"kinds":["noop"]}']
-    some = ["--to", "node_1", "--to", "node_2", "--payload", '{"a": 1}', "--wait", "2s"]
+    first, second = numbered(1, "node_"), numbered(2, "node_")
+    some = ["--to", first, "--to", second, "--payload", '{"a": 1}', "--wait", "2s"]
     assert windlass("node", "signal", "x", *some).code == 0
     assert [(call.path, call.json) for call in peer.calls] == [
         ("/v1/signals", {"targets": "all", "name": "reload", "wait": 5.0}),
         (
             "/v1/signals",
-            {"targets": ["node_1", "node_2"], "name": "x", "wait": 2.0, "payload": {"a": 1}},
+            {"targets": [first, second], "name": "x", "wait": 2.0, "payload": {"a": 1}},
         ),
     ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
-from tests.cli.things import JOB_ID, job, page
+from tests.cli.things import JOB_ID, job, numbered, page
 
 HEALTH = {
     "status": "degraded",
@@ -97,24 +97,24 @@ def test_dead_letters_are_listed_with_their_cause(windlass: Windlass, peer: Peer
 
 
 def test_dead_letters_that_stay_are_told_and_are_a_failure(windlass: Windlass, peer: Peer) -> None:
-    left = [{"id": "job_2", "reason": "it is queued, and no dead letter"}]
+    left = [{"id": numbered(2), "reason": "it is queued, and no dead letter"}]
     peer.answer(Says(json={"replayed": 300, "more": False, "left": 2, "left_jobs": left}))
     ended = windlass("dead", "replay", "--queue", "mail")
     assert (ended.code, ended.out) == (1, "300 jobs replayed\n")
-    assert "job_2 was not replayed: it is queued, and no dead letter\n" in ended.err
+    assert f"{numbered(2)} was not replayed: it is queued, and no dead letter\n" in ended.err
     assert "and 1 more were not replayed\n" in ended.err
     peer.answer(Says(json={"discarded": 0, "more": False, "left": 1, "left_jobs": left}))
-    assert windlass("dead", "discard", "job_2").code == 1
+    assert windlass("dead", "discard", numbered(2)).code == 1
 
 
 def test_dead_letters_are_chosen_by_id_by_filter_or_all(windlass: Windlass, peer: Peer) -> None:
     peer.answer(Says(json={"replayed": 2, "discarded": 2}))
-    assert windlass("dead", "replay", "job_1", "job_2").out == "2 jobs replayed\n"
+    assert windlass("dead", "replay", numbered(1), numbered(2)).out == "2 jobs replayed\n"
     assert windlass("dead", "discard", "--queue", "mail", "--tag", "x").out == "2 jobs discarded\n"
     peer.answer(Says(json={"replayed": 1}))
     assert windlass("dead", "replay", "--all").out == "1 job replayed\n"
     assert [(call.path, call.json) for call in peer.calls] == [
-        ("/v1/dead-letters/replay", {"ids": ["job_1", "job_2"]}),
+        ("/v1/dead-letters/replay", {"ids": [numbered(1), numbered(2)]}),
         ("/v1/dead-letters/discard", {"filter": {"queue": "mail", "tag": "x"}}),
         ("/v1/dead-letters/replay", {"filter": {}}),
     ]
@@ -186,11 +186,12 @@ def test_stats_are_a_row_a_queue_and_one_for_all(windlass: Windlass, peer: Peer)
 
 
 def test_nodes_are_listed_and_shown(windlass: Windlass, peer: Peer) -> None:
-    node = {"id": "node_1", "name": "here", "state": "active", "workers": 16, "roles": ["api"]}
+    node_id = numbered(1, "node_")
+    node = {"id": node_id, "name": "here", "state": "active", "workers": 16, "roles": ["api"]}
     peer.answer(Says(json=page([node])))
     assert "active" in windlass("node", "ls").out
     peer.answer(Says(json=node))
-    assert fields(windlass("node", "get", "node_1").out)["workers"] == "16"
+    assert fields(windlass("node", "get", node_id).out)["workers"] == "16"
 
 
 def test_nodes_tell_what_they_use_in_units_for_people(windlass: Windlass, peer: Peer) -> None:

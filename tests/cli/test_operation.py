@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says, problem
-from tests.cli.things import page
+from tests.cli.things import numbered, page
 
 NODE = "node_" + "0" * 32
 OP = "op_" + "1" * 32
@@ -119,19 +119,20 @@ def test_a_watch_exits_as_the_operation_ended(windlass: Windlass, peer: Peer) ->
 
 
 def test_an_abort_says_whether_it_is_over_or_asked_for(windlass: Windlass, peer: Peer) -> None:
+    second, third = numbered(2, "op_"), numbered(3, "op_")
     peer.answer(
         Says(json=operation(is_abort_asked=True)),
-        problem(409, detail="op_2 has ended as done", code="not_abortable"),
-        Says(json=operation(id="op_3", phase="rolled_back", reason="aborted before it began")),
+        problem(409, detail=f"{second} has ended as done", code="not_abortable"),
+        Says(json=operation(id=third, phase="rolled_back", reason="aborted before it began")),
     )
-    ended = windlass("operation", "abort", OP, "op_2", "op_3")
+    ended = windlass("operation", "abort", OP, second, third)
     assert ended.code == 5
     assert ended.out.splitlines() == [
         f"{OP} draining, 3 in flight, asked to go back",
-        "op_3 rolled_back: aborted before it began",
+        f"{third} rolled_back: aborted before it began",
     ]
-    assert ended.err == "error: op_2 has ended as done\n"
+    assert ended.err == f"error: {second} has ended as done\n"
     assert [(call.method, call.path) for call in peer.calls] == [
-        ("POST", f"/v1/operations/{name}/abort") for name in (OP, "op_2", "op_3")
+        ("POST", f"/v1/operations/{name}/abort") for name in (OP, second, third)
     ]
     assert windlass("operation", "abort").code == 2

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Peer, Says
-from tests.cli.things import JOB_ID, job
+from tests.cli.things import JOB_ID, job, numbered
 
 
 def test_a_kind_alone_is_a_job(windlass: Windlass, peer: Peer) -> None:
@@ -31,7 +31,7 @@ def test_every_option_is_a_field_of_the_object(windlass: Windlass, peer: Peer) -
         *["--queue", "mail", "--priority", "high", "--delay", "90", "--timeout", "30s"],
         *["--run-at", "2030-01-01T00:00:00Z", "--deadline", "2030-01-02T00:00:00Z"],
         *["--retry", '{"initial": "1s"}', "--max-attempts", "7"],
-        *["--depends-on", "job_a", "--depends-on", "job_b", "--on-parent-failure", "run"],
+        *["--depends-on", numbered(1), "--depends-on", numbered(2), "--on-parent-failure", "run"],
         *["--key", "order-42", "--tag", "a", "--tag", "b", "--correlation-id", "c-1"],
         *["--idempotency-key", "once"],
     )
@@ -48,7 +48,7 @@ def test_every_option_is_a_field_of_the_object(windlass: Windlass, peer: Peer) -
         "run_at": "2030-01-01T00:00:00Z",
         "deadline": "2030-01-02T00:00:00Z",
         "retry": {"initial": "1s", "max_attempts": 7},
-        "depends_on": ["job_a", "job_b"],
+        "depends_on": [numbered(1), numbered(2)],
         "on_parent_failure": "run",
         "key": "order-42",
         "tags": ["a", "b"],

@@ -29,8 +29,8 @@ def job(**changes: Any) -> dict[str, Any]:
     }
 
 
-def numbered(number: int) -> str:
-    return f"job_{number:032x}"
+def numbered(number: int, prefix: str = "job_") -> str:
+    return f"{prefix}{number:032x}"
 
 
 def page(data: list[Any], next_cursor: str | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from windlass.api import events, openapi, queues, secrets, targets
+from windlass.api import events, id_matches, openapi, queues, secrets, targets
 from windlass.api.cluster import (
     cache,
     health,
@@ -95,6 +95,7 @@ def build_app(parts: ApiParts) -> Api:
         *schedule_on_demand.routes(parts),
         *schedule_times.routes(parts),
         *events.routes(parts, streams),
+        *id_matches.routes(parts),
         *nodes.routes(parts),
         *operations.routes(parts),
         *signals.routes(parts),

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from windlass import __version__
-from windlass.api import queues, secrets, targets
+from windlass.api import id_matches, queues, secrets, targets
 from windlass.api.cluster import cache, health, nodes, operation_view, refresh, signals, system
 from windlass.api.executions import schema as executions
 from windlass.api.http import shapes
@@ -35,6 +35,7 @@ _IN_PATH: Final = {
     "node_id": "The node",
     "operation_id": "The operation",
     "schedule": "The schedule, by its name or its id",
+    "text": "The first digits of an id, with or without its prefix, or the name of a node",
     "version": "The number of the version",
 }
 _REQUEST_ID: Final = {
@@ -182,7 +183,7 @@ def _problem(code: int) -> dict[str, Any]:
 
 _NOUNS: Final = (
     *(shapes, jobs, bulk, tasks, queues, targets, locks, secrets, executions, schedules),
-    *(nodes, system, refresh, cache, signals, operation_view, health),
+    *(id_matches, nodes, system, refresh, cache, signals, operation_view, health),
 )
 
 

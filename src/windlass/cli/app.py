@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from cyclopts import App, Group, Parameter
 
 from windlass import __version__
 from windlass.cli.commands import GROUPS
 
 
+@cache
 def build() -> App:
+    """The one parser of this process: a command belongs to the groups of the first that has it."""
     app = App(
         name="windlass",
         help="Windlass runs work that must not be lost.",

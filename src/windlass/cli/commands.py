@@ -70,6 +70,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
             "verbs.backup.restore",
         ),
         _command("doctor", "Check the whole database against its guarantees."),
+        _command("completion", "Write a script that completes commands in bash, zsh or fish."),
         _command("bench", "Measure this installation beside the bare speed of its servers."),
     ),
 }

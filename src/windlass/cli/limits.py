@@ -34,9 +34,15 @@ FILE_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 # Longest text shown in one cell of a table.
 CELL_CHARS_MAX: Final = 200
-# A cell up to this length is never cut, however narrow the terminal; an id has 37.
-CELL_WHOLE_CHARS_MAX: Final = 40
-assert CELL_WHOLE_CHARS_MAX < CELL_CHARS_MAX
+# At a terminal too narrow for a table, texts of so many characters are worth a column that can be
+# spared; and to so many they are cut before others are left out.
+TEXT_CHARS_LEAST, TEXT_CHARS_MIN = 24, 12
+assert TEXT_CHARS_MIN < TEXT_CHARS_LEAST < CELL_CHARS_MAX
+# Digits of an id that is shortened at a terminal. A random one (of a node) tells itself apart at
+# once. Any other begins with the millisecond in which it was made (12 digits), its version and its
+# place among those that were made together (4); two more tell those apart that several nodes made.
+RANDOM_ID_DIGITS, TIMED_ID_DIGITS = 8, 18
+assert RANDOM_ID_DIGITS < TIMED_ID_DIGITS < 32
 # Problems of one answer that are worth reading.
 POINTERS_SHOWN_MAX: Final = 100
 

@@ -7,10 +7,16 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from windlass.cli.http.client import Client
+from windlass.cli.exits import BadUsage
+from windlass.cli.http.client import Client, Query
+from windlass.cli.values import instant_or_none
 
 DEFAULT_URL: Final = "http://127.0.0.1:5777"
 SERVER: Final = Group("Server and output", sort_key=100)
+
+TIME: Final = Group("Window of time", sort_key=90)
+SINCE: Final = "Only what is from then on: 1h (ago), 14:05, 2030-01-31, 2030-01-31T12:00:00Z."
+UNTIL: Final = "Only what is from before then; UTC, as everything that is shown."
 
 Format = Literal["table", "json", "jsonl", "id"]
 Limit = Annotated[int, Parameter(metavar="N", show_default=True, help="Show at most so many.")]
@@ -58,6 +64,54 @@ class Reading(Server):
     ] = "table"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A stretch of time that a list is of. None: there is no bound."""
+
+    since: Annotated[str | None, Parameter(group=TIME, metavar="WHEN", help=SINCE)] = None
+    until: Annotated[str | None, Parameter(group=TIME, metavar="WHEN", help=UNTIL)] = None
+
+    def query(self) -> Query:
+        """For a list that is in the order in which things were made or happened."""
+        return within("created", "--since", self.since, "--until", self.until)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeWindow(Window):
+    """The same for what is made and ends."""
+
+    finished_after: Annotated[
+        str | None, Parameter(group=TIME, metavar="WHEN", help="Only what ended then or later.")
+    ] = None
+    finished_before: Annotated[
+        str | None, Parameter(group=TIME, metavar="WHEN", help="Only what ended before then.")
+    ] = None
+
+    def query(self) -> Query:
+        after, before = self.finished_after, self.finished_before
+        made = Window.query(self)
+        return {
+            **made,
+            **within("finished", "--finished-after", after, "--finished-before", before),
+        }
+
+
+def within(
+    what: str, after_flag: str, after: str | None, before_flag: str, before: str | None
+) -> Query:
+    """The bounds as the API names them. Raises BadUsage for an empty stretch."""
+    first, last = instant_or_none(after_flag, after), instant_or_none(before_flag, before)
+    if first is not None and last is not None and last <= first:
+        raise BadUsage(
+            f"{after_flag} must be earlier than {before_flag}; they are {first} and {last}"
+        )
+    return {f"{what}_after": first, f"{what}_before": last}
+
+
 # Defaults: cyclopts fills in what was typed or set in the environment.
 SERVED: Final = Server()
 READ: Final = Reading()
+ANY_TIME: Final = Window()
+ANY_LIFE: Final = LifeWindow()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from windlass.cli.exits import BadUsage
 from windlass.cli.limits import FILE_BYTES_MAX
+from windlass.clock import wall
 from windlass.duration import parse_seconds
 from windlass.errors import MalformedBody
 from windlass.model.json import strict as strict_json
+
+_SPAN: Final = re.compile(r"[0-9.]+(ms|s|m|h|d)")
+_CLOCK: Final = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def json_value(flag: str, text: str) -> Any:
@@ -60,6 +67,35 @@ def seconds(flag: str, text: str) -> float:
         return parse_seconds(duration(text))
     except ValueError as trouble:
         raise BadUsage(f"{flag}: {trouble}") from None
+
+
+def instant(flag: str, text: str) -> str:
+    """An instant for the API, from how people say it: 1h for an hour ago, 14:05 for the last time
+    that it was so late, a day, or a whole instant. UTC unless it says otherwise, as all that is
+    shown.
+    """
+    now = wall()
+    try:
+        if _SPAN.fullmatch(text):
+            found = now - timedelta(seconds=parse_seconds(text))
+        elif _CLOCK.fullmatch(text):
+            found = datetime.combine(now.date(), time.fromisoformat(text), UTC)
+            found -= timedelta(days=found > now)
+        else:
+            # Python takes more for a date than anybody means by it: 2030W05 and 20300131.
+            found = datetime.fromisoformat(text.upper() if _DAY.match(text) else "")
+        found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        shown = text if len(text) <= 60 else text[:60] + "…"
+        raise BadUsage(
+            f"{flag}: {shown!r} is no instant; give 1h (so long ago: 30s, 5m, 2h, 7d), 14:05, "
+            "2030-01-31 or 2030-01-31T12:00:00Z; UTC unless it says otherwise"
+        ) from None
+    return found.isoformat().removesuffix("+00:00") + "Z"
+
+
+def instant_or_none(flag: str, text: str | None) -> str | None:
+    return None if text is None else instant(flag, text)
 
 
 def _quoting_hint(text: str, what: str) -> str:

@@ -28,4 +28,5 @@ Shared by all:
     conditions      what a list is filtered by: WHERE clauses with numbered parameters
     isolated_round  rounds in which one bad item holds up no other, with a backoff for each
     idempotency     Idempotency-Keys of whatever is not a job
+    id_matches      what the first digits of an id can mean, and the name of a node
 """

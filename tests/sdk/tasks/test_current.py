@@ -44,6 +44,19 @@ def test_pages_of_a_log_follow_each_other(client: Client) -> None:
     assert seen == [f"packed {n}" for n in range(7)]
 
 
+def test_a_log_is_read_from_an_instant_on_and_up_to_another(client: Client) -> None:
+    handle = narrate.enqueue(4)
+    handle.result(timeout=30)
+    path = f"/v1/jobs/{handle.id}/logs"
+    whole = client.request("GET", path)["data"]
+    at = whole[2]["at"]
+    after = client.request("GET", f"{path}?created_after={at}")["data"]
+    before = client.request("GET", f"{path}?created_before={at}")["data"]
+    assert after == [line for line in whole if line["at"] >= at]
+    assert before == [line for line in whole if line["at"] < at]
+    assert whole[2] in after
+
+
 def test_a_task_decides_itself_when_it_is_tried_again() -> None:
     assert again_at_once.enqueue().result(timeout=30) == 2
 

@@ -43,6 +43,8 @@ SCHEMAS: Final[dict[str, str]] = {
     "Firing": "One due instant of a schedule and what became of it.",
     "Health": "How this node is.",
     "HttpInput": "What an `http` job takes: whom to call, and with what.",
+    "IdMatch": "One thing that the beginning of an id can mean.",
+    "IdMatches": "What the beginning of an id can mean, newest first.",
     "Ids": "The ids of the jobs, in the order in which they were given.",
     "Invalidated": "Which nodes dropped what from their caches.",
     "Job": "One durable request to do one piece of work.",
@@ -267,6 +269,7 @@ FIELDS: Final[dict[str, str]] = {
     "malformed": "Marks that could not be read, and were dropped",
     "marks": "Executions that are marked as out of date",
     "marks_taken_back": "Marks whose node did not acknowledge them in time",
+    "matches": "What can be meant",
     "max_attempts": "How often it is tried",
     "max_bytes": "How large the inputs of its unfinished jobs may be together; null: no limit",
     "max_jobs": "How many unfinished jobs it may hold; null: no limit",
@@ -441,6 +444,9 @@ FIELDS: Final[dict[str, str]] = {
 
 # Where a name means something else than elsewhere.
 OF: Final[dict[tuple[str, str], str]] = {
+    ("IdMatch", "name"): "What it is of: a function, host, kind, workflow; a title, a node's name",
+    ("IdMatch", "noun"): "What sort of thing it is",
+    ("IdMatch", "state"): "Where it is; null: it has no state of its own",
     ("Node", "queues"): "The queues that it serves, in their order; null: all",
     ("BulkGroup", "cause"): "Why these have ended, in one word; null: they have not failed",
     ("BulkOperation", "done"): "Jobs that it was done to; of those that run, asked to stop",
@@ -511,6 +517,7 @@ TAGS: Final[dict[str, str]] = {
     "Approvals": "Steps that wait for a person.",
     "Schedules": "Rules in time, and a ledger of every instant.",
     "Events": "What happened, as a list and as a stream.",
+    "Ids": "From the first digits of an id to the whole of it.",
     "Nodes": "The processes of the cluster: resize, pause, drain, signals.",
     "Operations": "Changes of running nodes, with their phases.",
     "System": "This installation: counters, caches, refresh, sweep, documents.",

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from windlass import ids
 from windlass.api.http import shapes as schemas
 from windlass.api.http.paging import LOG, page_of_whole, page_reply, whole_params
-from windlass.api.http.query import id_schema, limit_param
+from windlass.api.http.query import created_params, id_schema, limit_param
 from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.jobs.jobs import job_id_of
@@ -50,7 +50,14 @@ class History:
 
     async def logs(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.get("limit", PAGE_DEFAULT)
-        rows = await read_log(self._database, job_id_of(request), limit, query.get("cursor"))
+        rows = await read_log(
+            self._database,
+            job_id_of(request),
+            limit,
+            query.get("cursor"),
+            after=query.get("created_after"),
+            before=query.get("created_before"),
+        )
         more = len(rows) == limit
         cursor = LOG.show(f"{rows[-1]['attempt']}_{rows[-1]['place']}") if more else None
         return page_reply([_line_view(row) for row in rows], cursor)
@@ -156,7 +163,7 @@ def routes(parts: ApiParts) -> list[Route]:
                 history.logs,
                 "What a task has logged",
                 schemas.page_of("LogLine"),
-                (limit_param(), LOG.param()),
+                (*created_params("Lines", "written"), limit_param(), LOG.param()),
             ),
             ("why", history.why, "What holds a job back", schemas.ref("Why"), ()),
         )

@@ -10,5 +10,6 @@ Never: opens a connection, retries or reads an answer's framing itself; sdk.http
     listing.py   `show_list`, `show_whole`, `show_one`: follow cursors, print as asked
     wait.py      `wait_and_show` a job or an execution; `wait_for_operation`
     tail.py      `follow` the event stream across lost connections
+    whole_id.py  `whole_id`: from the first digits of an id, or a node's name, to the id
     each.py      `for_each`: the same verb for several things
 """

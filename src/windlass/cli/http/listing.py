@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from windlass.cli.exits import BadUsage
@@ -12,11 +12,15 @@ from windlass.cli.show.output import compact, say, show_json, show_json_line, sh
 from windlass.cli.show.table import Column, show_record, show_table
 from windlass.limits import PAGE_MAX
 
+# A path, or the query of a list; or what finds them out, where an id may have been shortened.
+Path = str | Callable[[Client], str]
+Wanted = Query | Callable[[Client], Query]
+
 
 def show_list(
     reading: Reading,
-    path: str,
-    query: Query,
+    path: Path,
+    query: Wanted,
     cols: Sequence[Column],
     *,
     limit: int | None,
@@ -26,7 +30,7 @@ def show_list(
     if limit is not None and limit < 1:
         raise BadUsage("--limit must be 1 or more")
     with reading.client() as client:
-        pages = _pages(client, path, query, limit)
+        pages = _pages(client, _path(client, path), _query(client, query), limit)
         match reading.output:
             case "json":
                 _show_as_one(list(pages))
@@ -39,10 +43,10 @@ def show_list(
                 _show_as_table(list(pages), cols, none)
 
 
-def show_whole(reading: Reading, path: str, cols: Sequence[Column], *, none: str) -> None:
+def show_whole(reading: Reading, path: Path, cols: Sequence[Column], *, none: str) -> None:
     """A list that the server gives in one piece."""
     with reading.client() as client:
-        answer = client.get(path)
+        answer = client.get(_path(client, path))
     data = answer.data
     match reading.output:
         case "json":
@@ -76,6 +80,14 @@ def name_of(thing: dict[str, Any]) -> str:
     if found is None:
         raise BadUsage("these have no id; use -o json or -o jsonl")
     return str(found)
+
+
+def _path(client: Client, path: Path) -> str:
+    return path if isinstance(path, str) else path(client)
+
+
+def _query(client: Client, query: Wanted) -> Query:
+    return query(client) if callable(query) else query
 
 
 def _pages(client: Client, path: str, query: Query, limit: int | None) -> Iterator[Answer]:

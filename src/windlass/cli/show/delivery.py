@@ -10,8 +10,8 @@ from windlass.cli.http.client import Answer
 from windlass.cli.options import Reading
 from windlass.cli.show.job import attempt_took, error_text
 from windlass.cli.show.moment import when
-from windlass.cli.show.output import show_json, show_json_line, show_line
-from windlass.cli.show.table import Column, columns, show_table
+from windlass.cli.show.output import show_json, show_json_line
+from windlass.cli.show.table import Column, columns, prose, show_sentence, show_table, spare
 
 
 def _ms(name: str) -> Callable[[Mapping[str, Any]], str]:
@@ -32,12 +32,14 @@ DELIVERY: Final = (
     Column(title="status", take="status_code"),
     *columns("started_at"),
     Column(title="took", take=attempt_took),
-    *(
-        Column(title=name.replace("_", " "), take=_ms(name))
-        for name in ("dns", "connect", "tls", "first_byte")
+    *spare(
+        *(
+            Column(title=name.replace("_", " "), take=_ms(name))
+            for name in ("dns", "connect", "tls", "first_byte")
+        ),
+        "address",
     ),
-    *columns("address"),
-    Column(title="error", take=lambda delivery: error_text(delivery.get("error"))),
+    prose("error", lambda delivery: error_text(delivery.get("error")), is_folded=True),
 )
 
 
@@ -53,7 +55,7 @@ def show_deliveries(reading: Reading, answer: Answer) -> None:
             raise BadUsage("deliveries have no id; use -o json or -o jsonl")
         case "table":
             show_table(DELIVERY, status["deliveries"], none="it was not delivered yet")
-            show_line(_sentence(status))
+            show_sentence(_sentence(status))
 
 
 def _sentence(status: Mapping[str, Any]) -> str:

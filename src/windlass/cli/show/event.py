@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from windlass.cli.show.moment import clock_time, precisely
+from windlass.cli.show.moment import clock_time, clock_time_or_day, precisely
 from windlass.cli.show.output import compact
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, prose, spare
 
 # Said elsewhere in the line, or of no use to a reader.
 _TOLD_ALREADY: Final = frozenset({"job_id", "execution_id", "id", "type", "at"})
@@ -28,18 +28,18 @@ def details(event: Mapping[str, Any]) -> str:
     )
 
 
-_AT: Final = Column(title="at", take="at", tell=precisely, tell_shortly=clock_time)
+_AT: Final = Column(title="at", take="at", tell=precisely, tell_shortly=clock_time_or_day)
 EVENT: Final = (
     _AT,
     *columns("type"),
-    Column(title="details", take=details),
+    prose("details", details, is_folded=True),
 )
 EVENT_OF_ANY: Final = (
     _AT,
     *columns("type"),
     Column(title="subject", take=subject),
-    Column(title="name", take="name"),
-    Column(title="details", take=details),
+    *spare("name"),
+    prose("details", details),
 )
 
 

@@ -11,7 +11,7 @@ from windlass.cli.options import Reading
 from windlass.cli.show.job import error_text, tries
 from windlass.cli.show.moment import length, parse, when
 from windlass.cli.show.output import show_line
-from windlass.cli.show.table import Column, columns, instant
+from windlass.cli.show.table import Column, columns, instant, prose, spare
 
 
 def _called(execution: Mapping[str, Any]) -> str:
@@ -41,9 +41,9 @@ ROW: Final = (
     *columns("id"),
     Column(title="workflow", take=_called),
     *columns("state"),
-    Column(title="jobs", take=counted),
+    prose("jobs", counted),
     *columns("created_at"),
-    Column(title="took", take=_took),
+    *spare(Column(title="took", take=_took)),
 )
 PAGE: Final = (
     *columns("id"),
@@ -69,16 +69,20 @@ def _step_of(job: Mapping[str, Any]) -> str:
 
 JOB: Final = (
     Column(title="step", take=_step_of),
-    *columns("id", "kind", "state"),
-    Column(title="tries", take=tries),
-    *columns("started_at"),
-    Column(title="took", take=_took),
-    Column(title="error", take=lambda job: error_text(job.get("error"))),
+    *columns("id"),
+    *spare("kind"),
+    *columns("state"),
+    *spare(Column(title="tries", take=tries), "started_at", Column(title="took", take=_took)),
+    prose("error", lambda job: error_text(job.get("error"))),
 )
 APPROVAL: Final = (
-    *columns("id", "state", "title", "execution_id", "step", "created_at"),
+    *columns("id", "state"),
+    prose("title"),
+    *spare("execution_id"),
+    *columns("step"),
+    *spare("created_at"),
     instant("until", "until"),
-    *columns("decided_by", "comment"),
+    *spare("decided_by", prose("comment")),
 )
 
 

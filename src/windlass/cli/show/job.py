@@ -8,9 +8,9 @@ from typing import Any, Final
 from windlass.cli.http.client import Answer
 from windlass.cli.http.listing import show_one
 from windlass.cli.options import Reading
-from windlass.cli.show.moment import length, parse, when
+from windlass.cli.show.moment import clock_time_or_day, length, parse, precisely, when
 from windlass.cli.show.output import compact, show_line
-from windlass.cli.show.table import Column, columns, instant
+from windlass.cli.show.table import Column, columns, instant, prose, spare
 from windlass.model.job.draft import ColumnUse, names
 
 
@@ -65,6 +65,12 @@ def what(job: Mapping[str, Any]) -> str:
     return str(job.get("task") or job.get("target") or job.get("kind") or "")
 
 
+def _logged(line: Mapping[str, Any]) -> str:
+    """What the task said, whole, with the fields that it said beside."""
+    fields = compact(line["fields"]) if line["fields"] else ""
+    return f"{line['message']}  {fields}".rstrip()
+
+
 ROW: Final = (
     *columns("id"),
     Column(title="what", take=what),
@@ -88,12 +94,13 @@ PAGE: Final = (
 ATTEMPT: Final = (
     *columns("attempt", "outcome", "node_id", "started_at"),
     Column(title="took", take=attempt_took),
-    *columns("next_run_at"),
-    Column(title="error", take=lambda attempt: error_text(attempt.get("error"))),
+    *spare("next_run_at"),
+    prose("error", lambda attempt: error_text(attempt.get("error")), is_folded=True),
 )
 LOG_LINE: Final = (
-    *columns("at", "attempt", "level", "message"),
-    Column(title="fields", take=lambda line: compact(line["fields"]) if line["fields"] else ""),
+    Column(title="at", take="at", tell=precisely, tell_shortly=clock_time_or_day),
+    *columns("attempt", "level"),
+    Column(title="message", take=_logged, tell=str, is_prose=True, is_folded=True),
 )
 
 

@@ -10,6 +10,9 @@ from windlass.clock import wall
 _UNITS = (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800), ("d", 86_400, None))
 
 
+_DAY_SECONDS = 86_400
+
+
 def parse(text: object) -> datetime | None:
     """An instant of the API, or None when `text` is none."""
     try:
@@ -50,6 +53,14 @@ def clock_time(text: object) -> str:
     """`12:00:00.123`, for lines of a live stream."""
     instant = parse(text)
     return _as_it_is(text) if instant is None else f"{instant:%H:%M:%S.%f}"[:-3]
+
+
+def clock_time_or_day(text: object, now: datetime | None = None) -> str:
+    """The same with the day before it, and without fractions, when that is not the last one."""
+    instant = parse(text)
+    if instant is None or abs((instant - (now or wall())).total_seconds()) < _DAY_SECONDS:
+        return clock_time(text)
+    return f"{instant:%Y-%m-%d %H:%M:%S}"
 
 
 def length(seconds: float) -> str:

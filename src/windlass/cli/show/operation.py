@@ -10,7 +10,7 @@ from windlass.cli.http.client import Answer
 from windlass.cli.http.listing import show_one
 from windlass.cli.options import Reading
 from windlass.cli.show import bulk
-from windlass.cli.show.table import Column, columns, show_table
+from windlass.cli.show.table import Column, columns, prose, show_table, spare
 from windlass.model.cluster.operation import ENDED
 
 
@@ -28,8 +28,8 @@ def _size(operation: Mapping[str, Any]) -> str | None:
 ROW: Final = (
     *columns("id", "kind", "phase", "node_id"),
     Column(title="workers", take=_size),
-    _progress("in flight"),
-    *columns("created_at", "reason"),
+    *spare("created_at", _progress("in flight")),
+    prose("reason"),
 )
 PAGE: Final = (
     *columns("id", "kind", "phase", "node_id", "parent_id", "from_workers", "to_workers"),

@@ -9,7 +9,15 @@ from windlass.cli.http.client import Answer
 from windlass.cli.options import Reading
 from windlass.cli.show.moment import relative
 from windlass.cli.show.output import show_json, show_json_line, show_line
-from windlass.cli.show.table import Column, columns, instant, show_table
+from windlass.cli.show.table import (
+    Column,
+    columns,
+    instant,
+    prose,
+    show_sentence,
+    show_table,
+    spare,
+)
 
 
 def _does(schedule: Mapping[str, Any]) -> str:
@@ -21,10 +29,11 @@ def _does(schedule: Mapping[str, Any]) -> str:
 
 
 ROW: Final = (
-    *columns("name", "state", "words"),
+    *columns("name", "state"),
+    prose("words"),
     Column(title="does", take=_does),
     instant("next", "next_at"),
-    instant("last", "last_at"),
+    *spare(instant("last", "last_at")),
 )
 PAGE: Final = (
     *columns("id", "name", "state", "words"),
@@ -49,15 +58,18 @@ def _state(firing: Mapping[str, Any]) -> str:
 FIRING: Final = (
     Column(title="instant", take="instant"),
     Column(title="state", take=_state),
-    instant("fired", "fired_at"),
-    Column(title="asked", take=lambda firing: "yes" if firing.get("is_asked") else None),
+    *spare(
+        instant("fired", "fired_at"),
+        Column(title="asked", take=lambda firing: "yes" if firing.get("is_asked") else None),
+    ),
     Column(title="made", take=_made),
-    *columns("reason"),
+    prose("reason"),
 )
 _TIME: Final = (
     Column(title="instant", take="instant"),
     Column(title="in", take=lambda time: relative(time["instant"]).removeprefix("in ")),
-    *columns("local", "note"),
+    *columns("local"),
+    prose("note"),
 )
 
 
@@ -73,5 +85,5 @@ def show_times(reading: Reading, answer: Answer) -> None:
             for time in found["next"]:
                 show_line(time["instant"])
         case "table":
-            show_line(found["words"])
+            show_sentence(found["words"])
             show_table(_TIME, found["next"], "it is never due again")

@@ -1,23 +1,23 @@
 """Tables and records for people: one line a thing, or one line a field.
 
-Promises: an id is never cut; at a terminal a row keeps to one line where that is possible, by
-telling instants shortly and by cutting the longest text; in a pipe nothing is cut.
+Promises: at a terminal no line of a table is wider than it, by what `fit` does: instants told
+shortly, ids shortened to digits that commands take, prose cut, columns left out (and named on
+standard error). In a pipe, and with -o id, json and jsonl, ids are whole and every column is there.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from windlass.cli.limits import CELL_CHARS_MAX, CELL_WHOLE_CHARS_MAX
+from windlass.cli.limits import CELL_CHARS_MAX
+from windlass.cli.show.fit import GAP, Fitted, Strip, cut, fit, folded, total, width
 from windlass.cli.show.moment import relative, when
-from windlass.cli.show.output import compact, is_tty, plain, say
+from windlass.cli.show.output import compact, is_tty, plain, say, show_line
 
-GAP: Final = "  "
 GREEN, YELLOW, RED, MAGENTA, CYAN, BOLD = 32, 33, 31, 35, 36, 1
 # The word that a reader looks for.
 COLOURS: Final = {
@@ -53,7 +53,7 @@ def _brief(value: Any) -> str:
         text = ", ".join(value)
     else:
         text = value if isinstance(value, str) else compact(value)
-    return _cut(text, CELL_CHARS_MAX)
+    return cut(text, CELL_CHARS_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,11 @@ class Column:
     tell: Callable[[Any], str] = _brief
     # Used when the whole table is too wide for the terminal. None: there is no shorter way.
     tell_shortly: Callable[[Any], str] | None = None
+    # Where there is no room: words that may be cut at their end; left out before others are; and
+    # prose that goes on below itself, rather than being cut.
+    is_prose: bool = False
+    is_spare: bool = False
+    is_folded: bool = False
 
     def text(self, thing: Mapping[str, Any], *, is_short: bool = False) -> str:
         value = self.take(thing) if callable(self.take) else thing.get(self.take)
@@ -82,6 +87,17 @@ def columns(*names: str) -> tuple[Column, ...]:
     return tuple(_column(name, name.removesuffix("_at").replace("_", " ")) for name in names)
 
 
+def spare(*cols: str | Column) -> tuple[Column, ...]:
+    """Columns, some by their field names, that are left out first."""
+    found = (columns(one)[0] if isinstance(one, str) else one for one in cols)
+    return tuple(replace(column, is_spare=True) for column in found)
+
+
+def prose(title: str, take: Take | None = None, *, is_folded: bool = False) -> Column:
+    """Words for people, of any length."""
+    return Column(title=title, take=take or title, is_prose=True, is_folded=is_folded)
+
+
 def _column(name: str, title: str) -> Column:
     is_instant = name.endswith(("_at", "_until"))
     return instant(title, name) if is_instant else Column(title=title, take=name)
@@ -93,17 +109,28 @@ def show_table(cols: Sequence[Column], things: Iterable[Mapping[str, Any]], none
     if not found:
         say(none)
         return
-    rows = _rows(cols, found, is_short=False)
-    if is_tty() and _total(rows) > (room := _columns()):
-        rows = _fitted(_rows(cols, found, is_short=True), room)
-    widths = _widths(rows)
-    for number, row in enumerate(rows):
-        cells = [
-            _coloured(cell, BOLD if number == 0 else COLOURS.get(cell))
-            + " " * (width - _width(cell))
-            for cell, width in zip(row, widths, strict=True)
-        ]
-        sys.stdout.write(GAP.join(cells).rstrip() + "\n")
+    table = Fitted(strips=_strips(cols, found, is_short=False))
+    if is_tty() and total(table.strips) > (room := _columns()):
+        table = fit(_strips(cols, found, is_short=True), room)
+    widths = [strip.width for strip in table.strips]
+    for number, lines in enumerate(table.lines()):
+        for cells in lines:
+            shown = [
+                _coloured(cell, BOLD if number == 0 else COLOURS.get(cell))
+                + " " * (wide - width(cell))
+                for cell, wide in zip(cells, widths, strict=True)
+            ]
+            sys.stdout.write(GAP.join(shown).rstrip() + "\n")
+    if table.left_out:
+        sys.stdout.flush()
+        told = f"no room for {', '.join(table.left_out).lower()}; -o json has all"
+        say("\n".join(folded(told, _columns())))
+
+
+def show_sentence(text: str) -> None:
+    """What is said beside a table, on as many lines as it takes."""
+    for line in folded(plain(text), _columns()) if is_tty() else [text]:
+        show_line(line)
 
 
 def show_record(cols: Sequence[Column], thing: Mapping[str, Any]) -> None:
@@ -120,46 +147,19 @@ def _columns() -> int:
     return get_terminal_size().columns
 
 
-def _rows(
-    cols: Sequence[Column], things: list[Mapping[str, Any]], *, is_short: bool
-) -> list[list[str]]:
-    titles = [column.title.upper() for column in cols]
+def _strips(
+    cols: Sequence[Column], things: Sequence[Mapping[str, Any]], *, is_short: bool
+) -> list[Strip]:
     return [
-        titles,
-        *([column.text(thing, is_short=is_short) for column in cols] for thing in things),
+        Strip(
+            title=column.title.upper(),
+            cells=[column.text(thing, is_short=is_short) for thing in things],
+            is_prose=column.is_prose,
+            is_spare=column.is_spare,
+            is_folded=column.is_folded,
+        )
+        for column in cols
     ]
-
-
-def _fitted(rows: list[list[str]], room: int) -> list[list[str]]:
-    """The rows with their longest column cut to what is left of a line."""
-    widths = _widths(rows)
-    longest = widths.index(max(widths))
-    if widths[longest] <= CELL_WHOLE_CHARS_MAX:
-        return rows
-    left = max(room - (_total(rows) - widths[longest]), len(rows[0][longest]))
-    return [
-        [_cut(cell, left) if column == longest else cell for column, cell in enumerate(row)]
-        for row in rows
-    ]
-
-
-def _widths(rows: list[list[str]]) -> list[int]:
-    return [max(map(_width, column)) for column in zip(*rows, strict=True)]
-
-
-def _total(rows: list[list[str]]) -> int:
-    return sum(_widths(rows)) + len(GAP) * (len(rows[0]) - 1)
-
-
-def _width(text: str) -> int:
-    """How many columns `text` takes at a terminal: Chinese characters take two each."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _cut(text: str, chars_max: int) -> str:
-    return text if len(text) <= chars_max else text[: chars_max - 1] + "…"
 
 
 def _coloured(text: str, code: int | None) -> str:

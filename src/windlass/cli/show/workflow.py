@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.cli.show.output import compact, show_line
-from windlass.cli.show.table import Column, columns, instant
+from windlass.cli.show.table import Column, columns, instant, prose, spare
 
 _VALUE_CHARS_MAX: Final = 120
 
@@ -21,9 +21,10 @@ def _short_hash(workflow: Mapping[str, Any]) -> Any:
 
 ROW: Final = (
     *columns("name", "version"),
-    Column(title="hash", take=_short_hash),
+    *spare(Column(title="hash", take=_short_hash)),
     instant("published", lambda workflow: workflow.get("published_at")),
-    *columns("published_by", "has_draft", "description"),
+    *spare("published_by", "has_draft"),
+    prose("description"),
 )
 PAGE: Final = (
     *columns("name", "version", "hash", "description"),

@@ -6,15 +6,17 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from windlass.cli.http.client import segment
 from windlass.cli.http.listing import show_list, show_one
+from windlass.cli.http.whole_id import whole_id, whole_id_or_none
 from windlass.cli.options import READ, All, Limit, Reading
 from windlass.cli.show.execution import APPROVAL
 from windlass.cli.show.output import show_line
 from windlass.cli.values import json_value
 from windlass.limits import PAGE_DEFAULT
 
-ApprovalId = Annotated[str, Parameter(metavar="APPROVAL", help="Id of the approval, apr_…")]
+ApprovalId = Annotated[
+    str, Parameter(metavar="APPROVAL", help="Id of the approval, apr_…, or its first digits.")
+]
 Comment = Annotated[
     str | None, Parameter(metavar="TEXT", help="Why; whoever looks later will see it.")
 ]
@@ -38,7 +40,10 @@ def ls(
     show_list(
         reading,
         "/v1/approvals",
-        {"state": state, "execution_id": execution},
+        lambda client: {
+            "state": state,
+            "execution_id": whole_id_or_none(client, "execution", execution),
+        },
         APPROVAL,
         limit=None if everything else limit,
         none="nothing is to be decided",
@@ -75,7 +80,8 @@ def reject(approval: ApprovalId, /, *, comment: Comment = None, reading: Reading
 def _decide(reading: Reading, approval: str, verb: str, given: dict[str, Any]) -> None:
     body = {name: value for name, value in given.items() if value is not None}
     with reading.client() as client:
-        answer = client.post(f"/v1/approvals/{segment(approval)}/{verb}", body)
+        path = f"/v1/approvals/{whole_id(client, 'approval', approval)}/{verb}"
+        answer = client.post(path, body)
     if reading.output == "table":
         decided = answer.value
         show_line(f"{decided['id']} {decided['state']}: {decided['title']}")

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from windlass.cli.exits import BadUsage
 from windlass.cli.options import Format
 from windlass.cli.show.output import compact, show_json, show_json_line
-from windlass.cli.show.table import columns, show_table
+from windlass.cli.show.table import columns, prose, show_table
 from windlass.cli.show.unknown_settings import say_unknown
 from windlass.config import load_settings, shown
 
@@ -44,8 +44,9 @@ def show(
     ]
     match output:
         case "table":
+            cols = (*columns("setting"), prose("value", is_folded=True), *columns(*names[2:]))
             told = [{**row, "value": shown(row["setting"], row["value"])} for row in rows]
-            show_table(columns(*names), told, none="there are no settings")
+            show_table(cols, told, none="there are no settings")
         case "json":
             show_json(compact([_object(row, names) for row in rows]))
         case "jsonl":

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Query
 from windlass.cli.http.listing import show_list, show_whole
+from windlass.cli.http.whole_id import whole_ids
 from windlass.cli.limits import BATCH_CALL_SECONDS
-from windlass.cli.options import READ, All, Limit, Reading
+from windlass.cli.options import READ, All, Limit, Reading, within
 from windlass.cli.show.job import error_text, what
 from windlass.cli.show.output import say, show_line
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, prose, spare
 from windlass.cli.verbs.job.bulk import follow, read_rate, show_preview
 from windlass.limits import PAGE_DEFAULT
 
 ROW = (
     *columns("id"),
     Column(title="what", take=what),
-    *columns("queue", "attempt", "finished_at"),
-    Column(title="error", take=lambda job: error_text(job.get("error"))),
+    *spare("queue", "attempt"),
+    *columns("finished_at"),
+    prose("error", lambda job: error_text(job.get("error"))),
 )
 GROUP = (
     *columns("count", "cause"),
     Column(title="what", take=what),
-    *columns("queue", "first_at", "last_at", "sample_id"),
+    *spare("queue", "first_at"),
+    *columns("last_at", "sample_id"),
 )
-
-# What the API calls these options.
-_ASKED_AS: Final = {"since": "finished_after", "until": "finished_before"}
 
 app = App(name="dead", help="Look through dead letters; replay or discard them.")
 
@@ -52,11 +52,19 @@ class DeadListOptions:
         str | None, Parameter(metavar="HOST", help="Only what failed at this host.")
     ] = None
     since: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Only what died at or after this instant.")
+        str | None,
+        Parameter(
+            metavar="WHEN",
+            help="Only what died then or later: 1h (ago), 14:05, 2030-01-31, 2030-01-31T12:00:00Z.",
+        ),
     ] = None
+    until: Annotated[str | None, Parameter(metavar="WHEN", help="Only what died before then.")] = (
+        None
+    )
 
     def given(self) -> Query:
-        given = {_ASKED_AS.get(name, name): value for name, value in asdict(self).items()}
+        when = within("finished", "--since", self.since, "--until", self.until)
+        given = {**asdict(self), "since": None, "until": None, **when}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -64,10 +72,6 @@ class DeadListOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadSelectionOptions(DeadListOptions):
     """Which to act on."""
-
-    until: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Only what died before this instant.")
-    ] = None
 
 
 @Parameter(name="*")
@@ -86,7 +90,7 @@ class DeadBulkOptions:
 AS_USUAL = DeadBulkOptions()
 ANY = DeadListOptions()
 NOT_CHOSEN = DeadSelectionOptions()
-Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs.")]
+Ids = Annotated[str, Parameter(metavar="JOB", help="Ids of dead jobs, or their first digits.")]
 Everything = Annotated[bool, Parameter(name="--all", help="Every dead letter there is.")]
 
 
@@ -156,6 +160,8 @@ def _act(verb: str, done: str, body: dict[str, Any], how: DeadBulkOptions, readi
     body |= {} if how.rate is None else {"rate": read_rate(how.rate)}
     body |= {"dry_run": True} if how.dry_run else {}
     with reading.client() as client:
+        if "ids" in body:
+            body["ids"] = whole_ids(client, "job", body["ids"])
         got = client.post(path, body, seconds=BATCH_CALL_SECONDS)
         if how.dry_run:
             return show_preview(got, reading)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated
+from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from windlass.cli.http.client import Query
+from windlass.cli.exits import BadUsage
+from windlass.cli.http.client import Client, Query
 from windlass.cli.http.listing import show_list
 from windlass.cli.http.tail import Message, follow
-from windlass.cli.options import READ, All, Format, Limit, Reading
+from windlass.cli.http.whole_id import whole_id_or_none
+from windlass.cli.options import ANY_TIME, READ, All, Format, Limit, Reading, Window
 from windlass.cli.show.event import EVENT_OF_ANY, line
 from windlass.cli.show.output import show_json_line, show_line
+from windlass.cli.values import instant
 from windlass.limits import PAGE_DEFAULT
+from windlass.model.job.event import SortKey, show_event_id
 
 app = App(name="event", help="Follow what happens, live.")
 
@@ -37,11 +43,11 @@ class EventOptions:
         str | None, Parameter(metavar="TYPE", help="Only created, started, retried, finished…")
     ] = None
 
-    def query(self) -> Query:
+    def query(self, client: Client) -> Query:
         return {
             "queue": self.queue,
-            "job_id": self.job,
-            "execution_id": self.execution,
+            "job_id": whole_id_or_none(client, "job", self.job),
+            "execution_id": whole_id_or_none(client, "execution", self.execution),
             "noun": self.noun,
             "type": self.type,
         }
@@ -53,22 +59,22 @@ ANY = EventOptions()
 @app.command
 def ls(
     *,
-    since: Annotated[
-        str | None,
-        Parameter(
-            metavar="INSTANT", help="From 2030-01-31T12:00:00Z on; else the last 15 minutes."
-        ),
-    ] = None,
+    window: Window = ANY_TIME,
     wanted: EventOptions = ANY,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
 ) -> None:
-    """List what happened, oldest first."""
-    limit_or_all = None if everything else limit
-    query: Query = {**wanted.query(), "created_after": since}
-    none = "nothing happened in that time"
-    show_list(reading, "/v1/events", query, EVENT_OF_ANY, limit=limit_or_all, none=none)
+    """List what happened, oldest first: in the last 15 minutes, unless --since says otherwise."""
+    when = window.query()
+    show_list(
+        reading,
+        "/v1/events",
+        lambda client: {**wanted.query(client), **when},
+        EVENT_OF_ANY,
+        limit=None if everything else limit,
+        none="nothing happened in that time",
+    )
 
 
 @app.command
@@ -76,6 +82,9 @@ def tail(
     *,
     after: Annotated[
         str | None, Parameter(metavar="EVENT", help="Begin behind this event, evt_…, not now.")
+    ] = None,
+    since: Annotated[
+        str | None, Parameter(metavar="WHEN", help="Begin then, not now: 10m (ago), 14:05.")
     ] = None,
     count: Annotated[int | None, Parameter(metavar="N", help="End after so many.")] = None,
     wanted: EventOptions = ANY,
@@ -85,11 +94,23 @@ def tail(
 
     A lost connection is made again and goes on behind the last event printed.
     """
-    with reading.client() as client, closing(follow(client, after, wanted.query())) as stream:
+    if after is not None and since is not None:
+        raise BadUsage("give one of these: --since or --after")
+    begin = after if since is None else _first_position(instant("--since", since))
+    with (
+        reading.client() as client,
+        closing(follow(client, begin, wanted.query(client))) as stream,
+    ):
         for number, event in enumerate(stream, start=1):
             _show(event, reading.output)
             if number == count:
                 break
+
+
+def _first_position(at: str) -> str:
+    """Where a stream begins that tells of all that happened at `at` or later."""
+    just_before = datetime.fromisoformat(at) - timedelta.resolution
+    return show_event_id(SortKey(just_before, UUID(int=0), 0, 0))
 
 
 def _show(event: Message, output: Format) -> None:

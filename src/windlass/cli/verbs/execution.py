@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from windlass.cli.exits import Exit
+from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client, segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.http.wait import EXECUTION, show_end, wait_and_show, wait_for_end
-from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.http.whole_id import whole_id
+from windlass.cli.options import (
+    ANY_LIFE,
+    READ,
+    SERVED,
+    TIME,
+    All,
+    LifeWindow,
+    Limit,
+    Reading,
+    Server,
+)
 from windlass.cli.show.event import EVENT_OF_ANY
 from windlass.cli.show.execution import JOB, PAGE, ROW, sentence, show_why
 from windlass.cli.show.execution_live import show_tree, watch_live
@@ -21,7 +33,9 @@ from windlass.cli.values import json_value, seconds
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.workflow.execution import ExecutionState
 
-ExecutionId = Annotated[str, Parameter(metavar="EXECUTION", help="Id of the execution, exe_…")]
+ExecutionId = Annotated[
+    str, Parameter(metavar="EXECUTION", help="Id of the execution, exe_…, or its first digits.")
+]
 Longest = Annotated[
     str | None, Parameter(metavar="DURATION", help="Wait no longer than 30s, 5m, 2h…")
 ]
@@ -38,17 +52,21 @@ def ls(
     ] = (),
     tag: Annotated[str | None, Parameter(metavar="TEXT", help="Only with this tag.")] = None,
     created_after: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Only those made at or after this instant.")
+        str | None, Parameter(group=TIME, metavar="WHEN", help="The same as --since.")
     ] = None,
+    window: LifeWindow = ANY_LIFE,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
 ) -> None:
-    """List executions, newest first."""
+    """List executions, newest first; --since and --until go by when they were made."""
+    if created_after is not None and window.since is not None:
+        raise BadUsage("give one of these: --since or --created-after")
+    window = replace(window, since=window.since or created_after)
     show_list(
         reading,
         "/v1/executions",
-        {"workflow": workflow, "state": list(state), "tag": tag, "created_after": created_after},
+        {"workflow": workflow, "state": list(state), "tag": tag, **window.query()},
         ROW,
         limit=None if everything else limit,
         none="no executions match",
@@ -59,7 +77,7 @@ def ls(
 def get(execution: ExecutionId, /, *, reading: Reading = READ) -> None:
     """Show one execution with its input and output."""
     with reading.client() as client:
-        show_one(reading, client.get(_path(execution)), PAGE)
+        show_one(reading, client.get(_path(client, execution)), PAGE)
 
 
 @app.command
@@ -71,7 +89,7 @@ def watch(execution: ExecutionId, /, *, timeout: Longest = None, reading: Readin
     """
     longest = None if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
-        now = client.get(_path(execution))
+        now = client.get(_path(client, execution))
         return show_end(EXECUTION, _ended(client, now, longest), reading.output)
 
 
@@ -88,10 +106,10 @@ def graph(
     """Show the steps of an execution: how far each is, fan-outs, children."""
     with reading.client() as client:
         if follow:
-            _ended(client, client.get(_path(execution)), None)
+            _ended(client, client.get(_path(client, execution)), None)
             if is_watched() and reading.output == "table":
                 return  # it stands there already
-        answer = client.get(f"{_path(execution)}/graph")
+        answer = client.get(f"{_path(client, execution)}/graph")
         if reading.output == "table":
             show_tree(client, answer)
         else:
@@ -108,8 +126,14 @@ def jobs(
     reading: Reading = READ,
 ) -> None:
     """List the jobs of an execution by step."""
-    most = None if everything else limit
-    show_list(reading, f"{_path(execution)}/jobs", {}, JOB, limit=most, none="it has no jobs yet")
+    show_list(
+        reading,
+        lambda client: f"{_path(client, execution)}/jobs",
+        {},
+        JOB,
+        limit=None if everything else limit,
+        none="it has no jobs yet",
+    )
 
 
 @app.command
@@ -122,16 +146,21 @@ def events(
     reading: Reading = READ,
 ) -> None:
     """Show everything that happened to an execution and its jobs."""
-    most = None if everything else limit
-    path = f"{_path(execution)}/events"
-    show_list(reading, path, {}, EVENT_OF_ANY, limit=most, none="nothing happened yet")
+    show_list(
+        reading,
+        lambda client: f"{_path(client, execution)}/events",
+        {},
+        EVENT_OF_ANY,
+        limit=None if everything else limit,
+        none="nothing happened yet",
+    )
 
 
 @app.command
 def why(execution: ExecutionId, /, *, reading: Reading = READ) -> None:
     """Say why an execution has not ended: what it waits for, since when, until when."""
     with reading.client() as client:
-        show_why(reading, client.get(f"{_path(execution)}/why"))
+        show_why(reading, client.get(f"{_path(client, execution)}/why"))
 
 
 @app.command
@@ -153,7 +182,7 @@ def signal(
     """Send a signal to an execution; one that nobody waits for yet is kept."""
     body = {} if payload is None else {"payload": json_value("--payload", payload)}
     with reading.client() as client:
-        answer = client.post(f"{_path(execution)}/signals/{segment(name)}", body)
+        answer = client.post(f"{_path(client, execution)}/signals/{segment(name)}", body)
     if reading.output != "table":
         show_one(reading, answer, ())
         return
@@ -203,7 +232,7 @@ def rerun(
     body = {} if from_step is None else {"from_step": from_step}
     longest = seconds("--wait", wait) if isinstance(wait, str) else None
     with reading.client() as client:
-        answer = client.post(f"{_path(execution)}/rerun", body)
+        answer = client.post(f"{_path(client, execution)}/rerun", body)
         if wait is not False:
             return wait_and_show(EXECUTION, client, answer, reading.output, longest)
     if reading.output == "table":
@@ -226,10 +255,10 @@ def _each(
     with server.client() as client:
         return for_each(
             executions,
-            lambda execution: client.post(f"{_path(execution)}/{verb}"),
+            lambda execution: client.post(f"{_path(client, execution)}/{verb}"),
             lambda _, answer: sentence(answer.value),
         )
 
 
-def _path(execution: str) -> str:
-    return f"/v1/executions/{segment(execution)}"
+def _path(client: Client, execution: str) -> str:
+    return f"/v1/executions/{whole_id(client, 'execution', execution)}"

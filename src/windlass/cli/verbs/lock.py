@@ -16,7 +16,7 @@ from windlass.cli.http.problem import Refused
 from windlass.cli.limits import CALL_SECONDS, POLL_GRACE_SECONDS
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_line
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, prose
 from windlass.cli.values import duration, seconds
 from windlass.clock import monotonic
 from windlass.limits import PAGE_DEFAULT, WAIT_SECONDS_MAX
@@ -48,7 +48,7 @@ ROW = (
     *columns("name", "held", "capacity"),
     Column(title="waiting", take=_waiting),
     *columns("token"),
-    Column(title="holders", take=_names("holders")),
+    prose("holders", _names("holders")),
 )
 PAGE = (
     *columns("name", "held", "capacity"),

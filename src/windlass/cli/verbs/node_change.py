@@ -9,15 +9,18 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 
 from windlass.cli.exits import BadUsage, Exit
-from windlass.cli.http.client import Answer, Client, segment
+from windlass.cli.http.client import Answer, Client
 from windlass.cli.http.listing import show_one
 from windlass.cli.http.wait import wait_for_operation
+from windlass.cli.http.whole_id import whole_id
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.operation import exit_of, show_operation
 from windlass.cli.show.table import columns
 from windlass.cli.values import duration, seconds
 
-Nodes = Annotated[str, Parameter(metavar="NODE", help="Id of a node, node_…")]
+Nodes = Annotated[
+    str, Parameter(metavar="NODE", help="Name or id of a node, or its id's first digits.")
+]
 Wait = Annotated[
     str | None,
     Parameter(
@@ -53,15 +56,15 @@ def resize(
 ) -> int:
     """Change how many slots a node has; 0 runs jobs inline, one at a time."""
     if len(given) != (1 if every else 2):
-        raise BadUsage("give a node and its new size, such as node_… 8, or --all 8")
+        raise BadUsage("give a node and its new size, such as web-1 8, or --all 8")
     body = {
         "workers": _whole(given[-1]),
         "drain_timeout": None if drain_timeout is None else duration(drain_timeout),
         "on_timeout": on_timeout,
         "dry_run": dry_run,
     }
-    path = "/v1/cluster" if every else f"/v1/nodes/{segment(given[0])}"
     with reading.client() as client:
+        path = "/v1/cluster" if every else _path(client, given[0])
         answer = client.patch(path, {name: v for name, v in body.items() if v is not None})
         if dry_run:
             for found in answer.value.get("estimates", [answer.value]):
@@ -94,9 +97,13 @@ def _each(
     if not nodes:
         raise BadUsage("say which: give one node or more")
     with reading.client() as client:
-        answers = [client.post(f"/v1/nodes/{segment(node)}/{verb}", body) for node in nodes]
+        answers = [client.post(f"{_path(client, node)}/{verb}", body) for node in nodes]
         codes = [_follow(client, answer, wait, reading) for answer in answers]
     return next((code for code in codes if code), Exit.OK)
+
+
+def _path(client: Client, node: str) -> str:
+    return f"/v1/nodes/{whole_id(client, 'node', node)}"
 
 
 def _follow(client: Client, answer: Answer, wait: str | None, reading: Reading) -> int:

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from windlass.cli.exits import Exit
-from windlass.cli.http.client import segment
 from windlass.cli.http.listing import show_one, show_whole
+from windlass.cli.http.whole_id import whole_id, whole_ids
 from windlass.cli.limits import CALL_SECONDS
 from windlass.cli.options import READ, Reading
-from windlass.cli.show.table import Column, columns, show_table
+from windlass.cli.show.table import Column, columns, prose, show_table, spare
 from windlass.cli.values import json_object, seconds
 
 
@@ -46,9 +46,9 @@ ROW = (
     *columns("id", "name"),
     Column(title="state", take=_state),
     *columns("workers", "in_flight"),
-    Column(title="queues", take=_queues),
-    *USED,
-    *columns("roles", "beat_at"),
+    prose("queues", _queues),
+    *spare(*USED, "roles"),
+    *columns("beat_at"),
 )
 PAGE = (*ROW, *columns("host", "pid", "version", "started_at", "paused_at", "lease_until"))
 LEADER = columns("node_id", "name", "term", "elected_at", "lease_until")
@@ -60,14 +60,17 @@ def ls(*, reading: Reading = READ) -> None:
 
 
 def get(
-    node: Annotated[str, Parameter(metavar="NODE", help="Id of the node, node_…")],
+    node: Annotated[
+        str,
+        Parameter(metavar="NODE", help="Its name, or its id, node_…, or the first digits of that."),
+    ],
     /,
     *,
     reading: Reading = READ,
 ) -> None:
     """Show one node."""
     with reading.client() as client:
-        show_one(reading, client.get(f"/v1/nodes/{segment(node)}"), PAGE)
+        show_one(reading, client.get(f"/v1/nodes/{whole_id(client, 'node', node)}"), PAGE)
 
 
 def leader(*, reading: Reading = READ) -> None:
@@ -79,7 +82,7 @@ def leader(*, reading: Reading = READ) -> None:
 SIGNALLED = (
     *columns("node"),
     Column(title="acknowledged", take="acknowledged"),
-    Column(title="answer", take="answer"),
+    prose("answer"),
 )
 
 
@@ -88,7 +91,7 @@ def signal(
     /,
     *,
     to: Annotated[
-        list[str] | None, Parameter(metavar="NODE", help="Id of a node, node_…; else all.")
+        list[str] | None, Parameter(metavar="NODE", help="Name or id of a node; else all.")
     ] = None,
     payload: Annotated[str | None, Parameter(metavar="JSON", help="Or @file, or -.")] = None,
     wait: Annotated[str, Parameter(metavar="TIME", show_default=True, help="How long.")] = "5s",
@@ -99,10 +102,11 @@ def signal(
     Exits with 7 when a node did not acknowledge, and with 1 when one answered with an error.
     """
     waits = seconds("--wait", wait)
-    body: dict[str, Any] = {"targets": to or "all", "name": name, "wait": waits}
+    body: dict[str, Any] = {"name": name, "wait": waits}
     if payload is not None:
         body["payload"] = json_object("--payload", payload)
     with reading.client() as client:
+        body["targets"] = whole_ids(client, "node", to) if to else "all"
         answer = client.post("/v1/signals", body, seconds=waits + CALL_SECONDS)
     said = answer.value
     if reading.output == "table":

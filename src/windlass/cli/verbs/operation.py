@@ -10,10 +10,11 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from windlass.cli.exits import BadUsage
-from windlass.cli.http.client import segment
+from windlass.cli.http.client import Client
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list
 from windlass.cli.http.wait import wait_for_operation
+from windlass.cli.http.whole_id import whole_id, whole_id_or_none
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.bulk import ROW as BULK_ROW
 from windlass.cli.show.operation import ROW, exit_of, sentence, show_operation
@@ -22,7 +23,7 @@ from windlass.limits import PAGE_DEFAULT
 from windlass.model.cluster.operation import ENDED, PHASES, Phase
 
 OperationId = Annotated[
-    str, Parameter(metavar="OPERATION", help="Id of the operation, op_…, of a node or of all.")
+    str, Parameter(metavar="OPERATION", help="Id of the operation, op_…, or its first digits.")
 ]
 OPEN: Final = tuple(phase for phase in PHASES if phase not in ENDED)
 
@@ -35,7 +36,9 @@ app = App(
 @app.command
 def ls(
     *,
-    node: Annotated[str | None, Parameter(metavar="NODE", help="Only of this node.")] = None,
+    node: Annotated[
+        str | None, Parameter(metavar="NODE", help="Only of this node: name or id.")
+    ] = None,
     is_open: Annotated[
         bool, Parameter(name="--open", help="Only those that have not ended.")
     ] = False,
@@ -68,7 +71,7 @@ def ls(
     show_list(
         reading,
         "/v1/operations",
-        {"node_id": node, "phase": phases},
+        lambda client: {"node_id": whole_id_or_none(client, "node", node), "phase": phases},
         ROW,
         limit=None if everything else limit,
         none="no operations match",
@@ -79,7 +82,7 @@ def ls(
 def get(operation: OperationId, /, *, reading: Reading = READ) -> None:
     """Show one operation, or each node's part in a change of the whole cluster."""
     with reading.client() as client:
-        show_operation(reading, client.get(f"/v1/operations/{segment(operation)}"))
+        show_operation(reading, client.get(_path(client, operation)))
 
 
 @app.command
@@ -98,7 +101,7 @@ def watch(
     """
     longest = math.inf if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
-        now = client.get(f"/v1/operations/{segment(operation)}")
+        now = client.get(_path(client, operation))
         ended = wait_for_operation(client, now, longest)
     show_operation(reading, ended)
     return exit_of(ended.value)
@@ -114,6 +117,10 @@ def abort(*operations: OperationId, server: Server = SERVED) -> int:
     with server.client() as client:
         return for_each(
             operations,
-            lambda operation: client.post(f"/v1/operations/{segment(operation)}/abort"),
+            lambda operation: client.post(f"{_path(client, operation)}/abort"),
             lambda _, answer: sentence(answer.value),
         )
+
+
+def _path(client: Client, operation: str) -> str:
+    return f"/v1/operations/{whole_id(client, 'operation', operation)}"

@@ -12,7 +12,7 @@ from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.http.problem import Refused
 from windlass.cli.options import READ, SERVED, Reading, Server
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, spare
 from windlass.cli.values import limit_or_none
 from windlass.model.job.states import STATES
 
@@ -29,7 +29,7 @@ ROW = (
     *columns("name"),
     Column(title="state", take=lambda queue: "paused" if queue.get("is_paused") else "open"),
     *map(_count, ("queued", "running", "dead")),
-    *columns("max_jobs", "max_running", "rate"),
+    *spare("max_jobs", "max_running", "rate"),
 )
 PAGE = (
     *columns("name"),

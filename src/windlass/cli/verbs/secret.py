@@ -17,7 +17,7 @@ from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, Reading, Server
 from windlass.cli.show.output import say
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, prose, spare
 from windlass.cli.values import duration, read_text
 from windlass.limits import REDACTED_CHARS_MIN, SECRET_BYTES_MAX
 
@@ -49,8 +49,10 @@ _GENERATED: Final = get_args(Generated)
 
 ROW = (
     *columns("name", "kind", "versions"),
-    Column(title="readable", take="is_readable"),
-    *columns("hosts", "created_at", "rotated_at", "overlap_until"),
+    *spare(Column(title="readable", take="is_readable")),
+    prose("hosts"),
+    *spare("created_at", "rotated_at"),
+    *columns("overlap_until"),
 )
 PAGE = (*ROW, *columns("version", "public_key", "value"))
 

@@ -9,11 +9,16 @@ from cyclopts import App
 
 from windlass.cli.http.listing import show_one
 from windlass.cli.options import READ, Reading
-from windlass.cli.show.table import columns, show_table
+from windlass.cli.show.table import columns, show_table, spare
 from windlass.model.job.states import STATES
 
 app = App(name="stats", help="Counters of jobs by queue and state.")
-ROW = columns("queue", *STATES)
+# What is rarely looked for.
+_SPARE = frozenset(("blocked", "cancelled", "expired", "skipped"))
+ROW = (
+    *columns("queue"),
+    *(col for state in STATES for col in (spare if state in _SPARE else columns)(state)),
+)
 
 
 @app.default

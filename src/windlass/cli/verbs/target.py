@@ -14,7 +14,7 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.http.problem import Refused
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import say, show_json, show_json_line, show_line
-from windlass.cli.show.table import Column, columns, instant
+from windlass.cli.show.table import Column, columns, instant, spare
 from windlass.cli.values import duration, limit_or_none
 from windlass.limits import PAGE_DEFAULT
 
@@ -40,7 +40,9 @@ ROW = (
     Column(title="breaker", take=_breaker("state")),
     instant("open until", _breaker("open_until")),
     Column(title="parked", take=_parked),
-    *columns("running", "max_running", "rate", "succeeded", "failed", "last_answer_at"),
+    *spare("running", "max_running", "rate", "succeeded"),
+    *columns("failed"),
+    *spare("last_answer_at"),
 )
 PAGE = (
     *columns("host", "state", "disabled_at", "disabled_reason"),

@@ -18,7 +18,7 @@ from windlass.cli.http.wait import JOB, wait_and_show
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.job import sentence
 from windlass.cli.show.output import plain, show_line
-from windlass.cli.show.table import Column, columns
+from windlass.cli.show.table import Column, columns, prose, spare
 from windlass.cli.values import json_object, seconds
 from windlass.cli.verbs.job.submission import AS_TYPED, Submission
 
@@ -74,10 +74,9 @@ def _first_line(task: Thing) -> str:
 
 ROW: Final = (
     *columns("name"),
-    Column(title="queue", take=_queue),
-    Column(title="nodes", take="node_count"),
+    *spare(Column(title="queue", take=_queue), Column(title="nodes", take="node_count")),
     *columns("queued", "running", "dead"),
-    Column(title="does", take=_first_line),
+    prose("does", _first_line),
 )
 PAGE: Final = (
     Column(title="task", take=signature),
@@ -132,7 +131,7 @@ def run(
         given |= _ask_for_missing(known, given)
         body = {
             **(known.get("options") or {}),
-            **job.body("python"),
+            **job.body("python", client),
             "input": {"task": task, "kwargs": given},
         }
         answer = client.post("/v1/jobs", body)

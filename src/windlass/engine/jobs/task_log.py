@@ -6,6 +6,7 @@ Promises: lines said twice are kept once; an older attempt's progress does not r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from windlass.engine.jobs.read import read_job
@@ -55,11 +56,19 @@ async def read_progress(database: Database, job_ids: Sequence[UUID]) -> dict[UUI
 
 
 async def read_log(
-    database: Database, job_id: UUID, limit: int, behind: tuple[int, int] | None = None
+    database: Database,
+    job_id: UUID,
+    limit: int,
+    behind: tuple[int, int] | None = None,
+    *,
+    after: datetime | None = None,
+    before: datetime | None = None,
 ) -> list[Record]:
-    """A page of a job's lines, in order. Raises NotFound."""
+    """A page of a job's lines, in order: of those written at `after` or later, and not at `before`
+    or later. Raises NotFound.
+    """
     attempt, place = behind or (0, -1)
-    rows = await database.read("log_list", job_id, attempt, place, limit)
+    rows = await database.read("log_list", job_id, attempt, place, limit, after, before)
     if not rows:
         await read_job(database, job_id)
     return rows

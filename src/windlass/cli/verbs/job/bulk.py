@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -17,22 +16,21 @@ from cyclopts import Parameter
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client
 from windlass.cli.http.wait import wait_for_operation
-from windlass.cli.options import Reading
+from windlass.cli.http.whole_id import whole_id_or_none
+from windlass.cli.options import Reading, Window
 from windlass.cli.show.bulk import GROUP, count_of, matching, sentence, tell_refused
 from windlass.cli.show.moment import length
 from windlass.cli.show.operation import exit_of
 from windlass.cli.show.output import say, show_json, show_json_line, show_line
 from windlass.cli.show.table import show_table
-from windlass.duration import parse_seconds
 from windlass.model.job.states import State
 
 _PER: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_ASKED_AS: Final = {"since": "created_after", "until": "created_before"}
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BulkFilterOptions:
+class BulkFilterOptions(Window):
     """Which jobs, instead of their ids. None: any."""
 
     state: Annotated[
@@ -55,20 +53,12 @@ class BulkFilterOptions:
         str | None,
         Parameter(name="--correlation-id", metavar="TEXT", help="Those with this correlation id."),
     ] = None
-    since: Annotated[
-        str | None,
-        Parameter(metavar="INSTANT", help="Made at this instant or later, or 2h ago or later."),
-    ] = None
-    until: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="Made before this instant, or 2h ago.")
-    ] = None
 
-    def given(self) -> dict[str, Any]:
-        found = {_ASKED_AS.get(name, name): value for name, value in asdict(self).items()}
-        for name in _ASKED_AS.values():
-            if found[name] is not None:
-                found[name] = instant_or_ago(found[name])
+    def given(self, client: Client) -> dict[str, Any]:
+        """The filter of the request."""
+        found: dict[str, Any] = {**asdict(self), "since": None, "until": None, **self.query()}
         found["state"] = list(self.state)
+        found["execution_id"] = whole_id_or_none(client, "execution", self.execution_id)
         return {name: value for name, value in found.items() if value not in (None, [])}
 
 
@@ -113,13 +103,13 @@ def act(verb: str, which: BulkFilterOptions, how: BulkOptions, reading: Reading)
     body: dict[str, Any] = {"verb": verb}
     if how.everything:
         body["all"] = True
-    else:
-        body["filter"] = which.given()
     if how.most is not None:
         body["most"] = how.most
     if how.rate is not None:
         body["rate"] = read_rate(how.rate)
     with reading.client() as client:
+        if not how.everything:
+            body["filter"] = which.given(client)
         if how.dry_run or not how.yes:
             seen = client.post("/v1/jobs/bulk", {**body, "dry_run": True})
             if how.dry_run:
@@ -202,12 +192,3 @@ def read_rate(text: str) -> float:
     if not 0 < rate < math.inf:
         raise BadUsage(f"--rate {text!r} is none: say 50 or 50/s, 100/m, 1000/h")
     return rate
-
-
-def instant_or_ago(text: str) -> str:
-    """An instant as it is; a duration is so long ago."""
-    try:
-        seconds = parse_seconds(text)
-    except ValueError:
-        return text  # the server judges it
-    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat()

@@ -6,15 +6,27 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from windlass.cli.http.client import segment
+from windlass.cli.http.client import Client, Query
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one, show_whole
 from windlass.cli.http.wait import JOB, wait_and_show
-from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
+from windlass.cli.http.whole_id import whole_id
+from windlass.cli.options import (
+    ANY_LIFE,
+    ANY_TIME,
+    READ,
+    SERVED,
+    All,
+    LifeWindow,
+    Limit,
+    Reading,
+    Server,
+    Window,
+)
 from windlass.cli.show.delivery import show_deliveries
 from windlass.cli.show.event import EVENT
 from windlass.cli.show.job import ATTEMPT, LOG_LINE, PAGE, ROW, sentence, show_why
-from windlass.cli.values import seconds
+from windlass.cli.values import instant_or_none, seconds
 from windlass.cli.verbs.job.bulk import (
     AS_USUAL,
     NOT_CHOSEN,
@@ -28,7 +40,7 @@ from windlass.cli.verbs.job.submit import submit
 from windlass.limits import PAGE_DEFAULT
 from windlass.model.job.states import State
 
-JobId = Annotated[str, Parameter(metavar="JOB", help="Id of the job, job_…")]
+JobId = Annotated[str, Parameter(metavar="JOB", help="Id of the job, job_…, or its first digits.")]
 
 app = App(name="job", help="Submit jobs, watch them, ask why they wait, cancel or retry them.")
 app.command(submit)
@@ -50,11 +62,12 @@ def ls(
     target: Annotated[
         str | None, Parameter(metavar="HOST", help="Only webhooks that call this host.")
     ] = None,
+    window: LifeWindow = ANY_LIFE,
     limit: Limit = PAGE_DEFAULT,
     everything: All = False,
     reading: Reading = READ,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first; --since and --until go by when they were made."""
     show_list(
         reading,
         "/v1/jobs",
@@ -65,6 +78,7 @@ def ls(
             "task": task,
             "tag": tag,
             "target": target,
+            **window.query(),
         },
         ROW,
         limit=None if everything else limit,
@@ -78,13 +92,15 @@ def get(
     /,
     *,
     at: Annotated[
-        str | None, Parameter(metavar="INSTANT", help="As it was then: 2030-01-31T12:00:00Z.")
+        str | None,
+        Parameter(metavar="WHEN", help="As it was then: 1h (ago), 14:05, 2030-01-31T12:00:00Z."),
     ] = None,
     reading: Reading = READ,
 ) -> None:
     """Show one job."""
     with reading.client() as client:
-        show_one(reading, client.get(f"/v1/jobs/{segment(job)}", {"at": at}), PAGE)
+        query: Query = {"at": instant_or_none("--at", at)}
+        show_one(reading, client.get(_path(client, job), query), PAGE)
 
 
 @app.command
@@ -103,7 +119,7 @@ def watch(
     """
     longest = None if timeout is None else seconds("--timeout", timeout)
     with reading.client() as client:
-        now = client.get(f"/v1/jobs/{segment(job)}")
+        now = client.get(_path(client, job))
         return wait_and_show(JOB, client, now, reading.output, longest)
 
 
@@ -111,7 +127,7 @@ def watch(
 def why(job: JobId, /, *, reading: Reading = READ) -> None:
     """Say what holds a job back, since when, and when it should start."""
     with reading.client() as client:
-        show_why(reading, client.get(f"/v1/jobs/{segment(job)}/why"))
+        show_why(reading, client.get(f"{_path(client, job)}/why"))
 
 
 @app.command
@@ -150,29 +166,37 @@ def promote(
 @app.command
 def attempts(job: JobId, /, *, reading: Reading = READ) -> None:
     """Show every try of a job: where, how long, how it ended."""
-    path = f"/v1/jobs/{segment(job)}/attempts"
-    show_whole(reading, path, ATTEMPT, none="it was not tried yet")
+    none = "it was not tried yet"
+    show_whole(reading, lambda client: f"{_path(client, job)}/attempts", ATTEMPT, none=none)
 
 
 @app.command
 def deliveries(job: JobId, /, *, reading: Reading = READ) -> None:
     """Show every delivery of a webhook: what came back, and where the time went."""
     with reading.client() as client:
-        show_deliveries(reading, client.get(f"/v1/jobs/{segment(job)}/webhook-status"))
+        show_deliveries(reading, client.get(f"{_path(client, job)}/webhook-status"))
 
 
 @app.command
 def events(job: JobId, /, *, reading: Reading = READ) -> None:
     """Show everything that happened to a job."""
-    path = f"/v1/jobs/{segment(job)}/events"
-    show_whole(reading, path, EVENT, none="nothing happened yet")
+    none = "nothing happened yet"
+    show_whole(reading, lambda client: f"{_path(client, job)}/events", EVENT, none=none)
 
 
 @app.command
-def logs(job: JobId, /, *, reading: Reading = READ) -> None:
+def logs(job: JobId, /, *, window: Window = ANY_TIME, reading: Reading = READ) -> None:
     """Show what a task logged while it ran."""
-    path = f"/v1/jobs/{segment(job)}/logs"
-    show_list(reading, path, {}, LOG_LINE, limit=None, none="it logged nothing")
+    none = "it logged nothing" if window == ANY_TIME else "it logged nothing in that time"
+    query = window.query()
+    show_list(
+        reading,
+        lambda client: f"{_path(client, job)}/logs",
+        query,
+        LOG_LINE,
+        limit=None,
+        none=none,
+    )
 
 
 @app.command
@@ -181,7 +205,7 @@ def rm(*jobs: JobId, server: Server = SERVED) -> int:
     with server.client() as client:
         return for_each(
             jobs,
-            lambda job: client.delete(f"/v1/jobs/{segment(job)}"),
+            lambda job: client.delete(_path(client, job)),
             lambda job, _: f"{job} removed",
         )
 
@@ -198,6 +222,10 @@ def _each(
     with reading.client() as client:
         return for_each(
             jobs,
-            lambda job: client.post(f"/v1/jobs/{segment(job)}/{verb}"),
+            lambda job: client.post(f"{_path(client, job)}/{verb}"),
             lambda _, answer: sentence(answer.value),
         )
+
+
+def _path(client: Client, job: str) -> str:
+    return f"/v1/jobs/{whole_id(client, 'job', job)}"

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from windlass.cli.exits import BadUsage
-from windlass.cli.http.client import segment
 from windlass.cli.http.listing import show_one
+from windlass.cli.http.whole_id import whole_id
 from windlass.cli.options import READ, Reading
 from windlass.cli.show.moment import when
 from windlass.cli.show.output import show_line
@@ -16,7 +16,9 @@ from windlass.cli.values import duration, json_value
 
 
 def complete(
-    job: Annotated[str, Parameter(metavar="JOB", help="Id of the job, job_…")],
+    job: Annotated[
+        str, Parameter(metavar="JOB", help="Id of the job, job_…, or its first digits.")
+    ],
     callback_token: Annotated[
         str, Parameter(metavar="TOKEN", help="The windlass-callback-token of the delivery.")
     ],
@@ -45,7 +47,8 @@ def complete(
     """
     body = {"token": callback_token, **_said(result, failed, final, extend)}
     with reading.client() as client:
-        answer = client.post(f"/v1/jobs/{segment(job)}/complete", body)
+        path = f"/v1/jobs/{whole_id(client, 'job', job)}/complete"
+        answer = client.post(path, body)
     if reading.output != "table":
         show_one(reading, answer, ())
         return

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from windlass.cli.http.client import Client
+from windlass.cli.http.whole_id import whole_ids
 from windlass.cli.values import duration, json_object
 from windlass.model.job.states import Priority
 
@@ -110,7 +112,7 @@ class Submission:
         str | None, Parameter(group=NAMING, metavar="TEXT", help="Passed on to whatever it calls.")
     ] = None
 
-    def body(self, kind: str) -> dict[str, Any]:
+    def body(self, kind: str, client: Client) -> dict[str, Any]:
         """The object that POST /v1/jobs takes."""
         given: dict[str, Any] = {
             "kind": kind,
@@ -122,7 +124,7 @@ class Submission:
             "deadline": self.deadline,
             "timeout": None if self.timeout is None else duration(self.timeout),
             "retry": self._policy(),
-            "depends_on": list(self.depends_on) or None,
+            "depends_on": whole_ids(client, "job", self.depends_on) or None,
             "on_parent_failure": self.on_parent_failure,
             "key": self.key,
             "tags": list(self.tag) or None,

@@ -53,7 +53,7 @@ def submit(
         raise BadUsage("say what kind of job, such as: windlass job submit noop")
     longest = seconds("--wait", wait) if isinstance(wait, str) else None
     with reading.client() as client:
-        answer = client.post("/v1/jobs", job.body(kind), idempotency_key)
+        answer = client.post("/v1/jobs", job.body(kind, client), idempotency_key)
         if wait is not False:
             return wait_and_show(JOB, client, answer, reading.output, longest)
     if reading.output == "table":

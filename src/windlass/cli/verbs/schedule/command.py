@@ -15,6 +15,7 @@ from windlass.cli.limits import BATCH_CALL_SECONDS
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import show_json, show_json_line, show_line
 from windlass.cli.show.schedule import FIRING, PAGE, ROW, show_times
+from windlass.cli.values import instant
 from windlass.cli.verbs.schedule.many import pause, resume
 from windlass.cli.verbs.schedule.options import NO_RULE, NO_WORK, RuleOptions, WorkOptions
 from windlass.limits import PAGE_DEFAULT, PREVIEW_DEFAULT
@@ -154,10 +155,10 @@ def backfill(
     /,
     *,
     since: Annotated[
-        str, Parameter(name="--from", metavar="INSTANT", help="The first instant, or before it.")
+        str, Parameter(name="--from", metavar="WHEN", help="The first instant, or before it.")
     ],
     until: Annotated[
-        str, Parameter(name="--to", metavar="INSTANT", help="Up to this, and without it.")
+        str, Parameter(name="--to", metavar="WHEN", help="Up to this, and without it.")
     ],
     dry_run: Annotated[bool, Parameter(help="Only count them.")] = False,
     reading: Reading = READ,
@@ -166,7 +167,11 @@ def backfill(
 
     Doing it again does no harm. Count first: --dry-run.
     """
-    body = {"from": since, "to": until, "dry_run": dry_run}
+    body = {
+        "from": instant("--from", since),
+        "to": instant("--to", until),
+        "dry_run": dry_run,
+    }
     with reading.client() as client:
         answer = client.post(f"{_path(name)}/backfill", body, seconds=BATCH_CALL_SECONDS)
     found = answer.value

@@ -6,7 +6,7 @@ import json
 
 from tests.cli.conftest import Windlass
 from tests.cli.peer import Call, Peer, Says
-from tests.cli.things import job, numbered, page
+from tests.cli.things import JOB_ID, job, numbered, page
 
 
 def serve(peer: Peer, count: int) -> None:
@@ -76,7 +76,7 @@ def test_json_is_the_answer_byte_for_byte(windlass: Windlass, peer: Peer) -> Non
     raw = '{"data": [{"id":"job_1", "input":{"exact":1.10,"big":1e2,"é":"\\u00e9"}}],"x" : null}'
     peer.answer(Says(raw=raw.encode()))
     assert windlass("job", "ls", "-o", "json").out == raw + "\n"
-    assert windlass("job", "get", "job_1", "-o", "json").out == raw + "\n"
+    assert windlass("job", "get", JOB_ID, "-o", "json").out == raw + "\n"
 
 
 def test_jsonl_is_one_object_a_line(windlass: Windlass, peer: Peer) -> None:
@@ -108,7 +108,7 @@ def test_columns_are_aligned_under_wide_characters(windlass: Windlass, peer: Pee
 def test_text_from_elsewhere_cannot_command_the_terminal(windlass: Windlass, peer: Peer) -> None:
     hostile = "\x1b]0;owned\x07\x9b31m\r\nerror"
     peer.answer(Says(json=job(state="dead", error={"message": hostile}, tags=[hostile])))
-    shown = windlass("job", "get", "job_1").out
+    shown = windlass("job", "get", JOB_ID).out
     assert "\\x1b]0;owned\\x07\\x9b31m  error" in shown
     assert [c for c in shown if not c.isprintable() and c != "\n"] == []
 
@@ -126,9 +126,7 @@ def test_one_job_is_shown_field_by_field_without_what_is_empty(
         result=[1, 2],
     )
     peer.answer(Says(json=finished))
-    shown = dict(
-        line.split(maxsplit=1) for line in windlass("job", "get", "job_1").out.splitlines()
-    )
+    shown = dict(line.split(maxsplit=1) for line in windlass("job", "get", JOB_ID).out.splitlines())
     assert shown["state"] == "succeeded"
     assert shown["tries"] == "2/5"
     assert shown["took"] == "1.5 s"

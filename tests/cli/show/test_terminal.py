@@ -74,7 +74,9 @@ def at_a_terminal(
     return shown
 
 
-def test_a_table_is_coloured_at_a_terminal_and_ids_are_whole(peer: Peer) -> None:
+def test_a_table_is_coloured_at_a_terminal_and_ids_are_whole_where_there_is_room(
+    peer: Peer,
+) -> None:
     ended = job(id=numbered(1), state="dead", finished_at="2026-01-31T12:00:00Z")
     peer.answer(Says(json=page([ended])))
     shown = at_a_terminal(peer, "job", "ls")
@@ -83,15 +85,21 @@ def test_a_table_is_coloured_at_a_terminal_and_ids_are_whole(peer: Peer) -> None
     assert "(2026-01-31 12:00:00Z)" in shown
 
 
-def test_a_narrow_terminal_keeps_ids_whole_and_rows_on_one_line(peer: Peer) -> None:
+def test_a_narrow_terminal_shortens_ids_and_keeps_rows_on_one_line(peer: Peer) -> None:
     error = {"cause": "exception", "message": "x" * 300}
-    dead = job(id=numbered(1), state="dead", finished_at="2026-01-31T12:00:00Z", error=error)
+    dead = job(id=JOB_ID, state="dead", finished_at="2026-01-31T12:00:00Z", error=error)
     peer.answer(Says(json=page([dead])))
-    _, row = at_a_terminal(peer, "dead", "ls", columns=90).splitlines()
-    assert numbered(1) in row
+    _, row, note = at_a_terminal(peer, "dead", "ls", columns=80).splitlines()
+    assert note == "no room for attempt; -o json has all"
+    assert row.startswith(f"{JOB_ID[:22]}  noop")
     assert "d ago" in row
     assert "(2026" not in row
     assert "…" in row
+    # In a pipe it is whole.
+    ran = subprocess.run(
+        [*COMMAND, "dead", "ls"], env=environment(peer, 80), capture_output=True, check=True
+    )
+    assert JOB_ID.encode() in ran.stdout
 
 
 def test_the_same_table_in_a_pipe_has_no_colour(peer: Peer) -> None:

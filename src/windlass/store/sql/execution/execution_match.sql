@@ -1,0 +1,5 @@
+-- execution_match: executions whose ids lie between two, newest first: those that a prefix of an id can mean.
+-- params: low uuid, high uuid, most int4     returns: id, name (of its workflow), state, created_at
+-- Index: the primary key, read backwards.
+SELECT id, workflow AS name, state, created_at
+FROM windlass.execution WHERE id BETWEEN $low AND $high ORDER BY id DESC LIMIT $most
