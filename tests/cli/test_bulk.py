@@ -17,6 +17,7 @@ from tests.cli.show.test_terminal import COMMAND, HEARING, environment, read_ter
 from tests.cli.things import page
 
 OP = "op_" + "1" * 32
+JOB = "job_" + "2" * 32
 GROUPS = [
     {
         "state": "queued",
@@ -170,9 +171,9 @@ def test_dead_letters_are_looked_at_first_and_replayed_at_a_rate(
     assert windlass("dead", "replay", "--cause", "KeyError", "--dry-run").code == 0
     assert peer.calls[-1].json == {"filter": {"cause": "KeyError"}, "dry_run": True}
     peer.answer(Says(status=202, json=bulk(verb="replay", done=7)))
-    ended = windlass("dead", "replay", "job_1", "--rate", "50/s")
+    ended = windlass("dead", "replay", JOB, "--rate", "50/s")
     assert (ended.code, ended.out) == (0, f"{OP} done: 7 jobs replayed\n")
-    assert peer.calls[-1].json == {"ids": ["job_1"], "rate": 50.0}
+    assert peer.calls[-1].json == {"ids": [JOB], "rate": 50.0}
 
 
 def test_an_operation_on_jobs_is_followed_like_any_other(windlass: Windlass, peer: Peer) -> None:

@@ -208,6 +208,28 @@ print(json.load(sys.stdin)["error"]["message"])'
         before={"mail()": "windlass queue set mail --max-jobs 500"},
         shows={'{"verb"': "api POST /v1/jobs/bulk -d @block"},
     ),
+    Reader(
+        page="docs/command-line.md",
+        first="""
+JOB=$(windlass job submit noop --delay 1h -o id)
+SHORT=${JOB:4:18}
+printf '{"kind": "noop", "delay": 3600}\\n%.0s' 1 2 > two
+TWO=$(windlass job submit --file two -o id | head -1)
+TWO=${TWO:4:12}
+mkdir -p ~/.config/fish/completions
+""",
+        words={
+            "01a1f04422b7c0": "$SHORT",
+            "error: 01a1f054a98e may": "error: … may",
+            "  job_01a1f054a98e703896a1c07ce3b9d2f4  dead, 78 s ago, reserve": "…",
+            "  job_01a1f054a98e70379c445ac8d4e387b9  queued, 78 s ago, noop\n": "",
+            "  job_01a1f054a98e70379c445ac8d4e387b9  queued, 78 s ago, noop": "",
+            "01a1f054a98e": "$TWO",
+            '"${fpath[1]}/_windlass"': "_windlass",
+        },
+        fails={"windlass job cancel 01a1f054a98e": 2},
+        after={"windlass completion fish": "test -s _windlass && bash -n $d/windlass"},
+    ),
     Reader(page="docs/locks.md"),
     Reader(page="docs/outbox.md", first=ORDERS),
     Reader(

@@ -17,7 +17,7 @@ from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.http.client import Answer, Client
 from windlass.cli.http.wait import wait_for_operation
 from windlass.cli.http.whole_id import whole_id_or_none
-from windlass.cli.options import Reading, Window
+from windlass.cli.options import SINCE, TIME, UNTIL, Reading, within
 from windlass.cli.show.bulk import GROUP, count_of, matching, sentence, tell_refused
 from windlass.cli.show.moment import length
 from windlass.cli.show.operation import exit_of
@@ -30,7 +30,7 @@ _PER: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BulkFilterOptions(Window):
+class BulkFilterOptions:
     """Which jobs, instead of their ids. None: any."""
 
     state: Annotated[
@@ -54,9 +54,13 @@ class BulkFilterOptions(Window):
         Parameter(name="--correlation-id", metavar="TEXT", help="Those with this correlation id."),
     ] = None
 
+    since: Annotated[str | None, Parameter(group=TIME, metavar="WHEN", help=SINCE)] = None
+    until: Annotated[str | None, Parameter(group=TIME, metavar="WHEN", help=UNTIL)] = None
+
     def given(self, client: Client) -> dict[str, Any]:
         """The filter of the request."""
-        found: dict[str, Any] = {**asdict(self), "since": None, "until": None, **self.query()}
+        when = within("created", "--since", self.since, "--until", self.until)
+        found: dict[str, Any] = {**asdict(self), "since": None, "until": None, **when}
         found["state"] = list(self.state)
         found["execution_id"] = whole_id_or_none(client, "execution", self.execution_id)
         return {name: value for name, value in found.items() if value not in (None, [])}
