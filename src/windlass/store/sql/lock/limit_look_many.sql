@@ -10,6 +10,7 @@ WITH next AS MATERIALIZED (
     CROSS JOIN windlass.lock l
     CROSS JOIN LATERAL (
         SELECT w.waiter FROM windlass.lock_wait w WHERE w.lock = l.name AND w.since <= now_is.at ORDER BY w.lock, w.rank LIMIT 1
+        FOR NO KEY UPDATE SKIP LOCKED -- a caller's transaction may have one in hand (windlass.debounce)
     ) first
     CROSS JOIN LATERAL (
         SELECT count(*) AS count, count(*) FILTER (WHERE j.state = 'queued') AS early

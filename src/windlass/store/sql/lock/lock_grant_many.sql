@@ -15,7 +15,10 @@ WITH going AS MATERIALIZED (
     RETURNING w.lock, w.waiter, w.until, w.ttl_seconds, w.owner
 ), missed AS (
     UPDATE windlass.lock_wait w SET look_at = clock_timestamp() + $2::float8 * interval '1 second'
-    WHERE w.waiter = ANY ($1::uuid[]) AND w.until IS NULL AND w.waiter NOT IN (SELECT going.id FROM going)
+    FROM (SELECT o.lock, o.waiter FROM windlass.lock_wait o
+          WHERE o.waiter = ANY ($1::uuid[]) AND o.until IS NULL AND o.waiter NOT IN (SELECT going.id FROM going)
+          FOR NO KEY UPDATE SKIP LOCKED) free
+    WHERE w.lock = ANY (ARRAY[free.lock]) AND w.waiter = ANY (ARRAY[free.waiter])
 ), held AS (
     INSERT INTO windlass.lock_hold (lock, token, job_id, ticket, owner, expires_at)
     SELECT p.lock, nextval('windlass.lock_token'), CASE WHEN p.until IS NULL THEN p.waiter END,
