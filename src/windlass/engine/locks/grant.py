@@ -256,7 +256,8 @@ async def _grant(
     rows = await connection.fetch(statement("lock_grant_many"), wanted, LOCK_AGAIN_SECONDS)
     effects.due += [r for r in rows if r["queue"] is not None and r["parked_for"] is None]
     effects.locks_granted |= {row["lock"] for row in rows if row["lock"] is not None}
-    missed = set(wanted).difference(row["id"] for row in rows)
+    # What a step of a paused execution leaves of its limits is for the next one, too.
+    missed = set(wanted).difference(r["id"] for r in rows if r["parked_for"] is None)
     if missed:
         effects.look_in(LOCK_AGAIN_SECONDS)
     return missed
