@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from tests.engine.hands import (
     door,
     end,
     noop,
+    patiently,
     register,
     row,
     run_all,
@@ -26,13 +29,14 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
-from tests.engine.locks.locking import parked_for
+from tests.engine.locks.locking import WRONG, nothing_left, parked_for
 from tests.store.sql_call import CALL
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.history import job_at
 from windlass.engine.jobs.retain import fold_counters
 from windlass.engine.locks.grant import grant_due
+from windlass.model.job.outcome import Snoozed
 from windlass.model.job.submission import SubmissionContext, read_job
 from windlass.store.database import Database
 
@@ -242,3 +246,44 @@ async def test_of_one_batch_the_last_that_debounces_a_key_counts(database: Datab
         [job_id] = set(answer.job_ids)
         assert json.loads((await row(database, job_id))["input"]) == {"n": 2}
     assert await value(database, "SELECT count(*) FROM windlass.job") == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_whatever_is_put_off_meanwhile_no_limit_is_exceeded_and_nobody_is_left(
+    database: Database, database_url: str, seed: int
+) -> None:
+    """Seeded by its parameter: a key leads to other limits with each call, while jobs run."""
+    chance = random.Random(seed)
+    a, b = {"name": "a", "max_running": 2}, {"name": "b", "max_running": 1, "per": ["/n"]}
+    rate = {"name": "r", "rate": 50.0}
+    wrong: list[int] = []
+
+    async def live(mine: Database, node: UUID) -> None:
+        for _ in range(25):
+            way = chance.choice(["http", "sql", "look", "look", "end", "snooze"])
+            if way in ("http", "sql"):
+                await again(
+                    mine,
+                    way,
+                    kind="noop",
+                    key=f"k{chance.randrange(4)}",
+                    debounce=chance.choice([0.01, 0.05]),
+                    limits=chance.choice([[a], [b], [a, b, rate], []]),
+                    input={"n": chance.randrange(2)},
+                )
+            elif way == "look":
+                await patiently(partial(grant_due, mine))
+            else:
+                for attempt in await take(mine, node, 2):
+                    await end(mine, node, attempt, None if way == "end" else Snoozed(0.0))
+            wrong.append(await value(mine, WRONG))
+
+    async with several(database_url, 4) as crowd:
+        await asyncio.gather(*[live(mine, await register(mine)) for mine in crowd])
+    assert set(wrong) == {0}
+    async with asyncio.timeout(30):
+        while await value(database, "SELECT count(*) FROM windlass.job"):
+            await grant_due(database)
+            await run_all(database)
+    assert await nothing_left(database)
+    assert (await doctor(database)).is_well

@@ -474,3 +474,33 @@ async def test_a_pointer_leads_to_the_same_by_sql_and_by_http(
     ours = await submit_limited(database, mail(per=[pointer]), input=given)
     theirs = await enqueue(database, limits=[mail(per=[pointer])], input=given)
     assert theirs["locks"] == (await row(database, ours))["locks"]
+
+
+async def test_a_slow_rate_whose_jobs_cannot_start_is_not_looked_at_all_the_time(
+    database: Database,
+) -> None:
+    """A paused queue with a thousand customers would keep the database busy with nothing."""
+    for _ in range(2):
+        await submit_limited(database, mail(None, rate=1 / 3600))
+    await grant_due(database)
+    await sql(database, "UPDATE windlass.lock SET rate_due_at = now() - interval '1 day'")
+    await sql(database, "UPDATE windlass.lock_wait SET look_at = now()")
+    effects = await grant_due(database)
+    assert len(await holders(database, MAIL)) == 1
+    again = await value(database, "SELECT min(look_at - now()) FROM windlass.lock_wait")
+    assert again.total_seconds() > 5
+    assert effects.look_seconds is None or effects.look_seconds > 5
+
+
+async def test_a_job_that_is_put_back_into_its_wait_lists_does_not_wait_for_itself(
+    database: Database,
+) -> None:
+    node = await register(database)
+    await submit_limited(database, mail(), locks=["card"])
+    await grant_due(database)
+    await fail_and_rest(database, node, await take_one(database, node), 0)
+    await sql(database, "DELETE FROM windlass.lock_wait")
+    await mend_locks(database)
+    await grant_due(database)
+    await run_all(database)
+    assert await nothing_left(database)

@@ -132,7 +132,7 @@ BEGIN
     UPDATE windlass.job j
     SET run_at = was.due, input = body::json, input_bytes = octet_length(body), target = new_target, task = new_task, limits = new_limits,
         locks = nullif(wanted, '{}'),
-        parked_at = CASE WHEN wanted <> '{}' THEN coalesce(j.parked_at, clock_timestamp())
+        parked_at = CASE WHEN wanted <> '{}' THEN coalesce(j.parked_at, at)
                          WHEN j.parked_for <> 'lock' AND j.target IS NOT DISTINCT FROM new_target THEN j.parked_at END,
         parked_for = CASE WHEN wanted <> '{}' THEN 'lock' WHEN j.parked_for <> 'lock' AND j.target IS NOT DISTINCT FROM new_target THEN j.parked_for END
     WHERE j.id = job_id;
