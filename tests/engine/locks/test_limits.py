@@ -504,3 +504,15 @@ async def test_a_job_that_is_put_back_into_its_wait_lists_does_not_wait_for_itse
     await grant_due(database)
     await run_all(database)
     assert await nothing_left(database)
+
+
+async def test_why_says_that_those_who_were_let_go_have_not_started(database: Database) -> None:
+    _, second = [await submit_limited(database, mail(None, rate=1.0)) for _ in range(2)]
+    await grant_due(database)
+    await sql(database, "UPDATE windlass.lock SET rate_due_at = now() - interval '1 day'")
+    why = await explain(database, second)
+    assert why is not None
+    assert why.gates[0].reason == (
+        "limit 'mail' lets 1 a second start, and those that it let go have not started; "
+        "it is 1st to wait"
+    )
