@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.engine.executions.flow import Flow, noop
 from tests.engine.hands import end, take, value
-from tests.engine.locks.locking import nothing_left
+from tests.engine.locks.locking import holders, nothing_left, parked_for
+from tests.engine.locks.test_limits import submit_limited
 from windlass.engine.executions.control import pause_execution, resume_execution
 from windlass.engine.locks.grant import grant_due
 from windlass.model.job.outcome import Snoozed
@@ -66,6 +67,42 @@ async def test_a_step_that_rests_in_a_paused_execution_waits_for_both(database: 
     await grant_due(database)
     assert await value(database, "SELECT parked_for FROM windlass.job") == "paused"
     assert await take(database, flow.node_id) == []
+    effects = await resume_execution(database, flow.execution_id)
+    assert effects.look_seconds == 0.0
+    await grant_due(database)
+    assert set((await flow.run()).values()) == {"succeeded"}
+    assert await nothing_left(database)
+
+
+ONE = {"name": "api", "max_running": 1}
+
+
+async def test_what_is_paused_keeps_no_place_from_others(database: Database) -> None:
+    flow = await Flow.start(database, [noop("a", limits=[ONE])])
+    other = await submit_limited(database, ONE)
+    await grant_due(database)
+    assert await parked_for(database, other) == "lock"
+    await flow.look_after(await pause_execution(database, flow.execution_id))
+    assert await holders(database, "limit/api") == [other]
+    await end(database, flow.node_id, await take(database, flow.node_id))
     await resume_execution(database, flow.execution_id)
+    await grant_due(database)
+    assert set((await flow.run()).values()) == {"succeeded"}
+    assert await nothing_left(database)
+
+
+async def test_whose_turn_comes_while_it_is_paused_leaves_it_to_the_next(
+    database: Database,
+) -> None:
+    await submit_limited(database, ONE)
+    await grant_due(database)
+    flow = await Flow.start(database, [noop("a", limits=[ONE], locks=["card"])])
+    await flow.look_after(await pause_execution(database, flow.execution_id))
+    other = await submit_limited(database, ONE)
+    await end(database, flow.node_id, await take(database, flow.node_id))
+    assert await holders(database, "limit/api") == [other]
+    await end(database, flow.node_id, await take(database, flow.node_id))
+    await resume_execution(database, flow.execution_id)
+    await grant_due(database)
     assert set((await flow.run()).values()) == {"succeeded"}
     assert await nothing_left(database)

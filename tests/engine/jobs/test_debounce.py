@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import timedelta
+import random
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from tests.engine.hands import (
     door,
     end,
     noop,
+    patiently,
     register,
     row,
     run_all,
@@ -26,12 +29,15 @@ from tests.engine.hands import (
     true_counts,
     value,
 )
+from tests.engine.locks.locking import WRONG, nothing_left, parked_for
 from tests.store.sql_call import CALL
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.history import job_at
 from windlass.engine.jobs.retain import fold_counters
 from windlass.engine.locks.grant import grant_due
+from windlass.model.job.outcome import Snoozed
+from windlass.model.job.submission import SubmissionContext, read_job
 from windlass.store.database import Database
 
 KEY_IS_OVER = "UPDATE windlass.job_key SET until = now() - interval '1 second'"
@@ -170,3 +176,114 @@ async def test_what_somebody_holds_keeps_a_debounce_for_no_longer_than_a_key_doe
             await submit_one(database)
         await transaction.rollback()
         assert (await waiting).existing
+
+
+async def again(database: Database, way: str, **fields: Any) -> Any:
+    """The row of the job that such a call leads to."""
+    fields = {"key": "k", "debounce": 60, **fields}
+    if way == "sql":
+        shown = await value(database, CALL, json.dumps(fields))
+        return await row(database, ids.parse("job", shown))
+    kinds = SubmissionContext(kinds={"noop": lambda _: [], "http": lambda _: []})
+    draft = read_job(fields, kinds, datetime.now(UTC))
+    return await row(database, (await door(database).submit(draft)).job_ids[0])
+
+
+ways = pytest.mark.parametrize("way", ["http", "sql"])
+
+
+@ways
+async def test_a_debounced_job_has_the_limits_of_its_newest_input(
+    database: Database, way: str
+) -> None:
+    per = {"name": "a", "max_running": 1, "per": ["/of"]}
+    first = await again(database, way, kind="noop", limits=[per], input={"of": "ada"})
+    second = await again(database, way, kind="noop", limits=[per], input={"of": "bob"})
+    assert (second["id"], second["locks"]) == (first["id"], ["limit/a/bob"])
+    assert await value(database, "SELECT array_agg(lock) FROM windlass.lock_wait") == [
+        "limit/a/bob"
+    ]
+    bare = await again(database, way, kind="noop", input={"of": "bob"})
+    assert (bare["id"], bare["locks"]) == (first["id"], None)
+    assert await parked_for(database, bare["id"]) is None
+    assert await value(database, "SELECT count(*) FROM windlass.lock_wait") == 0
+    back = await again(database, way, kind="noop", limits=[per], input={"of": "cy"})
+    assert back["locks"] == ["limit/a/cy"]
+    assert await parked_for(database, back["id"]) == "lock"
+    await sql(database, "UPDATE windlass.job SET run_at = now()")
+    await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
+    await grant_due(database)
+    await run_all(database)
+    assert await states(database, [first["id"]]) == ["succeeded"]
+
+
+@ways
+async def test_a_debounced_call_goes_to_whom_the_newest_input_names(
+    database: Database, way: str
+) -> None:
+    first = await again(database, way, kind="http", input={"url": "https://a.example/"})
+    second = await again(database, way, kind="http", input={"url": "https://b.example/"})
+    assert (second["id"], second["target"]) == (first["id"], "b.example")
+
+
+@ways
+async def test_a_job_of_another_kind_is_not_put_off_but_followed(
+    database: Database, way: str
+) -> None:
+    first = await again(database, way, kind="http", input={"url": "https://a.example/"})
+    second = await again(database, way, kind="noop")
+    assert second["id"] != first["id"]
+    assert json.loads((await row(database, first["id"]))["input"]) == {"url": "https://a.example/"}
+
+
+async def test_of_one_batch_the_last_that_debounces_a_key_counts(database: Database) -> None:
+    drafts = [
+        noop(key="k", debounce_seconds=60.0, delay_seconds=60.0, input=json.dumps({"n": n}))
+        for n in range(3)
+    ]
+    for _ in range(2):
+        answer = await door(database).submit_batch(drafts)
+        [job_id] = set(answer.job_ids)
+        assert json.loads((await row(database, job_id))["input"]) == {"n": 2}
+    assert await value(database, "SELECT count(*) FROM windlass.job") == 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_whatever_is_put_off_meanwhile_no_limit_is_exceeded_and_nobody_is_left(
+    database: Database, database_url: str, seed: int
+) -> None:
+    """Seeded by its parameter: a key leads to other limits with each call, while jobs run."""
+    chance = random.Random(seed)
+    a, b = {"name": "a", "max_running": 2}, {"name": "b", "max_running": 1, "per": ["/n"]}
+    rate = {"name": "r", "rate": 50.0}
+    wrong: list[int] = []
+
+    async def live(mine: Database, node: UUID) -> None:
+        for _ in range(25):
+            way = chance.choice(["http", "sql", "look", "look", "end", "snooze"])
+            if way in ("http", "sql"):
+                await again(
+                    mine,
+                    way,
+                    kind="noop",
+                    key=f"k{chance.randrange(4)}",
+                    debounce=chance.choice([0.01, 0.05]),
+                    limits=chance.choice([[a], [b], [a, b, rate], []]),
+                    input={"n": chance.randrange(2)},
+                )
+            elif way == "look":
+                await patiently(partial(grant_due, mine))
+            else:
+                for attempt in await take(mine, node, 2):
+                    await end(mine, node, attempt, None if way == "end" else Snoozed(0.0))
+            wrong.append(await value(mine, WRONG))
+
+    async with several(database_url, 4) as crowd:
+        await asyncio.gather(*[live(mine, await register(mine)) for mine in crowd])
+    assert set(wrong) == {0}
+    async with asyncio.timeout(30):
+        while await value(database, "SELECT count(*) FROM windlass.job"):
+            await grant_due(database)
+            await run_all(database)
+    assert await nothing_left(database)
+    assert (await doctor(database)).is_well

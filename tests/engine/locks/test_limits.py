@@ -31,7 +31,7 @@ from tests.engine.hands import (
     value,
 )
 from tests.engine.locks.locking import holders, nothing_left, parked_for, waiters
-from tests.store.sql_call import enqueue
+from tests.store.sql_call import CALL, enqueue
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.finish import finish
@@ -402,3 +402,117 @@ async def test_a_child_waits_for_its_limit_after_its_parent(database: Database) 
     await end(database, node, await take_one(database, node))
     await until_sql(database, "SELECT parked_at IS NULL FROM windlass.job WHERE id = $1", child)
     assert await value(database, "SELECT capacity FROM windlass.lock WHERE name = $1", MAIL) == 4
+
+
+async def test_an_older_job_that_is_due_only_now_does_not_take_back_what_a_newer_one_said(
+    database: Database,
+) -> None:
+    old = await submit_limited(database, mail(1), delay="1h")
+    await submit_limited(database, mail(3))
+    await grant_due(database)
+    await sql(database, "UPDATE windlass.lock_wait SET since = now(), look_at = now()")
+    await sql(database, "UPDATE windlass.job SET run_at = now() WHERE id = $1", old)
+    await grant_due(database)
+    assert len(await holders(database, MAIL)) == 2
+
+
+async def test_who_waits_for_a_slow_rate_does_not_bring_it_back_at_each_look(
+    database: Database,
+) -> None:
+    for _ in range(3):
+        await submit_limited(database, mail(None, rate=0.001))
+    await grant_due(database)
+    await submit_limited(database, mail(None, rate=1.0))
+    for _ in range(2):
+        await grant_due(database)
+        await sql(database, "UPDATE windlass.lock_wait SET look_at = now() WHERE look_at > now()")
+    assert await value(database, "SELECT rate FROM windlass.lock WHERE name = $1", MAIL) == 1.0
+
+
+@pytest.mark.parametrize("slow", [{"rate": 0.001}, {"max_running": 1}], ids=["rate", "places"])
+async def test_a_customer_who_has_to_wait_keeps_no_places_from_the_others(
+    database: Database, slow: dict[str, Any]
+) -> None:
+    both = [{"name": "all", "max_running": 3}, {"name": "each", "per": ["/of"], **slow}]
+    for _ in range(6):
+        await submit_limited(database, *both, input={"of": "ada"})
+    await grant_due(database)
+    patient = "since = since - interval '20 s', rank = rank - interval '20 s'"
+    await sql(database, f"UPDATE windlass.lock_wait SET {patient}")
+    other = await submit_limited(database, *both, input={"of": "bob"})
+    await grant_due(database)
+    assert await parked_for(database, other) is None
+
+
+async def test_a_waiter_in_a_caller_s_hand_keeps_neither_ends_nor_the_next_one(
+    database: Database, database_url: str
+) -> None:
+    node = await register(database)
+    await submit_limited(database, mail())
+    await grant_due(database)
+    attempt = await take_one(database, node)
+    put_off = {"kind": "noop", "key": "k", "debounce": 60, "limits": [mail()]}
+    await value(database, CALL, json.dumps(put_off | {"debounce": 0.5}))
+    async with several(database_url, 1) as [other], other.side() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(CALL, json.dumps(put_off))
+        await until_sql(database, "SELECT bool_and(run_at < now()) FROM windlass.job")
+        following = await submit_limited(database, mail())
+        async with asyncio.timeout(5):
+            await end(database, node, attempt)
+            await grant_due(database)
+        assert await holders(database, MAIL) == [following]
+        await transaction.rollback()
+
+
+@pytest.mark.parametrize("pointer", ["/a/-1", "/a/01", "/a/+1", "/a/", "/", "//", "/a~0/x", "/o/0"])
+async def test_a_pointer_leads_to_the_same_by_sql_and_by_http(
+    database: Database, pointer: str
+) -> None:
+    given: dict[str, Any] = {"a": ["p", "q"], "a~": {"x": "t"}, "o": {"0": "zero"}, "": "empty"}
+    ours = await submit_limited(database, mail(per=[pointer]), input=given)
+    theirs = await enqueue(database, limits=[mail(per=[pointer])], input=given)
+    assert theirs["locks"] == (await row(database, ours))["locks"]
+
+
+async def test_a_slow_rate_whose_jobs_cannot_start_is_not_looked_at_all_the_time(
+    database: Database,
+) -> None:
+    """A paused queue with a thousand customers would keep the database busy with nothing."""
+    for _ in range(2):
+        await submit_limited(database, mail(None, rate=1 / 3600))
+    await grant_due(database)
+    await sql(database, "UPDATE windlass.lock SET rate_due_at = now() - interval '1 day'")
+    await sql(database, "UPDATE windlass.lock_wait SET look_at = now()")
+    effects = await grant_due(database)
+    assert len(await holders(database, MAIL)) == 1
+    again = await value(database, "SELECT min(look_at - now()) FROM windlass.lock_wait")
+    assert again.total_seconds() > 5
+    assert effects.look_seconds is None or effects.look_seconds > 5
+
+
+async def test_a_job_that_is_put_back_into_its_wait_lists_does_not_wait_for_itself(
+    database: Database,
+) -> None:
+    node = await register(database)
+    await submit_limited(database, mail(), locks=["card"])
+    await grant_due(database)
+    await fail_and_rest(database, node, await take_one(database, node), 0)
+    await sql(database, "DELETE FROM windlass.lock_wait")
+    await mend_locks(database)
+    await grant_due(database)
+    await run_all(database)
+    assert await nothing_left(database)
+
+
+async def test_why_says_that_those_who_were_let_go_have_not_started(database: Database) -> None:
+    _, second = [await submit_limited(database, mail(None, rate=1.0)) for _ in range(2)]
+    await grant_due(database)
+    await sql(database, "UPDATE windlass.lock SET rate_due_at = now() - interval '1 day'")
+    why = await explain(database, second)
+    assert why is not None
+    assert why.gates[0].reason == (
+        "limit 'mail' lets 1 a second start, and those that it let go have not started; "
+        "it is 1st to wait"
+    )

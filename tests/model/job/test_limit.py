@@ -113,3 +113,9 @@ def test_what_is_said_of_keys_wants_one_and_says_one_thing(
     fields: dict[str, Any], pointers: set[str]
 ) -> None:
     assert problems(**fields) == pointers
+
+
+@pytest.mark.parametrize("text", ["\x00", "\ud800"], ids=["NUL", "half a pair"])
+def test_a_value_that_cannot_be_stored_is_refused_with_its_input(text: str) -> None:
+    limit = {"name": "a", "max_running": 1, "per": ["/to"]}
+    assert problems(limits=[limit], input={"to": text}) == {"/input", "/limits/0/per"}

@@ -61,6 +61,19 @@ def test_of_a_lock_that_was_not_looked_at_nothing_is_given_away() -> None:
     assert (gone(grants), [one.id.int for one in grants.unsure]) == ([], [1])
 
 
+def test_of_those_who_lack_the_same_one_keeps_what_they_all_want_besides() -> None:
+    asked = [waiter(n, "all", "ada", keeps=True) for n in (1, 2, 3)] + [waiter(4, "all", "bob")]
+    assert gone(decide_grants(asked, {"all": 2, "ada": 0, "bob": 1})) == [4]
+    assert gone(decide_grants(asked, {"all": 1, "ada": 0, "bob": 1})) == []
+
+
+def test_who_waits_for_a_rate_keeps_nothing() -> None:
+    asked = [waiter(1, "all", "ada", keeps=True), waiter(2, "all", "bob")]
+    free = {"all": 1, "ada": 0, "bob": 1}
+    assert gone(decide_grants(asked, free)) == []
+    assert gone(decide_grants(asked, free, {"ada"})) == [2]
+
+
 LOCKS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True)
 WAITERS = st.lists(st.tuples(LOCKS, st.booleans()), max_size=12)
 

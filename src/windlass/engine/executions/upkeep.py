@@ -43,7 +43,7 @@ from windlass.engine.executions.signals import answer_waiting_steps
 from windlass.engine.isolated_round import IsolatedRound, ItemBackoff
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.end import bury_unstorable
-from windlass.engine.locks.grant import take_locks
+from windlass.engine.locks.grant import Change, grant_next, take_locks
 from windlass.errors import Unavailable
 from windlass.limits import (
     EXECUTION_TREE_MAX,
@@ -190,13 +190,24 @@ async def _cancel_jobs(database: Database, execution_ids: list[UUID]) -> Effects
 
 
 async def _park_jobs(database: Database, execution_ids: list[UUID]) -> Effects:
-    (row,) = await database.settle("step_park_many", execution_ids, FINISH_BATCH_MAX)
-    return _again_if(row["parked"], execution_ids, Effects())
+    async def work(connection: Connection[Record]) -> tuple[int, Effects]:
+        columns = execution_ids, FINISH_BATCH_MAX
+        (row,) = await connection.fetch(statement("step_park_many"), *columns)
+        effects = Effects()
+        if row["freed"]:
+            await grant_next(connection, Change(freed=row["freed"]), effects)
+        return row["parked"], effects
+
+    parked, effects = await database.settle_together(work)
+    return _again_if(parked, execution_ids, effects)
 
 
 async def _unpark_jobs(database: Database, execution_ids: list[UUID]) -> Effects:
     rows = await database.settle("step_unpark_many", execution_ids, FINISH_BATCH_MAX)
-    return _again_if(len(rows), execution_ids, Effects(due=rows))
+    effects = Effects(due=[row for row in rows if row["parked_for"] is None])
+    if len(effects.due) < len(rows):
+        effects.look_in(0.0)
+    return _again_if(len(rows), execution_ids, effects)
 
 
 def _again_if(count: int, execution_ids: list[UUID], effects: Effects) -> Effects:

@@ -35,6 +35,7 @@ from windlass.engine.jobs.request import (
 from windlass.engine.locks.grant import queue_for_limits, take_locks
 from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
+from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Record, RowLocked
 from windlass.store.statements import bind, statement
 
@@ -275,6 +276,11 @@ async def _free_keys(
             [draft.debounce_seconds for draft in pauses.values()],
             [draft.debounce_max_seconds for draft in pauses.values()],
             [draft.input for draft in pauses.values()],
+            [draft.kind for draft in pauses.values()],
+            [draft.target for draft in pauses.values()],
+            [draft.task for draft in pauses.values()],
+            [draft.limits for draft in pauses.values()],
+            [strict_json.write(list(draft.limit_locks)) for draft in pauses.values()],
         )
         put_off = {row["id"] for row in rows}
         over |= {key: holders[key] for key in pauses if holders[key] not in put_off}

@@ -83,10 +83,15 @@ class Request:
     def begin(self) -> None:
         """As it was before anything was decided: a transaction may have to be done again."""
         self.answer = self.effects = self.held_by = None
-        firsts: dict[str, UUID] = {}
-        # Drafts of one key in one batch are one job: the first of them.
+        # Drafts of one key in one batch are one job: the first of them, or the last that debounces.
+        chosen: dict[str, UUID] = {}
+        for made, draft in zip(self.made, self.drafts, strict=True):
+            if draft.key is not None and (
+                draft.debounce_seconds is not None or draft.key not in chosen
+            ):
+                chosen[draft.key] = made
         self.job_ids = [
-            made if draft.key is None else firsts.setdefault(draft.key, made)
+            made if draft.key is None else chosen[draft.key]
             for made, draft in zip(self.made, self.drafts, strict=True)
         ]
 

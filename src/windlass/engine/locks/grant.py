@@ -197,13 +197,19 @@ async def grant_next(connection: Connection[Record], change: Change, effects: Ef
     limits = [name for name in held if name.startswith(LIMIT_PREFIX)]
     if limits and change.newcomers:
         await connection.fetch(statement("limit_put_many"), limits, list(change.newcomers))
+    in_hand: set[UUID] = set()
     while True:
         rows = await connection.fetch(
             statement("lock_waiters_many"), held, change.waiters_max, LOCK_PATIENCE_SECONDS
         )
-        grants = decide_grants(_waiters(rows), {row["name"]: row["free"] for row in rows})
-        count = await _grant(connection, grants.granted, effects)
-        if not count or not _goes_on(rows, grants, change.waiters_max):
+        waiters = [waiter for waiter in _waiters(rows) if waiter.id not in in_hand]
+        free = {row["name"]: row["free"] for row in rows}
+        grants = decide_grants(waiters, free, {row["name"] for row in rows if row["by_rate"]})
+        missed = await _grant(connection, grants.granted, effects)
+        in_hand |= missed
+        gone = len(grants.granted) - len(missed)
+        # What was meant for somebody who is in hand goes to the next, however long that lasts.
+        if not missed and not (gone and _goes_on(rows, grants, change.waiters_max)):
             break
     if again := _unsure(rows, grants, {*change.freed, *change.entered}):
         await connection.fetch(statement("lock_look_again_many"), held, again, LOCK_AGAIN_SECONDS)
@@ -242,17 +248,19 @@ def _waiters(rows: Iterable[Record]) -> list[Waiter]:
 
 async def _grant(
     connection: Connection[Record], granted: Sequence[Waiter], effects: Effects
-) -> int:
-    """How many went: a job that somebody has in hand is left where it is."""
+) -> set[UUID]:
+    """Who did not go: a job that somebody has in hand is left where it is."""
     if not granted:
-        return 0
+        return set()
     wanted = [waiter.id for waiter in granted]
     rows = await connection.fetch(statement("lock_grant_many"), wanted, LOCK_AGAIN_SECONDS)
     effects.due += [r for r in rows if r["queue"] is not None and r["parked_for"] is None]
     effects.locks_granted |= {row["lock"] for row in rows if row["lock"] is not None}
-    if len(rows) < len(wanted):
+    # What a step of a paused execution leaves of its limits is for the next one, too.
+    missed = set(wanted).difference(r["id"] for r in rows if r["parked_for"] is None)
+    if missed:
         effects.look_in(LOCK_AGAIN_SECONDS)
-    return len(rows)
+    return missed
 
 
 def _goes_on(rows: Sequence[Record], grants: Grants, waiters_max: int) -> bool:

@@ -26,8 +26,12 @@ class LockReason:
 async def lock_reasons(database: Database, job_id: UUID) -> list[LockReason]:
     """The locks that it cannot have yet, those first that are taken."""
     rows = await database.read("lock_why", job_id, _SHOWN, _COUNTED)
-    shut = [row for row in rows if _is_taken(row) or row["ahead"] or row["rate_due_at"]]
+    shut = [row for row in rows if _is_shut(row)]
     return [_reason(row) for row in sorted(shut, key=_is_taken, reverse=True)]
+
+
+def _is_shut(row: Record) -> bool:
+    return bool(_is_taken(row) or row["ahead"] or row["rate_due_at"] or row["is_crowded"])
 
 
 def _is_taken(row: Record) -> bool:
@@ -61,7 +65,9 @@ def _limit_said(row: Record) -> tuple[str, datetime | None]:
         who = ", ".join(named) + (f" and {more} more" if more > 0 else "")
         return f"{said} lets {row['capacity']} run at once: {who}", None
     if row["rate"] is not None:
-        return f"{said} lets {_rate(row['rate'])} start", row["rate_due_at"]
+        is_idle = row["is_crowded"] and row["rate_due_at"] is None
+        waits_for = ", and those that it let go have not started" if is_idle else ""
+        return f"{said} lets {_rate(row['rate'])} start{waits_for}", row["rate_due_at"]
     return f"it waits for {said}", None
 
 

@@ -153,6 +153,7 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
+        strict_json.write(value)  # what cannot be stored names no lock
         return value
     number = whole(value)
     if number is None:

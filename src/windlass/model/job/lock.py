@@ -15,13 +15,15 @@ A waiter takes all its locks at once or none, so that nobody holds one while wai
 
 Without that patience a busy `b` would leave `a` idle; without its end W1 might wait until the one
 instant at which both are free by chance. Of all who keep capacity, the first waiter waits for
-nobody but holders, and they end: so nobody starves.
+nobody but holders, and they end: so nobody starves. Of those who lack the same lock one keeps what
+they all want besides: behind a hundred jobs of one customer the others do not stand. Who waits for
+a rate keeps nothing: only the clock ends that, and it may be a day.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -62,19 +64,26 @@ class Grants:
     left: dict[str, int] = field(default_factory=dict)  # capacity that nobody took
 
 
-def decide_grants(waiters: Iterable[Waiter], free: Mapping[str, int]) -> Grants:
-    """Who may go. `free` is the free capacity of each lock, of those that were looked at."""
+def decide_grants(
+    waiters: Iterable[Waiter], free: Mapping[str, int], by_rate: Collection[str] = ()
+) -> Grants:
+    """Who may go. `free` is the free capacity of each lock, of those that were looked at; `by_rate`
+    are limits that have places, and whose rate lets so many go.
+    """
     grants = Grants(left=dict(free))
     left = grants.left
+    awaited: set[str] = set()  # for these somebody keeps what is free of other locks
     for waiter in sorted(waiters, key=lambda one: (one.rank, one.id)):
-        if all(left.get(name, 1) > 0 for name in waiter.locks):
+        lacking = {name for name in waiter.locks if left.get(name, 1) <= 0}
+        if not lacking:
             if all(name in left for name in waiter.locks):
                 grants.granted.append(waiter)
                 _take(waiter, left)
                 continue
             grants.unsure.append(waiter)
-        if waiter.keeps_capacity:
+        if waiter.keeps_capacity and lacking.isdisjoint(awaited) and lacking.isdisjoint(by_rate):
             _take(waiter, left)
+            awaited |= lacking
     return grants
 
 

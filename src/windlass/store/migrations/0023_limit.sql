@@ -7,6 +7,7 @@ ALTER TABLE windlass.job_history ADD COLUMN limits json;
 
 ALTER TABLE windlass.lock ADD COLUMN is_limit boolean NOT NULL DEFAULT false;
 ALTER TABLE windlass.lock ADD COLUMN rate double precision CHECK (rate > 0); -- starts a second; NULL: any number
+ALTER TABLE windlass.lock ADD COLUMN said_by uuid; -- the newest job that has said what a limit allows; ids are in order of time
 ALTER TABLE windlass.lock ADD COLUMN rate_due_at timestamptz; -- when the next one may start, if none was missed; NULL: now
 -- A limit is called by its name and a value of its jobs' input.
 ALTER TABLE windlass.lock DROP CONSTRAINT lock_name_check;
@@ -29,6 +30,18 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT greatest(coalesce(due_at, '-infinity'), at - greatest(0, 1 - 1 / rate) * interval '1 second') + count / rate * interval '1 second'
 $$;
 
+-- Where a pointer leads to: as `find` in model/json/pointer.py.
+CREATE FUNCTION windlass.find(value jsonb, pointer text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY regexp_split_to_array(substr(pointer, 2), '/') LOOP
+        value := CASE WHEN jsonb_typeof(value) = 'object' THEN value -> replace(replace(name, '~1', '/'), '~0', '~')
+                      WHEN jsonb_typeof(value) = 'array' AND name ~ '^(0|[1-9][0-9]{0,8})$' THEN value -> name::integer END;
+    END LOOP;
+    RETURN value;
+END $$;
+
 -- What tells one limit from the others of its name: as `_value` in model/job/limit.py.
 CREATE FUNCTION windlass.limit_value(field text, per jsonb, input jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -36,9 +49,7 @@ DECLARE
     said text;
 BEGIN
     SELECT v INTO found FROM jsonb_array_elements_text(per) WITH ORDINALITY AS one(pointer, place)
-    CROSS JOIN LATERAL (
-        SELECT input #> ARRAY(SELECT replace(replace(p, '~1', '/'), '~0', '~')
-                              FROM unnest(string_to_array(substr(pointer, 2), '/')) WITH ORDINALITY AS u(p, n) ORDER BY n) AS v) lead
+    CROSS JOIN LATERAL (SELECT windlass.find(input, pointer) AS v) lead
     WHERE v IS NOT NULL AND v <> 'null' ORDER BY place LIMIT 1;
     IF found IS NULL THEN
         RETURN '';
@@ -99,22 +110,36 @@ BEGIN
         ORDER BY asked.lock, asked.place DESC;
 END $$;
 
--- Put a job off that waits for its time: it runs so long from now (`at`), with this input. False: it is not to be put off any more.
-CREATE FUNCTION windlass.debounce(job_id uuid, at timestamptz, pause double precision, pause_max double precision, body text) RETURNS boolean
+-- Put a job off that waits for its time: it runs so long from now (`at`), with this input and what follows from it: whom it calls
+-- or which task it is, and its limits. False: it is not to be put off any more, or is of another kind.
+CREATE FUNCTION windlass.debounce(job_id uuid, at timestamptz, pause double precision, pause_max double precision, body text,
+    same_kind text, new_target text, new_task text, new_limits json, limit_locks text[]) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     was record;
+    wanted text[];
     due timestamptz := at + pause * interval '1 second';
 BEGIN
-    SELECT j.queue, j.run_at, j.input_bytes, least(due, j.created_at + pause_max * interval '1 second') AS due INTO was
+    SELECT j.queue, j.run_at, j.input_bytes, j.priority, ARRAY(SELECT l FROM unnest(j.locks) l WHERE l NOT LIKE 'limit/%') AS locks, least(due, j.created_at + pause_max * interval '1 second') AS due INTO was
     FROM windlass.job j
-    WHERE j.id = job_id AND j.state = 'queued' AND j.attempt = 0 AND j.run_at > at AND j.cancel_requested_at IS NULL
+    WHERE j.id = job_id AND j.kind = same_kind AND j.state = 'queued' AND j.attempt = 0 AND j.run_at > at AND j.cancel_requested_at IS NULL
     FOR UPDATE;
     IF NOT FOUND OR was.due <= at THEN
         RETURN false;
     END IF;
-    UPDATE windlass.job j SET run_at = was.due, input = body::json, input_bytes = octet_length(body) WHERE j.id = job_id;
-    UPDATE windlass.lock_wait w SET since = was.due, rank = w.rank + (was.due - w.since), look_at = was.due WHERE w.waiter = job_id;
+    wanted := was.locks || coalesce(limit_locks, '{}');
+    -- Where it waits for the target that it had, it is parked for the new one when it is claimed.
+    UPDATE windlass.job j
+    SET run_at = was.due, input = body::json, input_bytes = octet_length(body), target = new_target, task = new_task, limits = new_limits,
+        locks = nullif(wanted, '{}'),
+        parked_at = CASE WHEN wanted <> '{}' THEN coalesce(j.parked_at, at)
+                         WHEN j.parked_for <> 'lock' AND j.target IS NOT DISTINCT FROM new_target THEN j.parked_at END,
+        parked_for = CASE WHEN wanted <> '{}' THEN 'lock' WHEN j.parked_for <> 'lock' AND j.target IS NOT DISTINCT FROM new_target THEN j.parked_for END
+    WHERE j.id = job_id;
+    DELETE FROM windlass.lock_wait w WHERE w.waiter = job_id AND w.lock <> ALL (wanted);
+    INSERT INTO windlass.lock_wait AS w (lock, waiter, priority, since, rank, look_at)
+    SELECT DISTINCT name, job_id, was.priority, was.due, was.due - was.priority * interval '300 seconds', was.due FROM unnest(wanted) AS n(name)
+    ON CONFLICT (lock, waiter) DO UPDATE SET since = was.due, rank = w.rank + (was.due - w.since), look_at = was.due;
     INSERT INTO windlass.event (noun, subject, job_id, type, data)
     VALUES ('job', replace(job_id::text, '-', ''), job_id, 'debounced', json_build_object('run_at', was.due, 'from_run_at', was.run_at));
     IF octet_length(body) <> was.input_bytes THEN
@@ -236,7 +261,9 @@ BEGIN
     -- A key that is taken answers with the job that has it, even when the queue is full by now.
     SELECT k.job_id, k.until <= clock_timestamp() AS is_over INTO seen FROM windlass.job_key k WHERE k.key = unique_key;
     IF FOUND THEN
-        IF seen.is_over IS NOT TRUE AND (pause IS NULL OR windlass.debounce(seen.job_id, clock_timestamp(), pause, pause_max, body)) THEN
+        IF seen.is_over IS NOT TRUE AND (pause IS NULL OR windlass.debounce(seen.job_id, clock_timestamp(), pause, pause_max, body, job ->> 'kind',
+            CASE job ->> 'kind' WHEN 'http' THEN windlass.target_of(job #>> '{input,url}') END,
+            CASE job ->> 'kind' WHEN 'python' THEN windlass.task_of(job -> 'input') END, limited, limit_locks)) THEN
             RETURN 'job_' || replace(seen.job_id::text, '-', '');
         END IF;
         PERFORM windlass.free_key(unique_key, seen.job_id);

@@ -2,11 +2,11 @@
 -- params: name text[]     returns: nothing
 -- Index: lock_wait primary key, job primary key. What a limit allows the newest of the jobs says that wait for it. In one order for
 -- everybody, as lock_make_many.
-INSERT INTO windlass.lock (name, capacity, rate, is_limit)
-SELECT g.name, coalesce(ask.max_running, CASE WHEN ask.rate IS NOT NULL THEN 10000 ELSE 1 END), ask.rate, g.name LIKE 'limit/%'
+INSERT INTO windlass.lock (name, capacity, rate, is_limit, said_by)
+SELECT g.name, coalesce(ask.max_running, CASE WHEN ask.rate IS NOT NULL THEN 10000 ELSE 1 END), ask.rate, g.name LIKE 'limit/%', ask.waiter
 FROM (SELECT DISTINCT name FROM unnest($1::text[]) AS n(name) ORDER BY name) g
 LEFT JOIN LATERAL (
-    SELECT asked.max_running, asked.rate
+    SELECT w.waiter, asked.max_running, asked.rate
     FROM windlass.lock_wait w
     JOIN windlass.job j ON j.id = ANY (ARRAY[w.waiter])
     CROSS JOIN LATERAL json_to_recordset(j.limits) AS asked(lock text, max_running integer, rate double precision)
