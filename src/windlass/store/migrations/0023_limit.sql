@@ -111,10 +111,11 @@ BEGIN
 END $$;
 
 -- Put a job off that waits for its time: it runs so long from now (`at`), with this input and what follows from it: whom it calls
--- or which task it is, and its limits. False: it is not to be put off any more, or is of another kind.
+-- or which task it is, and its limits. False: it is not to be put off any more, or is of another kind. With the rights of whoever
+-- calls: a role that may insert jobs and not change them may not do it.
 CREATE FUNCTION windlass.debounce(job_id uuid, at timestamptz, pause double precision, pause_max double precision, body text,
     same_kind text, new_target text, new_task text, new_limits json, limit_locks text[]) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     was record;
     wanted text[];
@@ -150,7 +151,7 @@ END $$;
 
 -- A key that is no more this job's: its time is over, or its job has started.
 CREATE FUNCTION windlass.free_key(unique_key text, job_id uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql AS $$
     DELETE FROM windlass.job_key k WHERE k.key = $1 AND k.job_id = $2
 $$;
 
