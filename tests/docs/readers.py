@@ -460,7 +460,7 @@ away false
             "windlass dead groups": """
 ! windlass task run reserve what=tea count=11 --max-attempts 1 --wait
 """,
-            "windlass job cancel": """
+            "windlass job cancel --queue mail --task reserve --since 2h --dry-run": """
 for n in 1 2 3; do windlass task run reserve what=tea count=1 --queue mail --delay 1h; done
 """,
         },
