@@ -9,7 +9,6 @@ arguments of one call, so only `enqueue` and `map` know it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import Parameter
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.duration import parse_rate
 from windlass.errors import InvalidInput
 from windlass.limits import LOCK_CAPACITY_MAX
 from windlass.model.job.limit import read_rate
@@ -28,8 +28,6 @@ from windlass.sdk.tasks.type_hints import signature_of
 
 Rate = float | str  # 5 (a second), "5/s", "100/m", "20/h", "3/d"
 
-_RATE: Final = re.compile(r"([0-9]{1,7}(?:\.[0-9]{1,6})?)\s*/\s*(s|m|h|d)")
-_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 # Of a task's name in a key; what follows is a hash.
@@ -97,10 +95,7 @@ def rate_of(value: Rate) -> float:
     """Starts a second. Raises ValueError that says what is allowed."""
     if not isinstance(value, str):
         return read_rate(value)
-    found = _RATE.fullmatch(value.strip())
-    if found is None:
-        raise ValueError(f'{value!r} is no rate; give starts a second, or text such as "100/m"')
-    return read_rate(float(found[1]) / _UNIT_SECONDS[found[2]])
+    return read_rate(parse_rate(value))
 
 
 def unique_key(

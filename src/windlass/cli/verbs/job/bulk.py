@@ -6,7 +6,6 @@ it.
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final
@@ -23,9 +22,9 @@ from windlass.cli.show.moment import length
 from windlass.cli.show.operation import exit_of
 from windlass.cli.show.output import say, show_json, show_json_line, show_line
 from windlass.cli.show.table import show_table
+from windlass.duration import parse_rate
+from windlass.limits import BULK_RATE_MAX, BULK_RATE_MIN
 from windlass.model.job.states import State
-
-_PER: Final = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @Parameter(name="*")
@@ -188,11 +187,10 @@ def follow(client: Client, asked: Answer, reading: Reading) -> int:
 
 def read_rate(text: str) -> float:
     """`50`, `50/s` or `100/m` as jobs a second."""
-    number, _, unit = text.partition("/")
     try:
-        rate = float(number) / _PER[unit or "s"]
-    except (ValueError, KeyError):
-        rate = math.nan
-    if not 0 < rate < math.inf:
+        rate = parse_rate(text)
+    except ValueError:
+        rate = 0.0
+    if not BULK_RATE_MIN <= rate <= BULK_RATE_MAX:
         raise BadUsage(f"--rate {text!r} is none: say 50 or 50/s, 100/m, 1000/h")
     return rate
