@@ -347,6 +347,13 @@ class Unauthorized(WindlassError):
         super().__init__(detail)
 
 
+class Forbidden(WindlassError):
+    """The caller is known, and may not do this."""
+
+    code = "forbidden"
+    status = 403
+
+
 class Unavailable(WindlassError):
     """A part we need does not answer; nothing was changed, or the caller may safely repeat."""
 

@@ -19,7 +19,7 @@ from windlass.errors import WindlassError
 # What we import of the extra `server` in pyproject.toml; tests/house/test_extras.py compares them.
 SERVER_MODULES: Final = frozenset(
     {
-        *("aiohappyeyeballs", "asyncpg", "cryptography", "holidays", "idna"),
+        *("aiohappyeyeballs", "argon2", "asyncpg", "cryptography", "holidays", "idna"),
         *("prometheus_client", "pydantic_core", "redis", "starlette", "structlog"),
         *("uvicorn", "uvloop"),
     }

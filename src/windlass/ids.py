@@ -21,6 +21,8 @@ PREFIXES = {
     "node": "node_",
     "event": "evt_",
     "key": "key_",
+    "user": "user_",
+    "session": "ses_",
     "signal": "sig_",
     "approval": "apr_",
 }

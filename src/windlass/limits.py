@@ -564,6 +564,44 @@ BULK_LEFT_SHOWN_MAX, BULK_IDLE_SECONDS, BULK_TAKEN_SECONDS = 100, 3.0, 0.5
 BULK_FAILED_SECONDS = 10.0
 assert BULK_TAKEN_SECONDS < BULK_IDLE_SECONDS
 
+# Identity. Names of users and keys; queues or workflows that a key is confined to.
+USER_NAME_CHARS_MAX, KEY_NAME_CHARS_MAX, CONFINED_MAX = 128, 128, 100
+PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX = 12, 256
+# Argon2id (RFC 9106): so much memory, so often through it; so many at once in a node, on threads,
+# and so many that wait for their turn. More get 503.
+PASSWORD_MEMORY_KIB, PASSWORD_ROUNDS = 19 * 1024, 2
+PASSWORDS_AT_ONCE, PASSWORDS_WAITING_MAX = 2, 32
+assert PASSWORDS_AT_ONCE * PASSWORD_MEMORY_KIB < 64 * 1024
+# Tries to log in: so many at once and then one in so many seconds: of a user from an address, from
+# an address, of a user from wherever. What nobody tried for a while is forgotten.
+LOGIN_BURST, LOGIN_SECONDS = 5, 15.0
+LOGIN_ADDRESS_BURST, LOGIN_ADDRESS_SECONDS = 30, 2.0
+LOGIN_USER_BURST, LOGIN_USER_SECONDS = 50, 3.0
+assert LOGIN_BURST < LOGIN_ADDRESS_BURST < LOGIN_USER_BURST
+LOGIN_FORGET_BATCH = 5_000
+# A one-time password is good for so long; a session that nobody uses, and any session; so many of a
+# user at once, of which the oldest give way.
+ONE_TIME_SECONDS = 7 * 24 * 3600
+SESSION_IDLE_SECONDS, SESSION_SECONDS_MAX = 2 * 3600, 7 * 24 * 3600
+SESSIONS_OF_USER_MAX, DEVICE_CHARS_MAX = 50, 200
+assert SESSION_IDLE_SECONDS < SESSION_SECONDS_MAX
+# What was found out about a token is believed so long in a node; then one caller asks again, and
+# those who come meanwhile go by what was known, for so long. After a revocation nobody told us of,
+# the sum is what a token still opens.
+TOKEN_BELIEVED_SECONDS, TOKEN_ASK_SECONDS = 1.0, 0.5
+TOKENS_KEPT_MAX, TOKENS_UNKNOWN_MAX, TOKEN_LOOKUPS_AT_ONCE = 10_000, 2_000, 4
+# How often a node writes down what was used, and asks of all of it whether it still is good.
+TOKEN_TOUCH_SECONDS, TOKEN_TOUCH_MAX = 5.0, 10_000
+# `seen_at` and `last_used_at` move no more often than this.
+TOKEN_SEEN_SECONDS = 60.0
+assert TOKEN_BELIEVED_SECONDS + TOKEN_ASK_SECONDS < 2.0, "a revoked token is refused within 2 s"
+assert TOKEN_TOUCH_SECONDS + TOKEN_BELIEVED_SECONDS < 10.0, "and within 10 s without Redis"
+assert TOKEN_TOUCH_SECONDS < TOKEN_SEEN_SECONDS < SESSION_IDLE_SECONDS
+# A key that is rotated: how long the token before stays good, unless said and at most.
+KEY_OVERLAP_SECONDS, KEY_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
+KEYS_OF_USER_MAX = 100
+COOKIES_BYTES_MAX, IDENTITY_BODY_BYTES_MAX = 8 * 1024, 64 * 1024
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 # Of the things that the beginning of an id can mean, so many are named.

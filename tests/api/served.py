@@ -15,13 +15,13 @@ import aiohttp
 from tests.until import until
 from windlass import ids
 from windlass.api.app import build_app
-from windlass.api.http.keys import ensure_admin_key
 from windlass.api.http.serve import Serving
 from windlass.api.parts import ApiParts
 from windlass.compose import foreground
 from windlass.compose.parts import api_parts, engine_parts
 from windlass.config import Settings
 from windlass.engine.executions.refresh import Tally
+from windlass.engine.identity.first import ensure_admin_key
 from windlass.engine.upcalls import Upcalls
 from windlass.fastlane.lane import FastLane
 from windlass.store.database import Database

@@ -26,7 +26,7 @@ PRELOADED: Final = (
     "tests.sdk.sample_app",
     "uvloop",
     "windlass.api.app",
-    "windlass.api.http.keys",
+    "windlass.engine.identity.first",
     "windlass.api.http.serve",
     "windlass.cli.app",
     "windlass.cli.launch",

@@ -13,13 +13,13 @@ import asyncpg
 import pytest
 
 from tests.until import until
-from windlass.api.http import keys
 from windlass.cli.node_process import NODE_FLAGS, UP_FLAGS, plain_flags
 from windlass.cli.verbs.node import node
 from windlass.cli.verbs.up import up
 from windlass.compose import foreground
 from windlass.compose import start as compose
 from windlass.config import Settings
+from windlass.engine.identity import first as keys
 from windlass.errors import Unavailable
 from windlass.testing.servers import PrivateServers
 

@@ -12,7 +12,7 @@ from tests.cli.peer import Peer, running_peer
 from tests.faults.nodes import Nodes
 from tests.ports import free_port
 from tests.sdk import sample_app
-from windlass.api.http.keys import ensure_admin_key
+from windlass.engine.identity.first import ensure_admin_key
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.http.client import Client
 from windlass.sdk.http.http_transport import HttpTransport

@@ -17,6 +17,7 @@ the views of what it shows, the readers of what it takes, and its JSON Schemas (
     workflows/      definitions: publish, validate, versions, drafts
     executions/     runs of workflows: start, signal, pause, cancel, rerun; approvals
     schedules/      cron rules: CRUD, pause, trigger, backfill, preview, firings
+    identity/       login, sessions, users, API keys
     locks/          named locks and semaphores with fencing tokens
     cluster/        nodes, operations, health, metrics, caches, sweep
     queues.py       queues, their limits (backpressure) and pause; /v1/stats

@@ -25,7 +25,8 @@ from windlass.api.executions import verbs as execution_verbs
 from windlass.api.http import docs_page
 from windlass.api.http import problem_pages as problems
 from windlass.api.http import shapes as schemas
-from windlass.api.http.auth import Keys
+from windlass.api.http.auth import Authenticator
+from windlass.api.http.authorize import Confinement
 from windlass.api.http.conditional import refuse_unsupported
 from windlass.api.http.door import Door
 from windlass.api.http.idempotency import idempotent
@@ -33,6 +34,7 @@ from windlass.api.http.reply import JSON, Reply, encode
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.router import Router
 from windlass.api.http.stream import EventStreams
+from windlass.api.identity import keys, session, sessions, users
 from windlass.api.jobs import (
     bulk,
     complete,
@@ -53,19 +55,28 @@ from windlass.api.workflows import draft as workflow_draft
 from windlass.api.workflows import versions as workflow_versions
 from windlass.api.workflows import workflows
 from windlass.engine.jobs.stats import Counters
+from windlass.model.identity.rights import NOBODY
 
 
 class Api(Door):
     """The API of a node, entered by its door: whoever stops serving it closes it."""
 
-    def __init__(self, routes: list[Route], keys: Keys | None, streams: EventStreams) -> None:
+    def __init__(self, routes: list[Route], parts: ApiParts, streams: EventStreams) -> None:
         # The door before the router: what finds no route passes it too.
-        super().__init__(Router(routes), keys, routes)
+        is_on = parts.settings.auth == "on"
+        super().__init__(
+            Router(routes, Confinement(parts.database)),
+            Authenticator(parts.tokens) if is_on else None,
+            routes,
+        )
+        self._parts = parts
         self._streams = streams
 
     async def close(self) -> None:
         """End the event streams; what else was asked is still answered."""
         await self._streams.close()
+        await self._parts.tokens.close()
+        self._parts.passwords.close()
 
 
 def build_app(parts: ApiParts) -> Api:
@@ -95,6 +106,10 @@ def build_app(parts: ApiParts) -> Api:
         *schedule_on_demand.routes(parts),
         *schedule_times.routes(parts),
         *events.routes(parts, streams),
+        *session.routes(parts),
+        *sessions.routes(parts),
+        *users.routes(parts),
+        *keys.routes(parts),
         *id_matches.routes(parts),
         *nodes.routes(parts),
         *operations.routes(parts),
@@ -108,10 +123,7 @@ def build_app(parts: ApiParts) -> Api:
     ]
     routes = [refuse_unsupported(idempotent(route, parts.database)) for route in routes]
     routes += _documentation(routes, parts)
-    keys = Keys(parts.database) if parts.settings.auth == "on" else None
-    if keys is not None:
-        parts.announcer.on_key(lambda _: keys.forget())
-    return Api(routes, keys, streams)
+    return Api(routes, parts, streams)
 
 
 def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
@@ -143,19 +155,19 @@ def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/openapi.json",
+            needs=NOBODY,
             handle=document,
             summary="This document",
             tag="System",
-            is_public=True,
             answers={200: Answer(description="OpenAPI 3.1", schema=schemas.ANY_OBJECT)},
         ),
         Route(
             method="GET",
             path="/docs",
+            needs=NOBODY,
             handle=page,
             summary="This document, to read",
             tag="System",
-            is_public=True,
             answers={
                 200: Answer(description="A page", schema=schemas.TEXT, media_type="text/html")
             },

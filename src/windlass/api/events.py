@@ -79,6 +79,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
         Route(
             method="GET",
             path="/v1/events",
+            needs="events:read",
             handle=events.index,
             summary="List what happened, oldest first",
             tag="Events",
@@ -93,6 +94,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
         Route(
             method="GET",
             path="/v1/events/stream",
+            needs="events:read",
             handle=streams.open,
             summary="Follow what happens",
             tag="Events",

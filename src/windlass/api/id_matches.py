@@ -42,6 +42,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/ids/{text:str}",
+            needs="jobs:read",
             handle=get,
             summary="Find what the first digits of an id can mean, or the name of a node",
             tag="Ids",

@@ -16,14 +16,17 @@ from windlass.api import id_matches, queues, secrets, targets
 from windlass.api.cluster import cache, health, nodes, operation_view, refresh, signals, system
 from windlass.api.executions import schema as executions
 from windlass.api.http import shapes
+from windlass.api.http.auth import COOKIE, CSRF_HEADER
 from windlass.api.http.field_texts import OPERATIONS, TAGS, describe, describe_inline
 from windlass.api.http.route import PARAMETER, Answer, Route
 from windlass.api.http.shapes import Named, ref
+from windlass.api.identity import schema as identity
 from windlass.api.jobs import bulk, tasks
 from windlass.api.jobs import schema as jobs
 from windlass.api.locks import view as locks
 from windlass.api.schedules import schema as schedules
 from windlass.api.workflows import view as workflows
+from windlass.model.identity.rights import ANYBODY, ROLES, roles_with
 
 _IN_PATH: Final = {
     "approval_id": "The approval",
@@ -31,11 +34,14 @@ _IN_PATH: Final = {
     "execution_id": "The execution",
     "host": "The target, with its port unless that is 443",
     "job_id": "The job",
+    "key_id": "The key",
     "name": "Its name",
     "node_id": "The node",
     "operation_id": "The operation",
     "schedule": "The schedule, by its name or its id",
+    "session_id": "The session",
     "text": "The first digits of an id, with or without its prefix, or the name of a node",
+    "user": "The user, by name or id",
     "version": "The number of the version",
 }
 _REQUEST_ID: Final = {
@@ -58,12 +64,24 @@ def document(routes: Sequence[Route], kinds: Collection[str]) -> dict[str, Any]:
         },
         "servers": [{"url": "/", "description": "Where this document came from"}],
         "tags": [{"name": name, "description": TAGS[name]} for name in _tags(routes)],
-        "security": [{"key": []}],
+        "security": [{"key": []}, {"session": [], "csrf": []}],
         "paths": paths,
         "components": {
             "schemas": components(kinds),
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "`wlk_…`"}
+                "key": {"type": "http", "scheme": "bearer", "description": "`wlk_…`"},
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": COOKIE,
+                    "description": "Of a browser that has logged in by `POST /v1/session`",
+                },
+                "csrf": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": CSRF_HEADER,
+                    "description": "`csrf_token` of `GET /v1/session`; for what changes something",
+                },
             },
         },
     }
@@ -87,8 +105,12 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {str(code): _response(route.answers[code]) for code in sorted(route.answers)},
     }
     operation["description"] = route.description or OPERATIONS[f"{route.method} {_path(route)}"]
+    operation["x-needs"] = route.needs
     if route.is_open:
         operation["security"] = []
+    else:
+        operation["x-roles"] = list(ROLES) if route.needs == ANYBODY else roles_with(route.needs)
+        operation["x-confined-by"] = route.confined_by
     if parameters := _parameters(route):
         operation["parameters"] = parameters
     if route.body is not None:
@@ -111,6 +133,8 @@ def _name(route: Route) -> str:
 def _problems(route: Route) -> set[int]:
     # Any request may carry an unknown parameter; any part we need may be away.
     ordinary = {422} if route.is_open else {401, 422, 503}
+    if not route.is_open and (route.needs != ANYBODY or route.method != "GET"):
+        ordinary.add(403)  # it lacks the right, or comes from a page of somebody else
     return {*ordinary, *route.problems}
 
 
@@ -183,7 +207,7 @@ def _problem(code: int) -> dict[str, Any]:
 
 _NOUNS: Final = (
     *(shapes, jobs, bulk, tasks, queues, targets, locks, secrets, executions, schedules),
-    *(id_matches, nodes, system, refresh, cache, signals, operation_view, health),
+    *(id_matches, identity, nodes, system, refresh, cache, signals, operation_view, health),
 )
 
 

@@ -19,6 +19,8 @@ from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
+from windlass.engine.identity.passwords import Passwords
+from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.secrets.seal import Sealer
@@ -85,6 +87,9 @@ class ApiParts:
     marks: Marks
     # What this node has done about executions that were out of date.
     tally: Tally
+    # Who shows a token; whoever logs in.
+    tokens: Tokens
+    passwords: Passwords = field(default_factory=Passwords)
     # Reads large bodies; whoever made the parts closes it.
     readers: BatchReaders = field(default_factory=BatchReaders)
     # Encrypts secrets; None: there is no key, and none can be stored.

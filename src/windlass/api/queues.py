@@ -148,7 +148,7 @@ def _queue_limits_schema() -> Schema:
 
 def routes(parts: ApiParts) -> list[Route]:
     queues = Queues(parts)
-    noun = Noun(word="queue", key="name", key_schema=NAME_SCHEMA)
+    noun = Noun(word="queue", key="name", key_schema=NAME_SCHEMA, confined_by="queue")
     limits = _queue_limits_schema()
 
     async def stats(_request: Call, _query: dict[str, Any]) -> ASGIApp:
@@ -171,6 +171,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/stats",
+            needs="queues:read",
             handle=stats,
             summary="Jobs by state and queue, from counters",
             tag="System",

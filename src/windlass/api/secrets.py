@@ -263,6 +263,7 @@ def routes(parts: ApiParts) -> list[Route]:
     put = Route(
         method="PUT",
         path=noun.one,
+        needs="secrets:edit",
         handle=secrets.put,
         summary="Store a secret, or rotate it, or say where it may go",
         description="The version before stays good until its overlap ends. A value that was "
@@ -278,6 +279,7 @@ def routes(parts: ApiParts) -> list[Route]:
     deleted = Route(
         method="DELETE",
         path=noun.one,
+        needs="secrets:edit",
         handle=secrets.delete,
         summary="Forget a secret and all its versions",
         tag=noun.tag,

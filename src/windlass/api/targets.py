@@ -143,6 +143,7 @@ def routes(parts: ApiParts) -> list[Route]:
     secret = Route(
         method="GET",
         path=f"{noun.one}/secret",
+        needs="targets:edit",
         handle=targets.secret,
         summary="Read the secret with which a target verifies what is delivered to it",
         description="The host is taken as it is written: `shop.example` is its port 443. "

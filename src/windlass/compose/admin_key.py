@@ -19,13 +19,13 @@ from typing import Final
 import asyncpg
 
 from windlass import ids
-from windlass.api.http.keys import is_key, reset_admin_key
 from windlass.compose.data import database_of
 from windlass.compose.foreground import DATA, MissingSetting
 from windlass.compose.private_file import write_private
 from windlass.config import Settings
 from windlass.embedded.valkey import EmbeddedValkey
 from windlass.engine.cluster.node_signals import Signaller
+from windlass.engine.identity.first import is_key, reset_admin_key
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.signals import Signals
 from windlass.sdk.http.local_key import (

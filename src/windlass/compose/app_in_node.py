@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from windlass.api.parts import ApiParts
+from windlass.engine.identity.passwords import Passwords
 from windlass.engine.schedules.schedule import ScheduleFilter
 from windlass.engine.schedules.schedules import list_schedules
 from windlass.sdk.http.in_process import InProcessTransport
@@ -35,6 +36,10 @@ class AppInNode:
         self._parts = parts
         self._api: Api | None = None  # None: nobody has needed it yet
         self._with_news: list[Any] = []  # those that may have something to publish
+
+    @property
+    def passwords(self) -> Passwords:
+        return self._parts.passwords
 
     def api(self) -> Api:
         """The API, one for the whole process."""

@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windlass.api.http.keys import ensure_admin_key
 from windlass.compose import start as compose
 from windlass.compose.embedded import keep_alive
 from windlass.compose.foreground import DATA, on_embedded
 from windlass.compose.private_file import write_private
 from windlass.config import Settings, load_settings
 from windlass.embedded.servers import EmbeddedServers
+from windlass.engine.identity.first import FIRST_USER, FirstLogin, ensure_first_login
 from windlass.sdk.http.cross_loop import AsgiApp, CrossLoop
 from windlass.sdk.http.local_key import KEY_FILE
 
@@ -82,10 +82,14 @@ class NodeInProgram:
                 serving=None,
                 app=self._app,
             )
-            made = await ensure_admin_key(running.database)
-            if made is not None and folder is not None:
-                write_private(folder / KEY_FILE, made)
-            _show(made)
+            first = await ensure_first_login(
+                running.database,
+                running.app_in_node.passwords,
+                has_users=settings.auth == "on",
+            )
+            if first.key is not None and folder is not None:
+                write_private(folder / KEY_FILE, first.key)
+            _show(first)
             stop = asyncio.Event()
             here = asyncio.get_running_loop()
             self._ready.set_result(_Ready(loop=here, api=running.app_in_node.api(), stop=stop))
@@ -103,6 +107,9 @@ async def _servers(settings: Settings) -> AsyncIterator[tuple[Settings, str, str
         yield on_embedded(settings, servers), servers.database_url, servers.redis_url
 
 
-def _show(admin_key: str | None) -> None:
-    if admin_key is not None:
-        print(f"windlass: admin key: {admin_key}; it is shown only now", file=sys.stderr)
+def _show(first: FirstLogin) -> None:
+    if first.key is not None:
+        print(f"windlass: admin key: {first.key}; it is shown only now", file=sys.stderr)
+    if first.password is not None:
+        said = f"user {FIRST_USER}, one-time password {first.password}"
+        print(f"windlass: admin login: {said}; it is shown only now", file=sys.stderr)

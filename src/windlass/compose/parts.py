@@ -22,6 +22,7 @@ from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
+from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
@@ -123,6 +124,7 @@ def api_parts(
         waiters=Waiters(database, engine.announcer),
         lane=engine.lane,
         settings=settings,
+        tokens=Tokens(database, engine.lane, engine.announcer, engine.scope),
         kinds=kinds,
         strategies=strategies,
         node=node,

@@ -25,6 +25,7 @@ from windlass.compose.terminal import (
     shown_server,
     some_of,
 )
+from windlass.engine.identity.first import FIRST_USER
 from windlass.engine.jobs.queues import misspelt_queues
 from windlass.sdk.http.local_key import KEY_FILE
 from windlass.strategies.http.net.egress import Egress
@@ -53,7 +54,7 @@ async def ready(running: Windlass, order: NodeOrder) -> AsyncIterator[None]:
             # The process that holds the socket is the one to be found: ours, or that above us.
             holder = os.getpid() if order.listener is None else os.getppid()
             try:
-                is_kept = await keep_key(running.database, folder, running.admin_key)
+                is_kept = await keep_key(running.database, folder, running.first.key)
                 records.enter_context(recorded(folder, _bound(settings), settings.port, holder))
             except OSError as trouble:
                 log.warning("key_not_kept", folder=str(folder), reason=trouble.strerror)
@@ -78,9 +79,12 @@ def _say_ready(running: Windlass, order: NodeOrder, is_kept: bool) -> None:
         say(f"reloaded: {count} task{'s' * (count != 1)}")
         return
     say(banner(__version__, _rows(running, order, is_kept), _off(running)))
-    if running.admin_key is not None:
-        say(f"admin key: {running.admin_key}")
+    if running.first.key is not None:
+        say(f"admin key: {running.first.key}")
         say(f"           {_advice(order.folder if is_kept else None)}")
+    if running.first.password is not None:
+        say(f"admin login: user {FIRST_USER}, one-time password {running.first.password}")
+        say("             it is shown only now, and opens nothing but the choice of another")
     say(f"ready: {running.url or 'node ' + str(running.node.node_id)}")
 
 
@@ -127,7 +131,7 @@ def _sign_in(running: Windlass, folder: Path | None, is_kept: bool) -> list[tupl
         return []
     if folder is not None and is_kept:
         return [("key", f"{shown_path(folder / KEY_FILE)}   found by commands on this machine")]
-    if running.admin_key is not None:
+    if running.first.key is not None:
         return [("key", "the one below, as WINDLASS_TOKEN or --token")]
     reset = "windlass key reset"
     reset += f" --data {shown_path(folder)}" if folder is not None else ""

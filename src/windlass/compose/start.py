@@ -27,6 +27,7 @@ from windlass.engine.cache.registry import Caches
 from windlass.engine.executions.conclude import conclude
 from windlass.engine.executions.facts import ExecutionFacts
 from windlass.engine.follow import Follower
+from windlass.engine.identity.first import FirstLogin
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.secrets.seal import sealer_of
 from windlass.engine.secrets.secrets import ensure_default_secret
@@ -87,7 +88,7 @@ class Windlass:
     apps: Sequence[LoadedApp]  # those that the settings lead to
     readers: BatchReaders
     serving: Serving | None  # None: the API is served to nobody outside
-    admin_key: str | None  # only when it was made by this start
+    first: FirstLogin  # what was made by this start
     url: str | None
 
     async def drain(self) -> int:
@@ -271,6 +272,7 @@ async def _start(
         tally=node_parts.refresher.tally,
     )
     undo.push_async_callback(parts.readers.close)
+    undo.callback(parts.passwords.close)
     app_in_node = AppInNode(found, parts)
     await app_in_node.prepare()
     # Before the first job runs: a task may submit others from its first line on.
@@ -281,12 +283,12 @@ async def _start(
     undo.push_async_callback(node.stop_now)
     await node.first_look()
     await lane.open()
-    admin_key = None
+    first = FirstLogin()
     if serving is not None:
         await app_in_node.import_api()
-        from windlass.api.http.keys import ensure_admin_key
+        from windlass.engine.identity.first import ensure_first_login
 
-        admin_key = await ensure_admin_key(database)
+        first = await ensure_first_login(database, parts.passwords, has_users=settings.auth == "on")
         serving.open(app_in_node.api(), on_refused=metrics.turned_away)
     await app_in_node.publish()
     return Windlass(
@@ -305,7 +307,7 @@ async def _start(
         apps=apps or (),
         readers=parts.readers,
         serving=serving,
-        admin_key=admin_key,
+        first=first,
         url=f"http://{settings.host}:{settings.port}" if serving is not None else None,
     )
 

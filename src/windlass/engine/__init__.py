@@ -12,6 +12,7 @@ Rooms, one a noun:
     schedules   cron and intervals: fire, misfires, backfill, the ledger
     locks       named locks and semaphores, granted in turn
     targets     hosts that webhooks go to: limits, circuit breaker, parked jobs, deliveries
+    identity    users, sessions, API keys: who shows a token
     secrets     values kept encrypted, and their rotation
     cluster     nodes, their operations and signals; the sweep of Redis
     cache       read-through caches, and their invalidation

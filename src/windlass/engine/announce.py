@@ -91,7 +91,7 @@ class Announcer:
         self._name_listeners["cache"].append(listener)
 
     def on_key(self, listener: Callable[[list[str]], None]) -> None:
-        """Hears that API keys have been revoked; of which, nothing is said."""
+        """Hears that keys or sessions have been revoked; of which, nothing is said."""
         self._name_listeners["key"].append(listener)
 
     def on_lock(self, listener: Callable[[list[str]], None]) -> None:
@@ -168,6 +168,10 @@ class Announcer:
     def secrets(self, names: list[str]) -> None:
         """These secrets have changed."""
         self._changed("secret", names)
+
+    def tokens(self) -> None:
+        """Keys or sessions have been revoked, or may do something else than before."""
+        self._changed("key", [])
 
     def caches(self, names: list[str]) -> None:
         """What caches keep of these (`<cache>:<key>`) has changed."""

@@ -38,6 +38,9 @@ COORDINATOR: Final = PREFIX + "coord:{%s}:%s"
 # read from PostgreSQL again. A new epoch makes all values of a cache old ones (see shared_cache).
 CACHE: Final = PREFIX + "cache:%s:%s"
 CACHE_EPOCH: Final = PREFIX + "cache-epoch:%s"
+# Sessions, by the hash of their token: as a cache, signed by whoever put them there; two hours
+# after their last use they go. After a flush they are read from PostgreSQL again.
+SESSION: Final = PREFIX + "session:"
 
 # Executions that are out of date, by shard. marks: a set, left by whoever ended a job; inflight:
 # those being refreshed, by when they come back (ms, Redis TIME). Owned by the shard's node. Both go

@@ -52,9 +52,20 @@ class CacheSnapshot:
 class SharedCache:
     """One cache by its name, on the lane that all nodes share."""
 
-    def __init__(self, lane: FastLane, name: str, kept_seconds: int, scope: bytes) -> None:
+    def __init__(
+        self,
+        lane: FastLane,
+        name: str,
+        kept_seconds: int,
+        scope: bytes,
+        *,
+        prefix: str | None = None,  # of its keys; None: as caches are called
+        mark_seconds: int = CACHE_MARK_SECONDS,
+    ) -> None:
         self._lane = lane
         self._name = name
+        self._prefix = keys.CACHE % (name, "") if prefix is None else prefix
+        self._mark_seconds = mark_seconds
         self._scope = scope
         self._kept_seconds = kept_seconds
         self._owed: dict[str, bytes] = {}
@@ -110,13 +121,13 @@ class SharedCache:
             await asyncio.gather(self._paying, return_exceptions=True)
 
     def _key(self, text: str) -> str:
-        return keys.CACHE % (self._name, text)
+        return self._prefix + text
 
     async def _call(self, reads: list[Command]) -> list[Any]:
         """Leave the marks that are owed, then read: in one round trip."""
         marks, epoch = dict(self._owed), self._epoch_owed
         writes: list[Command] = [
-            ("SET", self._key(text), mark, "EX", CACHE_MARK_SECONDS) for text, mark in marks.items()
+            ("SET", self._key(text), mark, "EX", self._mark_seconds) for text, mark in marks.items()
         ]
         if epoch is not None:
             key = keys.CACHE_EPOCH % self._name

@@ -13,6 +13,7 @@ Its rooms, by noun:
     schedule/    cron and other rules, time zones and DST, calendars, misfires
     expression/  CEL: conditions, templates, and the evaluation of both
     json/        strict JSON and YAML, JSON Schema, ETags
+    identity/    who calls and what they may do: roles, rights, scopes
     cluster/     operations on nodes, signals between them, their heartbeats
 
 Beside them: `trace_context` (W3C traceparent) and `row` (a database row, as all of them read it).

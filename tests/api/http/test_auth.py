@@ -12,9 +12,10 @@ import pytest
 from tests.api.conftest import Serve
 from tests.api.served import Served
 from windlass import clock
-from windlass.api.http import auth
-from windlass.api.http.keys import ensure_admin_key
 from windlass.config import Settings
+from windlass.engine.identity import tokens
+from windlass.engine.identity.first import ensure_admin_key
+from windlass.limits import TOKEN_BELIEVED_SECONDS
 
 
 async def test_every_route_but_health_refuses_a_caller_without_a_key(door: Served) -> None:
@@ -40,7 +41,10 @@ async def test_every_route_but_health_refuses_a_caller_without_a_key(door: Serve
                     asked += 1
     assert asked > 50
     explained = ["/problems", "/problems/{code}"]
-    assert keyless == ["/v1/jobs/{job_id}/complete", *explained, "/openapi.json", "/docs"]
+    assert keyless == [
+        *("/v1/jobs/{job_id}/complete", "/v1/session"),
+        *(*explained, "/openapi.json", "/docs"),
+    ]
 
 
 async def test_a_browser_can_open_the_documentation(door: Served) -> None:
@@ -80,7 +84,8 @@ async def test_a_revoked_key_is_refused_within_seconds(
         await connection.execute("UPDATE windlass.api_key SET revoked_at = now()")
     finally:
         await connection.close()
-    monkeypatch.setattr(auth, "monotonic", lambda: clock.monotonic() + auth.CACHE_SECONDS + 0.1)
+    ahead = TOKEN_BELIEVED_SECONDS + 0.1
+    monkeypatch.setattr(tokens, "monotonic", lambda: clock.monotonic() + ahead)
     await api.get("/v1/jobs", 401)
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.api.http.raw import exchange, statuses
 from tests.api.served import Served
+from windlass.api.http.authorize import Confinement
 from windlass.api.http.door import Door
 from windlass.api.http.reply import Reply, json_reply
 from windlass.api.http.route import Call, Route
 from windlass.api.http.router import Router, RouteTable
+from windlass.model.identity.rights import NOBODY
+from windlass.store.database import Database
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 ONE = "/v1/jobs/{job_id:str}"
@@ -25,7 +28,9 @@ async def nothing(_request: Call, _query: dict[str, Any]) -> ASGIApp:
 
 
 def route(path: str, method: Method = "GET", handle: Any = nothing) -> Route:
-    return Route(method=method, path=path, handle=handle, summary="", tag="", answers={})
+    return Route(
+        method=method, path=path, handle=handle, needs=NOBODY, summary="", tag="", answers={}
+    )
 
 
 TABLE = RouteTable(
@@ -128,8 +133,11 @@ class Said:
         return self
 
 
+NOT_ASKED: Final = Confinement(Database("postgresql://127.0.0.1/none"))
+
+
 def behind_a_door(*routes: Route) -> Door:
-    return Door(Router(routes), None, routes)
+    return Door(Router(routes, NOT_ASKED), None, routes)
 
 
 async def test_a_route_sees_its_path_and_parameters() -> None:

@@ -42,6 +42,9 @@ REASONS: Final[tuple[Reason, ...]] = (
     # Time: a schema knows no now, and compares no two values.
     Reason("what lies in the past by now", rf"{_JOB}/deadline", "lies in the past"),
     Reason("what lies in the past by now", "/(at|ends_at)", "lies in the past"),
+    Reason("which passwords are known", "/(password|new)", "is among the first that somebody"),
+    Reason("what lies in the past by now", "/expires_at", "is past already"),
+    Reason("one of two fields", "/expires_in", "expires_at says it already"),
     Reason("how far ahead it is by now", rf"{_JOB}/run_at", "lies more than a year ahead"),
     Reason("the later of two instants", rf"{_JOB}/deadline", "lies before the job is due"),
     Reason("the later of two instants", "/ends_at", "does not lie after starts_at"),

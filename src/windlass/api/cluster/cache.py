@@ -46,6 +46,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/system/cache",
+            needs="cluster:read",
             handle=index,
             summary="What this node's caches have answered since it started",
             description="`hits` were found in memory, `redis_hits` in Redis, `loads` were read "
@@ -56,6 +57,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/system/cache/invalidate",
+            needs="cluster:control",
             handle=invalidate,
             summary="Make all nodes drop what they keep of these keys, and wait until they have",
             description="`dropped` counts what lay in the memory of the nodes that acknowledged. A "

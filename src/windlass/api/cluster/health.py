@@ -24,6 +24,7 @@ from windlass.engine.cluster.nodes import read_leader
 from windlass.engine.jobs.partitions import are_low
 from windlass.engine.jobs.stats import Counters
 from windlass.errors import Unavailable
+from windlass.model.identity.rights import NOBODY
 from windlass.supervise import supervisor
 
 PROBE_SECONDS: Final = 1.0
@@ -130,6 +131,7 @@ def routes(parts: ApiParts, counters: Counters) -> list[Route]:
         Route(
             method="GET",
             path=path,
+            needs=NOBODY,
             handle=handle,
             summary=summary,
             tag="Health",

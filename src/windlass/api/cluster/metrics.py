@@ -81,6 +81,7 @@ def routes(parts: ApiParts, counters: Counters) -> list[Route]:
         Route(
             method="GET",
             path="/metrics",
+            needs="metrics:read",
             handle=Metrics(parts, counters).show,
             summary="Metrics for Prometheus",
             tag="System",

@@ -77,6 +77,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/nodes",
+            needs="cluster:read",
             handle=index,
             summary="List nodes, living ones first",
             tag="Nodes",
@@ -86,6 +87,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/nodes/{node_id:str}",
+            needs="cluster:read",
             handle=get,
             summary="Read a node",
             tag="Nodes",
@@ -96,6 +98,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/leader",
+            needs="cluster:read",
             handle=leader,
             summary="Who leads; node_id is null while nobody does",
             tag="Nodes",

@@ -149,6 +149,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PATCH",
             path=one_node,
+            needs="cluster:control",
             handle=operations.resize,
             summary="Change how many slots a node has",
             tag="Nodes",
@@ -164,6 +165,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PATCH",
             path="/v1/cluster",
+            needs="cluster:control",
             handle=operations.resize_all,
             summary="Change how many slots every active node has",
             tag="Nodes",
@@ -178,6 +180,7 @@ def routes(parts: ApiParts) -> list[Route]:
             Route(
                 method="POST",
                 path=f"{one_node}/{verb}",
+                needs="cluster:control",
                 handle=handle,
                 summary=summary,
                 tag="Nodes",
@@ -194,6 +197,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/operations",
+            needs="cluster:read",
             handle=operations.index,
             summary="List changes of nodes, newest first",
             tag="Nodes",
@@ -210,6 +214,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=one,
+            needs="cluster:read",
             handle=operations.get,
             summary="Read a change of a node, of the whole cluster, or of many jobs",
             tag="Nodes",
@@ -220,6 +225,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{one}/abort",
+            needs="cluster:control",
             handle=operations.abort,
             summary="Call a change back: a node returns to its old size, no more jobs are touched",
             tag="Nodes",

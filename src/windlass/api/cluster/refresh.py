@@ -38,6 +38,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/shards",
+            needs="cluster:read",
             handle=shards,
             summary="List the shards of executions, who looks after each, and what is to be done",
             tag="Nodes",
@@ -47,6 +48,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/system/refresh",
+            needs="cluster:read",
             handle=refresh,
             summary="How this node keeps executions up to date",
             tag="System",

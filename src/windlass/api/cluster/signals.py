@@ -38,6 +38,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/signals",
+            needs="cluster:signal",
             handle=send,
             summary="Tell nodes something and wait until each has done it",
             description="Dead and unknown nodes are `missing` at once; those that do not "

@@ -77,6 +77,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/system/sweep",
+            needs="cluster:control",
             handle=sweep,
             summary="Remove from Redis what dead coordinators left there",
             tag="System",
@@ -94,6 +95,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/strategies",
+            needs="cluster:read",
             handle=strategies,
             summary="Which kinds of jobs this node performs",
             description="Those of plugins have `is_builtin: false`; one that could not be loaded "

@@ -98,6 +98,7 @@ def routes(parts: ApiParts) -> list[Route]:
     index = Route(
         method="GET",
         path=NOUN.many,
+        needs="executions:read",
         handle=approvals.index,
         summary="List decisions that people are or were asked for, newest first",
         tag=NOUN.tag,
@@ -122,6 +123,7 @@ def _verb(verb: str, handle: Handle, summary: str) -> Route:
     return Route(
         method="POST",
         path=f"{NOUN.one}/{verb}",
+        needs="executions:approve",
         handle=handle,
         summary=summary,
         description="A decision is taken once. `answer` must be as the form asks for.",

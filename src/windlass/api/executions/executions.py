@@ -114,6 +114,7 @@ def routes(parts: ApiParts) -> list[Route]:
     listed = Route(
         method="GET",
         path="/v1/executions",
+        needs="executions:read",
         handle=executions.index,
         summary="List executions, newest first",
         tag=TAG,
@@ -134,6 +135,8 @@ def routes(parts: ApiParts) -> list[Route]:
     read = Route(
         method="GET",
         path=PATH,
+        needs="executions:read",
+        confined_by="execution",
         handle=executions.get,
         summary="Read an execution",
         tag=TAG,
@@ -181,6 +184,8 @@ def routes(parts: ApiParts) -> list[Route]:
             Route(
                 method="GET",
                 path=f"{PATH}/{word}",
+                needs="executions:read",
+                confined_by="execution",
                 handle=handle,
                 summary=summary,
                 tag=TAG,

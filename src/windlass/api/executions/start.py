@@ -88,6 +88,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{PATH}/executions",
+            needs="executions:start",
+            confined_by="workflow",
             handle=Starts(parts).post,
             summary="Start an execution of a workflow",
             description="Of its newest version, unless `version` says another. `input` is checked "

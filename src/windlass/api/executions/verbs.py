@@ -135,6 +135,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{PATH}/{word}",
+            needs="executions:control",
+            confined_by="execution",
             handle=handle,
             summary=summary,
             description=description,
@@ -154,6 +156,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{PATH}/rerun",
+            needs="executions:control",
+            confined_by="execution",
             handle=verbs.rerun,
             summary="Do an execution again, from a step on",
             description=_RERUN,
@@ -168,6 +172,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{PATH}/signals/{{name:str}}",
+            needs="executions:control",
+            confined_by="execution",
             handle=verbs.signal,
             summary="Send a signal to an execution",
             description=_SIGNAL,

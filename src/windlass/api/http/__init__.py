@@ -3,9 +3,9 @@
 A request on its way, and which file has it:
 
     bytes       serve.py (uvicorn), connections.py (how many), connection.py (a head, bounded)
-    door.py     request id, API key (auth.py; keys.py makes them), caller.py: who calls
-    router.py   finds by path and method the row that says what is called (route.py);
-                query.py and body.py read what it takes
+    door.py     request id, key or session (auth.py, CSRF with it), caller.py: who calls
+    router.py   finds by path and method the row that says what is called (route.py), and whether
+                this caller may (authorize.py); query.py and body.py read what it takes
     handler     in the noun's own room
     reply.py    the answer; paging.py a page of a list, stream.py server-sent events (SSE)
     problem.py  or the refusal: application/problem+json (RFC 9457)

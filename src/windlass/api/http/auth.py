@@ -1,68 +1,151 @@
-"""Authentication by API key (bearer token): who may come in.
+"""Authentication: by API key or by session, and protection against forged requests (CSRF).
 
-Promises: a revoked key is refused on every node within seconds (CACHE_SECONDS and ASK_SECONDS),
-whatever becomes of Redis; at once on a node that is told (`forget`, by the signal `invalidate`).
-Only hashes are kept, in memory as in the database.
+    Authorization: Bearer wlk_…       a key; also a session's token, for programs that log in
+    Cookie: __Host-windlass=wls_…     a session in a browser
+
+A browser sends the cookie whoever wrote the page. So what it changes must come from a page of ours
+(Sec-Fetch-Site; Origin, of browsers that do not send that) and carry X-CSRF-Token, which a page of
+ours has read in `GET /v1/session` and no other can read. The token is made from the session's own:
+nothing is kept for it, and it changes with it.
+
+Promises: a header is believed before a cookie; what is no token is refused before anybody is asked.
 """
 
 from __future__ import annotations
 
+import base64
+import hmac
 from hashlib import sha256
 from typing import Final
+from urllib.parse import urlsplit
 
-from windlass import ids
-from windlass.clock import monotonic
-from windlass.errors import Unauthorized
-from windlass.store.database import Database
+from starlette.types import Scope
 
-CACHE_SECONDS: Final = 5.0
-ASK_SECONDS: Final = 1.0
-# Guesses may fill the cache, but only so far.
-CACHED_MAX: Final = 10_000
+from windlass.api.http.caller import Caller
+from windlass.api.http.reply import Header
+from windlass.engine.identity.keys import KEY_PREFIX, SESSION_PREFIX
+from windlass.engine.identity.tokens import TOKEN_CHARS, Tokens
+from windlass.errors import Forbidden, Unauthorized, WindlassError
+from windlass.limits import COOKIES_BYTES_MAX
+from windlass.model.identity.principal import Principal
+
+COOKIE: Final = "__Host-windlass"
+CSRF_HEADER: Final = "X-CSRF-Token"
+_COOKIE: Final = COOKIE.encode() + b"="
 _PREFIX: Final = b"bearer "
-_TOKEN_CHARS: Final = 47  # wlk_ and 43 that hold 256 bits
+_KINDS: Final = (KEY_PREFIX.encode(), SESSION_PREFIX.encode())
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_ATTRIBUTES: Final = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 
-class Keys:
-    """Answers who the bearer of a token is."""
+class CrossSite(Forbidden):
+    """The request came with a session's cookie, but not from a page of this server; or without its
+    X-CSRF-Token. A program sends a key instead of a cookie.
+    """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        # hash -> until when it may be believed (monotonic), and the owner; None: no such key
-        self._known: dict[bytes, tuple[float, str | None]] = {}
-        self._forgotten = 0  # how often; what was read before the last time is not kept
+    code = "cross_site"
 
-    def forget(self) -> None:
-        """Keys have been revoked: whoever comes next is looked up."""
-        self._forgotten += 1
-        self._known.clear()
 
-    async def owner(self, authorization: bytes | None) -> str:
-        """The id of the key in the header. Raises Unauthorized."""
-        if authorization is None:
+class CookiesTooLarge(WindlassError):
+    """The cookies are more than is taken."""
+
+    code = "cookies_too_large"
+    status = 431
+
+    def __init__(self) -> None:
+        super().__init__(f"the cookies are longer than {COOKIES_BYTES_MAX} bytes")
+
+
+class Authenticator:
+    """Answers who calls."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    async def principal(self, caller: Caller, scope: Scope) -> Principal:
+        """Raises Unauthorized, CrossSite, CookiesTooLarge."""
+        authorization = caller.headers.get(b"authorization")
+        if authorization is not None:
+            return await self._tokens.principal(_bearer(authorization))
+        token = session_in(caller)
+        if token is None:
             raise Unauthorized
-        token = authorization[len(_PREFIX) :].strip()
-        if authorization[: len(_PREFIX)].lower() != _PREFIX or len(token) != _TOKEN_CHARS:
-            raise Unauthorized
-        hashed = sha256(token).digest()
-        known = self._known.get(hashed)
-        now = monotonic()
-        if known is None or known[0] < now:
-            if known is not None:
-                # One asks again; those who come meanwhile go by what was known.
-                self._known[hashed] = (now + ASK_SECONDS, known[1])
-            known = await self._look_up(hashed)
-        if known[1] is None:
-            raise Unauthorized("the key is not known here, or was revoked")
-        return known[1]
+        if scope["method"] not in _SAFE:
+            check_same_site(caller)
+            _check_csrf(caller, token)
+        return await self._tokens.principal(token)
 
-    async def _look_up(self, hashed: bytes) -> tuple[float, str | None]:
-        forgotten = self._forgotten
-        rows = await self._database.read("api_key_find", hashed)
-        if len(self._known) >= CACHED_MAX:
-            self._known.clear()
-        owner = ids.show("key", rows[0]["id"]) if rows else None
-        known = (monotonic() + CACHE_SECONDS, owner)
-        if forgotten == self._forgotten:
-            self._known[hashed] = known
-        return known
+
+def _bearer(authorization: bytes) -> bytes:
+    """The token in the header. Raises Unauthorized for what cannot be one."""
+    token = authorization[len(_PREFIX) :].strip()
+    if authorization[: len(_PREFIX)].lower() != _PREFIX or not _may_be_token(token):
+        raise Unauthorized
+    return token
+
+
+def _may_be_token(text: bytes) -> bool:
+    return len(text) == TOKEN_CHARS and text.startswith(_KINDS)
+
+
+def session_in(caller: Caller) -> bytes | None:
+    """The token of the session in the cookie. None: there is none. Raises CookiesTooLarge."""
+    cookies = caller.headers.get(b"cookie")
+    if cookies is None:
+        return None
+    if len(cookies) > COOKIES_BYTES_MAX:
+        raise CookiesTooLarge
+    for cookie in cookies.split(b";"):
+        text = cookie.strip()
+        if text.startswith(_COOKIE):
+            token = text[len(_COOKIE) :]
+            return token if _may_be_token(token) else None
+    return None
+
+
+def token_in(caller: Caller) -> bytes | None:
+    """Whichever token the caller showed: for whom it ends."""
+    authorization = caller.headers.get(b"authorization")
+    return _bearer(authorization) if authorization is not None else session_in(caller)
+
+
+def check_same_site(caller: Caller) -> None:
+    """A browser says where its page is from; who says nothing is none. Raises CrossSite."""
+    site = caller.headers.get(b"sec-fetch-site")
+    if site is not None:
+        if site not in (b"same-origin", b"none"):
+            raise CrossSite("the request comes from a page of another site")
+        return
+    origin = caller.headers.get(b"origin")
+    if origin is not None and not _is_ours(origin, caller.headers.get(b"host", b"")):
+        raise CrossSite("the request comes from a page of another site")
+
+
+def _is_ours(origin: bytes, host: bytes) -> bool:
+    try:
+        return urlsplit(origin.decode("ascii")).netloc.lower() == host.decode("ascii").lower() != ""
+    except ValueError:
+        return False
+
+
+def csrf_token(token: bytes) -> str:
+    """What a page of ours shows beside the cookie with this token."""
+    digest = hmac.digest(token, b"windlass csrf", sha256)
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _check_csrf(caller: Caller, token: bytes) -> None:
+    shown = caller.headers.get(CSRF_HEADER.lower().encode(), b"")
+    if not hmac.compare_digest(shown, csrf_token(token).encode()):
+        raise CrossSite(
+            f"a change with a cookie needs the header {CSRF_HEADER}: read csrf_token in "
+            "GET /v1/session; a program sends a key instead of a cookie"
+        )
+
+
+def session_cookie(token: str, seconds: int) -> Header:
+    return b"set-cookie", f"{COOKIE}={token}; Max-Age={seconds}; {_ATTRIBUTES}".encode()
+
+
+def no_cookie() -> Header:
+    return b"set-cookie", f"{COOKIE}=; Max-Age=0; {_ATTRIBUTES}".encode()

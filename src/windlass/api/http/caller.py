@@ -8,6 +8,7 @@ from typing import Any, Final
 from windlass.api.http.body_budget import BodyBudget, BodyShare
 from windlass.chance import random_bits
 from windlass.errors import InvalidInput
+from windlass.model.identity.principal import Principal
 from windlass.model.trace_context import read_traceparent
 
 _SCOPE_KEY: Final = "windlass.caller"
@@ -24,17 +25,29 @@ def random_hex() -> str:
 
 
 class Caller:
-    __slots__ = ("_holding", "headers", "owner", "request_id", "room")
+    __slots__ = ("_holding", "address", "headers", "principal", "request_id", "room")
 
-    def __init__(self, headers: dict[bytes, bytes]) -> None:
+    def __init__(self, headers: dict[bytes, bytes], address: str) -> None:
         self.headers = headers
-        self.owner = "anonymous"
+        self.address = address  # whose connection it is
+        self.principal: Principal | None = None  # None: nobody asked who it is
         self.room: BodyBudget | None = None  # for a large body; None: as much as one likes
         self._holding: BodyShare | None = None  # None: its body is small, or has not come
         given = headers.get(b"x-request-id")
         self.request_id = (
             given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else random_hex()
         )
+
+    @property
+    def owner(self) -> str:
+        """Under whose name its Idempotency-Keys are."""
+        return "anonymous" if self.principal is None else self.principal.id
+
+    @property
+    def known(self) -> Principal:
+        """Who calls a route that not everybody may call."""
+        assert self.principal is not None, "the door has let somebody in unseen"
+        return self.principal
 
     async def take_room(self, size: int) -> None:
         """For `size` bytes in all. Raises BodiesFull."""
@@ -72,7 +85,8 @@ class Caller:
 
 def enter(scope: Any) -> Caller:
     """Note the caller of this request in its scope."""
-    caller = Caller(dict(scope["headers"]))
+    peer = scope.get("client")
+    caller = Caller(dict(scope["headers"]), peer[0] if peer else "")
     scope[_SCOPE_KEY] = caller
     return caller
 

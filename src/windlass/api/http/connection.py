@@ -53,6 +53,10 @@ _ONCE: Final = (
     b"transfer-encoding",
     b"content-type",
     b"authorization",
+    b"cookie",
+    b"origin",
+    b"sec-fetch-site",
+    b"x-csrf-token",
     b"idempotency-key",
 )
 

@@ -1,9 +1,10 @@
-"""The door: ASGI middleware that every request passes before it is routed: request id, API key.
+"""The door: ASGI middleware that every request passes before it is routed: request id, who calls.
 
 Owns: the request's id, which every answer carries, and the question who calls. Open are `/health*`,
 the description of the API (a browser cannot send a key) and routes that ask for a token of their
-own; everything else needs a key unless the owner switched that off. Code of this very process has
-no key and needs none: its name is in the scope.
+own; everything else needs a key or a session unless the owner switched that off. Code of this very
+process has no key and needs none: its name is in the scope. What a caller may do is the router's
+question.
 Promises: whatever goes wrong behind it before an answer has begun is told as a problem document.
 """
 
@@ -16,21 +17,24 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from windlass.api.http.auth import Keys
+from windlass.api.http.auth import Authenticator
 from windlass.api.http.body_budget import BodyBudget
 from windlass.api.http.caller import INSIDE, Caller, enter
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.route import PARAMETER, Route
 from windlass.api.http.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
+from windlass.model.identity.principal import ANONYMOUS, program
 
 _OPEN: Final = "/health"
 
 
 class Door:
-    def __init__(self, app: ASGIApp, keys: Keys | None, routes: Sequence[Route]) -> None:
+    def __init__(
+        self, app: ASGIApp, authenticator: Authenticator | None, routes: Sequence[Route]
+    ) -> None:
         self._app = app
-        self._keys = keys  # None: everybody may come in
+        self._authenticator = authenticator  # None: everybody may come in
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)
         # For those who need no key: whoever they are, they keep none out that has one.
         self._room_for_strangers = BodyBudget(BODY_BYTES_MAX)
@@ -67,17 +71,17 @@ class Door:
                 asyncio.get_running_loop().run_in_executor(None, give_back)
 
     async def _admit(self, caller: Caller, scope: Scope) -> None:
-        """Find out who calls. Raises Unauthorized."""
+        """Find out who calls. Raises Unauthorized, CrossSite."""
         caller.room = self._room
         inside: str | None = scope.get(INSIDE)
         if inside is not None:
-            caller.owner = inside
-        elif self._keys is None:
-            pass
+            caller.principal = program(inside)
+        elif self._authenticator is None:
+            caller.principal = ANONYMOUS
         elif self._is_open(scope["method"], scope["path"]):
             caller.room = self._room_for_strangers
         else:
-            caller.owner = await self._keys.owner(caller.headers.get(b"authorization"))
+            caller.principal = await self._authenticator.principal(caller, scope)
 
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):

@@ -90,6 +90,13 @@ SCHEMAS: Final[dict[str, str]] = {
     "WorkflowSummary": "A workflow without its definition.",
     "WorkflowVersion": "One published version, which never changes.",
     "WorkflowVersionSummary": "A version without its definition.",
+    "Caller": "Who calls, and what he may do.",
+    "EndedSessions": "How many sessions have ended.",
+    "Key": "An API key, without its token.",
+    "MadeKey": "An API key with its token, which is shown only now.",
+    "Session": "One place where a user is logged in.",
+    "User": "A person with a role.",
+    "UserPassword": "A user, and the one-time password that was made, which is shown only now.",
 }
 
 FIELDS: Final[dict[str, str]] = {
@@ -443,6 +450,42 @@ FIELDS: Final[dict[str, str]] = {
     "first_byte_timeout": "Time until the answer begins",
     "callback_timeout": "Time to complete it, for a receiver that answers later",
     "duration": "How long",
+    "csrf_token": "To be sent as X-CSRF-Token with every change; null: no cookie was shown",
+    "device": "What the browser or program calls itself",
+    "expires_in": "When it ends by itself: so long from now, by the database's clock",
+    "has_password": "False: logs in elsewhere only (OpenID Connect)",
+    "is_disabled": "True: it is kept out, and its sessions end",
+    "is_expired": "Its time is over; it opens nothing",
+    "is_personal": (
+        "True: it belongs to you, and may never do more than you. Unless said: true, "
+        "except for those who may edit keys"
+    ),
+    "is_this": "It is the one that asks",
+    "issuer": "Where it logs in (OpenID Connect); null: here",
+    "lacks": "What you may not do, each with the roles that may",
+    "last_login_at": "When it logged in last; null: never",
+    "last_used_at": "When it was used last, right to a minute; null: never",
+    "must_change_password": (
+        "It came in with a one-time password, and may do nothing but choose another"
+    ),
+    "new": "The new password: long rather than colourful",
+    "old": "The password of now",
+    "one_time_password": "Opens nothing but the choice of another; null: none was made",
+    "password": "As it was chosen; null where a user is made: a one-time password is made",
+    "right": "A noun and a verb, such as jobs:submit",
+    "rights": "What you may do",
+    "role": (
+        "Each may do what those below it may: viewer, operator, editor, admin; null: it has scopes"
+    ),
+    "scopes": "The rights it has, instead of a role; null: those of its role",
+    "seen_at": "When it was used last, right to a minute",
+    "session_id": "The session; null: you came with a key",
+    "sessions": "How many sessions it has",
+    "user": "The name of the user, in whatever case",
+    "user_id": "Whose it is; null: it belongs to no user",
+    "user_name": "The name of the user; null: it belongs to none",
+    "wants_token": "True: the answer has the session's token, to be sent like a key, and no cookie",
+    "workflows": "Names of workflows",
 }
 
 # Where a name means something else than elsewhere.
@@ -502,6 +545,27 @@ OF: Final[dict[tuple[str, str], str]] = {
     ("Definition", "limit"): "How many executions with one key may run at once",
     ("Definition", "key"): "An expression: executions with the same value take turns",
     ("Strategy", "result"): "JSON Schema of what it returns; null: it could not be told",
+    (
+        "Caller",
+        "kind",
+    ): "user: a session; key: an API key; program: code of the node; anonymous: no login here",
+    ("Caller", "id"): "Of the user or the key",
+    ("Caller", "name"): "Of the user or the key",
+    ("Caller", "queues"): "The only queues you may touch; null: you are not confined to any",
+    ("Caller", "workflows"): "The only workflows you may touch; null: you are not confined to any",
+    ("Caller", "expires_at"): "When the session or key ends at the latest; null: never",
+    ("Caller", "token"): "Of the session, if you asked for it at login; null else",
+    ("Key", "name"): "What it is for",
+    ("Key", "queues"): "The only queues it may touch; null: it is not confined to any",
+    ("Key", "workflows"): "The only workflows it may touch; null: it is not confined to any",
+    ("Key", "expires_at"): "When it ends by itself; null: never",
+    ("MadeKey", "token"): "The key itself: kept nowhere, shown only now",
+    ("MadeKey", "name"): "What it is for",
+    ("MadeKey", "queues"): "The only queues it may touch; null: it is not confined to any",
+    ("MadeKey", "workflows"): "The only workflows it may touch; null: it is not confined to any",
+    ("MadeKey", "expires_at"): "When it ends by itself; null: never",
+    ("User", "name"): "What it logs in by",
+    ("UserPassword", "name"): "What it logs in by",
 }
 
 
@@ -517,6 +581,7 @@ TAGS: Final[dict[str, str]] = {
     "Executions": "Instances of workflows: their steps, their signals, why they have not ended.",
     "Approvals": "Steps that wait for a person.",
     "Schedules": "Rules in time, and a ledger of every instant.",
+    "Identity": "Who may do what: login, sessions, users, API keys.",
     "Events": "What happened, as a list and as a stream.",
     "Ids": "From the first digits of an id to the whole of it.",
     "Nodes": "The processes of the cluster: resize, pause, drain, signals.",
@@ -606,6 +671,37 @@ OPERATIONS: Final[dict[str, str]] = {
     "GET /v1/workflows/{name}/export": "As YAML, JSON, a Mermaid diagram, or Python.",
     "GET /v1/workflows/{name}/versions": "Newest first; a version never changes.",
     "GET /v1/workflows/{name}/versions/{version}": "With its definition.",
+    "GET /v1/session": (
+        "With a key as with a session: what may be called, and which role would have what may not."
+    ),
+    "POST /v1/session": (
+        "A browser gets a cookie that no script can read. Tries are limited for each user "
+        "and address; what is wrong is not told."
+    ),
+    "DELETE /v1/session": "Its token opens nothing any more, on any node.",
+    "PUT /v1/session/password": "Your other sessions end, and this one gets another token.",
+    "GET /v1/sessions": "With the device and address of each, as they were at login.",
+    "DELETE /v1/sessions": "On every node within two seconds.",
+    "DELETE /v1/sessions/{session_id}": "On every node within two seconds.",
+    "GET /v1/users": "People, not programs: those have keys.",
+    "POST /v1/users": (
+        "Without `password` a one-time password is made, which opens nothing but the "
+        "choice of another."
+    ),
+    "GET /v1/users/{user}": "By name or id.",
+    "PATCH /v1/users/{user}": "Its sessions end. The last admin stays one (409).",
+    "DELETE /v1/users/{user}": "The last admin stays (409).",
+    "POST /v1/users/{user}/reset-password": "The password of before opens nothing any more.",
+    "GET /v1/keys": "Your own; those of everybody for who may edit keys.",
+    "POST /v1/keys": (
+        "With a role or with scopes, and no more than you may yourself. It may be "
+        "confined to queues and workflows: then it touches nothing else."
+    ),
+    "GET /v1/keys/{key_id}": "Its token is never shown.",
+    "POST /v1/keys/{key_id}/rotate": (
+        "The token before stays good until its overlap ends, for a day unless said."
+    ),
+    "DELETE /v1/keys/{key_id}": "On every node within two seconds.",
 }
 
 

@@ -25,7 +25,7 @@ from windlass.api.http.reply import Header, Reply
 from windlass.api.http.route import Answer, Call, Route, Schema
 from windlass.engine.idempotency import forget_answer, keep_answer, kept_answer, take_answer
 from windlass.engine.jobs.request import Accepted, Idempotency
-from windlass.errors import Unavailable, WindlassError
+from windlass.errors import Conflict, Unavailable, WindlassError
 from windlass.limits import KEY_CHARS_MAX
 from windlass.store.database import Database, Demoted, RowLocked
 
@@ -81,6 +81,18 @@ def replay_headers(accepted: Accepted) -> list[Header]:
     return [*headers, _EXISTING] if accepted.existing else headers
 
 
+class ShownOnce(Conflict):
+    """This Idempotency-Key was answered with a secret, which is shown once and kept nowhere."""
+
+    code = "shown_once"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"Idempotency-Key {key!r} was answered before, with a secret that is shown once and "
+            "kept nowhere; if that answer was lost, revoke what it made and make another"
+        )
+
+
 class _Kept(msgspec.Struct, array_like=True):
     """An answer as it was sent."""
 
@@ -93,6 +105,8 @@ def idempotent(route: Route, database: Database) -> Route:
     """A POST as it is served: with an Idempotency-Key, unless it has one in its own way."""
     if route.method != "POST" or HEADER in route.headers:
         return route
+    if route.is_open and not route.takes_token:
+        return route  # a stranger's keys are nobody's: each login is one
 
     async def handle(request: Call, query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
@@ -113,7 +127,9 @@ def idempotent(route: Route, database: Database) -> Route:
 
         if route.takes_token:
             return await _recalled(database, mark, do)
-        return await _taken(database, mark, do, matters_twice=route.matters_twice)
+        return await _taken(
+            database, mark, do, matters_twice=route.matters_twice, is_kept=not route.shows_secret
+        )
 
     return replace(
         route,
@@ -130,9 +146,12 @@ async def _taken(
     do: Callable[[], Awaitable[ASGIApp]],
     *,
     matters_twice: bool,
+    is_kept: bool,  # False: the answer holds what is shown once
 ) -> ASGIApp:
     kept = await take_answer(database, mark)
     if kept is not None:
+        if not is_kept:
+            raise ShownOnce(mark.key)
         return _replayed(kept)
     try:
         reply = await do()
@@ -141,7 +160,7 @@ async def _taken(
             with contextlib.suppress(Unavailable):
                 await forget_answer(database, mark)
         raise
-    await _keep(database, mark, reply)
+    await _keep(database, mark, reply if is_kept else Reply(b"", 200, ()))
     return reply
 
 

@@ -8,6 +8,7 @@ A route that has more to say is an ordinary row (`api.http.route`) that takes it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from windlass.api.http.conditional import ETAG, TAKES_BOTH
 from windlass.api.http.paging import Cursors
@@ -21,15 +22,20 @@ class Noun:
     word: str  # queue; its plural takes an s, and its schema has its name
     key: str  # what the path calls that which tells one from another
     key_schema: Schema
+    confined_by: Literal["queue"] | None = None  # see api.http.route
+
+    @property
+    def plural(self) -> str:
+        return f"{self.word}s"
 
     @property
     def tag(self) -> str:
-        return f"{self.word.capitalize()}s"
+        return self.plural.capitalize()
 
     @property
     def many(self) -> str:
         """The path of the list."""
-        return f"/v1/{self.word}s"
+        return f"/v1/{self.plural}"
 
     @property
     def one(self) -> str:
@@ -51,6 +57,7 @@ class Noun:
             method="GET",
             path=self.many,
             handle=handle,
+            needs=f"{self.plural}:read",
             summary=summary,
             tag=self.tag,
             query=(limit_param(), cursors.param()),
@@ -62,6 +69,8 @@ class Noun:
             method="GET",
             path=self.one,
             handle=handle,
+            needs=f"{self.plural}:read",
+            confined_by=self.confined_by,
             summary=summary,
             tag=self.tag,
             path_schemas=self.its_key,
@@ -75,6 +84,8 @@ class Noun:
             method="PUT",
             path=self.one,
             handle=handle,
+            needs=f"{self.plural}:edit",
+            confined_by=self.confined_by,
             summary=summary,
             tag=self.tag,
             path_schemas=self.its_key,
@@ -89,6 +100,8 @@ class Noun:
             method="POST",
             path=f"{self.one}/{verb}",
             handle=handle,
+            needs=f"{self.plural}:control",
+            confined_by=self.confined_by,
             summary=summary,
             tag=self.tag,
             path_schemas=self.its_key,

@@ -16,6 +16,7 @@ from uuid import UUID
 from windlass.api.http.query import Param, limit_param
 from windlass.api.http.reply import JSON, Reply, encode
 from windlass.limits import NAME_CHARS_MAX, PAGE_MAX
+from windlass.model.identity.account import USER_NAME_PATTERN
 from windlass.model.job.event import EVENT_ID_PATTERN, SortKey, parse_event_id, show_event_id
 from windlass.model.job.lock import NAME_PATTERN as LOCK_PATTERN
 from windlass.model.job.target import TARGET_CHARS_MAX
@@ -86,6 +87,13 @@ LOG: Final = Cursors(
     read_position=lambda text: tuple(int(part) for part in text.split("_")),
 )
 APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+KEYS: Final = Cursors(mark="k_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+SESSIONS: Final = Cursors(mark="z_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+USERS: Final = Cursors(
+    mark="u_",
+    pattern=USER_NAME_PATTERN.strip("^$"),
+    read_position=lambda text: text,
+)
 EXECUTIONS: Final = Cursors(mark="x_", pattern=JOBS.pattern, read_position=JOBS.read_position)
 # The id of a job, its item and its step; a compensation's step has more letters than others.
 EXECUTION_JOBS: Final = Cursors(

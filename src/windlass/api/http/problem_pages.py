@@ -19,6 +19,7 @@ from windlass.api.http.problem import PROBLEMS
 from windlass.api.http.reply import Reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.errors import NotFound, WindlassError
+from windlass.model.identity.rights import NOBODY
 
 _CODE: Final[schemas.Schema] = {"type": "string", "pattern": "^[a-z_]{1,60}$"}
 # Problems that no error of ours is raised for: what nobody foresaw.
@@ -69,22 +70,22 @@ def routes() -> list[Route]:
         Route(
             method="GET",
             path="/problems",
+            needs=NOBODY,
             handle=index,
             summary="Every problem that can be answered",
             tag="System",
             answers={200: page},
-            is_public=True,
         ),
         Route(
             method="GET",
             path="/problems/{code:str}",
+            needs=NOBODY,
             handle=one,
             summary="What a problem means",
             tag="System",
             path_schemas={"code": _CODE},
             answers={200: page},
             problems=(404,),
-            is_public=True,
         ),
     ]
 

@@ -17,6 +17,7 @@ from windlass.api.http.caller import caller_of
 from windlass.api.http.paging import PageReply
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.query import Param, read_query
+from windlass.model.identity.rights import ANYBODY, NOBODY, RIGHTS
 
 Schema = dict[str, Any]
 # A part of a route's path that may be anything, and what it is called.
@@ -56,6 +57,7 @@ class Route:
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str  # /v1/jobs/{job_id:str}
     handle: Handle
+    needs: str  # a right (model.identity.rights), or NOBODY or ANYBODY
     summary: str
     tag: str
     answers: Mapping[int, Answer]
@@ -67,14 +69,20 @@ class Route:
     problems: Sequence[int] = ()  # beside those that any route may answer
     takes_token: bool = False  # True: the caller shows a token of its own instead of a key
     matters_twice: bool = False  # True: performed again, it would begin its work again
-    is_public: bool = False  # True: what it shows is the same for everybody, and no secret
+    shows_secret: bool = False  # True: its answer is shown once, and kept nowhere
+    # What of it has a queue or a workflow, which a confined key must have; `asked`: its handler
+    # looks for itself. None: not for confined keys.
+    confined_by: Literal["queue", "workflow", "job", "execution", "asked"] | None = None
     description: str = ""
     operation: str = ""  # its name in the document; made of the path unless two were the same
+
+    def __post_init__(self) -> None:
+        assert self.needs in (NOBODY, ANYBODY) or self.needs in RIGHTS, f"{self.needs} is no right"
 
     @property
     def is_open(self) -> bool:
         """May it be called without a key?"""
-        return self.takes_token or self.is_public or self.path.startswith("/health")
+        return self.needs == NOBODY
 
 
 async def answer(route: Route, request: Call) -> ASGIApp:

@@ -3,7 +3,8 @@
     /v1/jobs/batch              a path without parameters: one look-up
     /v1/jobs/{job_id:str}/why   any other: segment by segment, a word before a parameter
 
-Owns: which row a request meets, and what is said where there is none: 404, 405 with Allow.
+Owns: which row a request meets, and what is said where there is none: 404, 405 with Allow. A route
+is performed for callers that have the right it needs, and for nobody else (authorize).
 Promises: finding one takes as long among a thousand routes as among ten (ADR 0038 has the figures).
 HEAD is answered wherever GET is, OPTIONS wherever anything is. Slashes at the end, or two in a row,
 do not matter: a route sees its path without them.
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
+from windlass.api.http.authorize import Confinement, authorize
 from windlass.api.http.caller import caller_of
 from windlass.api.http.problem import BadRequest, MethodNotAllowed, NothingThere
 from windlass.api.http.reply import HeadReply, Reply, empty_reply
@@ -111,8 +113,9 @@ class _Segment:
 class Router:
     """An ASGI application that serves the routes."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], confinement: Confinement) -> None:
         self._table = RouteTable(routes)
+        self._confinement = confinement
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises what is wrong with a request that meets no route; a route answers its errors."""
@@ -127,7 +130,9 @@ class Router:
             await _without_route(scope["method"], found.routes.allow)(scope, receive, send)
             return
         scope["path"], scope["path_params"] = found.path, found.values
-        reply = await answer(route, Call(scope, receive, send))
+        call = Call(scope, receive, send)
+        await authorize(route, call, self._confinement)
+        reply = await answer(route, call)
         if scope["method"] == "HEAD":
             reply = HeadReply(reply)
         await reply(scope, receive, send)

@@ -362,6 +362,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/jobs/bulk",
+            needs="jobs:control",
             handle=bulk.ask,
             summary="Do something with all jobs that match a filter",
             tag="Jobs",
@@ -383,6 +384,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/jobs/bulk",
+            needs="jobs:read",
             handle=bulk.index,
             summary="List bulk operations, newest first",
             tag="Jobs",

@@ -27,6 +27,7 @@ from windlass.engine.jobs.complete import Completer
 from windlass.engine.jobs.read import read_job
 from windlass.errors import FieldProblem, InvalidInput, WrongToken
 from windlass.limits import CALLBACK_SECONDS_MAX, KEY_CHARS_MAX, RESULT_BYTES_MAX
+from windlass.model.identity.rights import NOBODY
 from windlass.model.job.outcome import Failed, Succeeded
 from windlass.model.json import strict as strict_json
 from windlass.model.json.pointer import step
@@ -211,6 +212,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/jobs/{job_id:str}/complete",
+            needs=NOBODY,
             handle=Complete(parts),
             summary="Say how a job that its receiver took over has ended",
             tag="Jobs",

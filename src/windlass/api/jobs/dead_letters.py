@@ -274,6 +274,7 @@ def routes(parts: ApiParts) -> list[Route]:
     listed = Route(
         method="GET",
         path="/v1/dead-letters",
+        needs="jobs:read",
         handle=dead.index,
         summary="List dead letters, newest first",
         tag="Dead letters",
@@ -289,6 +290,7 @@ def routes(parts: ApiParts) -> list[Route]:
     grouped = Route(
         method="GET",
         path="/v1/dead-letters/groups",
+        needs="jobs:read",
         handle=dead.groups,
         summary="Dead letters by queue, kind and cause",
         tag="Dead letters",
@@ -299,6 +301,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"/v1/dead-letters/{verb}",
+            needs="jobs:control",
             handle=handle,
             summary=summary,
             tag="Dead letters",

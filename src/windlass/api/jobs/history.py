@@ -135,6 +135,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/jobs/{job_id:str}/" + word,
+            needs="jobs:read",
+            confined_by="job",
             handle=handle,
             summary=summary,
             tag="Jobs",

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from windlass import ids
 from windlass.api.http import shapes as schemas
 from windlass.api.http.body import read_json, read_nothing
+from windlass.api.http.caller import caller_of
 from windlass.api.http.host import target_param
 from windlass.api.http.paging import JOBS, Cursors, PageReply, page_reply
 from windlass.api.http.query import (
@@ -39,6 +40,7 @@ from windlass.engine.jobs.replay import delete, promote, replay
 from windlass.engine.jobs.task_log import read_progress
 from windlass.errors import Conflict, FieldProblem, InvalidInput
 from windlass.limits import HINT_JOBS_MAX, PAGE_DEFAULT
+from windlass.model.identity.principal import Confined, Principal
 from windlass.model.job.states import STATES, is_terminal
 from windlass.store.database import Record
 
@@ -67,6 +69,15 @@ def read_ids(value: object, count_max: int) -> list[UUID]:
     return list(found)
 
 
+def check_queue_of_list(principal: Principal, queue: str | None) -> None:
+    """Who is confined lists one of his queues at a time. Raises Confined."""
+    if not principal.is_confined:
+        return
+    if queue is None:
+        raise Confined("queue", None, principal.queues or ())
+    principal.check_queue(queue)
+
+
 class Jobs:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
@@ -75,6 +86,7 @@ class Jobs:
     async def index(self, request: Call, query: dict[str, Any]) -> ASGIApp:
         limit = query.pop("limit", PAGE_DEFAULT)
         before = query.pop("cursor", None)
+        check_queue_of_list(caller_of(request.scope).known, query.get("queue"))
         which = JobFilter(states=query.pop("state", ()), **query)
         rows = await list_jobs(self._database, which, limit, before)
         return jobs_page(rows, limit, await self._progress(rows))
@@ -224,6 +236,8 @@ def routes(parts: ApiParts) -> list[Route]:
     listed = Route(
         method="GET",
         path="/v1/jobs",
+        needs="jobs:read",
+        confined_by="asked",
         handle=jobs.index,
         summary="List jobs, newest first",
         tag="Jobs",
@@ -233,6 +247,8 @@ def routes(parts: ApiParts) -> list[Route]:
     read = Route(
         method="GET",
         path=one,
+        needs="jobs:read",
+        confined_by="job",
         handle=jobs.get,
         summary="Read a job",
         tag="Jobs",
@@ -245,6 +261,8 @@ def routes(parts: ApiParts) -> list[Route]:
     deleted = Route(
         method="DELETE",
         path=one,
+        needs="jobs:control",
+        confined_by="job",
         handle=jobs.delete,
         summary="Forget a job that has ended",
         tag="Jobs",
@@ -257,6 +275,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{one}/{verb}",
+            needs="jobs:control",
+            confined_by="job",
             handle=handle,
             summary=summary,
             tag="Jobs",
@@ -274,6 +294,7 @@ def routes(parts: ApiParts) -> list[Route]:
     hinted = Route(
         method="POST",
         path="/v1/jobs/hint",
+        needs="jobs:submit",
         handle=jobs.hint,
         summary="Tell the nodes of jobs that were committed by SQL",
         tag="Jobs",

@@ -74,6 +74,7 @@ class Submit:
             [draft] = await self._apart(caller, now, spool, is_batch=False)
         else:
             draft = read_job_of(await bodies.parse(body), self._context_for(caller), now)
+        _check_confined(caller, [draft])
         self._check_signing([draft])
         draft.trace_id = caller.trace_id()
         try:
@@ -93,6 +94,7 @@ class Submit:
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
         drafts, idempotency = await self._drafts(request, caller)
+        _check_confined(caller, drafts)
         self._check_signing(drafts)
         trace_id = caller.trace_id()
         for draft in drafts:
@@ -185,6 +187,13 @@ class Submit:
         self._parts.on_rejected(full.queue, full.code)
 
 
+def _check_confined(caller: Caller, drafts: Sequence[Draft]) -> None:
+    """A key for some queues submits to them. Raises Confined."""
+    if caller.known.is_confined:
+        for draft in drafts:
+            caller.known.check_queue(draft.queue)
+
+
 def _move(held: list[bytes], spool: Spool) -> None:
     for piece in held:
         spool.add(piece)
@@ -203,6 +212,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/jobs",
+            needs="jobs:submit",
+            confined_by="asked",
             handle=submit.one,
             summary="Submit a job",
             tag="Jobs",
@@ -223,6 +234,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/jobs/batch",
+            needs="jobs:submit",
+            confined_by="asked",
             handle=submit.batch,
             summary="Submit many jobs, all or none",
             tag="Jobs",

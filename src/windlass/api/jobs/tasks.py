@@ -70,6 +70,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/tasks",
+            needs="jobs:read",
             handle=index,
             summary="List tasks by name",
             tag="Tasks",
@@ -79,6 +80,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/tasks/{name:str}",
+            needs="jobs:read",
             handle=get,
             summary="Read a task",
             tag="Tasks",

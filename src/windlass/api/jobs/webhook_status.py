@@ -56,6 +56,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/jobs/{job_id:str}/webhook-status",
+            needs="jobs:read",
+            confined_by="job",
             handle=status,
             summary="The deliveries of a webhook",
             tag="Jobs",

@@ -134,6 +134,7 @@ def routes(parts: ApiParts) -> list[Route]:
     taken = Route(
         method="POST",
         path=noun.one,
+        needs="locks:hold",
         handle=locks.acquire,
         summary="Take a lock, which is made if need be",
         description="With `wait` the answer comes when it is the caller's turn; 409 `lock_held` "
@@ -155,6 +156,7 @@ def routes(parts: ApiParts) -> list[Route]:
     kept = Route(
         method="PUT",
         path=noun.one,
+        needs="locks:hold",
         handle=locks.renew,
         summary="Hold a lock for longer",
         description="409 `lock_lost`: the token holds it no longer, and somebody else may.",
@@ -167,6 +169,7 @@ def routes(parts: ApiParts) -> list[Route]:
     given_back = Route(
         method="DELETE",
         path=noun.one,
+        needs="locks:hold",
         handle=locks.release,
         summary="Give a lock back",
         description="409 `lock_lost`: it was given back before, or its time was up; "
@@ -189,6 +192,7 @@ def routes(parts: ApiParts) -> list[Route]:
     resized = Route(
         method="PATCH",
         path=noun.one,
+        needs="locks:edit",
         handle=locks.resize,
         summary="Set how many may hold a lock at once; it is made if need be",
         description="Whoever holds it keeps it, even if the capacity is smaller now.",

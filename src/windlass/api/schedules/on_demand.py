@@ -116,6 +116,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{ONE}/trigger",
+            needs="schedules:control",
             handle=on_demand.trigger,
             summary="Fire a schedule now, whatever its rule says",
             description="Its overlap holds: what that forbids is answered as a skipped firing. "
@@ -134,6 +135,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{ONE}/backfill",
+            needs="schedules:control",
             handle=on_demand.backfill,
             summary="Fire the instants of a stretch of the past that have made nothing",
             description="`from` <= instant < `to`. With `dry_run` they are only counted. Doing "

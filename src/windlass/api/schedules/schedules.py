@@ -240,6 +240,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=MANY,
+            needs="schedules:read",
             handle=schedules.index,
             summary="List schedules by name",
             tag=TAG,
@@ -251,6 +252,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=MANY,
+            needs="schedules:edit",
             handle=schedules.post,
             summary="Make a schedule",
             description="One of `cron`, `every` and `at`; and a `job` or a `workflow`.",
@@ -270,6 +272,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=ONE,
+            needs="schedules:read",
             handle=schedules.get,
             summary="Read a schedule",
             tag=TAG,
@@ -280,6 +283,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PUT",
             path=ONE,
+            needs="schedules:edit",
             handle=schedules.put,
             summary="Make a schedule, or replace it",
             description="What fell due by the old rule is decided first, the new one goes on "
@@ -295,6 +299,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PATCH",
             path=ONE,
+            needs="schedules:edit",
             handle=schedules.patch,
             summary="Change some fields of a schedule",
             description="null takes a field away. Another `cron`, `every` or `at` replaces the "
@@ -310,6 +315,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="DELETE",
             path=ONE,
+            needs="schedules:edit",
             handle=schedules.delete,
             summary="Delete a schedule; what it has made goes on",
             tag=TAG,

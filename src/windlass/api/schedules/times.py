@@ -122,6 +122,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{MANY}/preview",
+            needs="schedules:read",
             handle=times.preview,
             summary="Try out a rule: when it is due, and what it means in words",
             description="`note` tells where clocks change, or a day off was moved. A rule that "
@@ -134,6 +135,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{ONE}/next",
+            needs="schedules:read",
             handle=times.next,
             summary="Read when a schedule is due next",
             tag=TAG,
@@ -153,6 +155,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{ONE}/firings",
+            needs="schedules:read",
             handle=times.firings,
             summary="List what became of each due instant, newest first",
             description="Every due instant has a row, whatever became of it; `reason` says why "

@@ -86,6 +86,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{MANY}/pause",
+            needs="schedules:control",
             handle=verbs.pause_many,
             operation="post_schedules_pause_many",
             summary="Pause many schedules",
@@ -98,6 +99,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{MANY}/resume",
+            needs="schedules:control",
             handle=verbs.resume_many,
             operation="post_schedules_resume_many",
             summary="Resume many schedules",
@@ -110,6 +112,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{ONE}/pause",
+            needs="schedules:control",
             handle=verbs.pause,
             summary="Pause a schedule",
             tag=TAG,
@@ -125,6 +128,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{ONE}/resume",
+            needs="schedules:control",
             handle=verbs.resume,
             summary="Resume a schedule",
             description="What fell due while it was paused is skipped, and the ledger says so.",

@@ -103,6 +103,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=path,
+            needs="workflows:read",
+            confined_by="workflow",
             handle=drafts.get,
             summary="Read the draft of a workflow",
             tag=TAG,
@@ -114,6 +116,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PUT",
             path=path,
+            needs="workflows:edit",
+            confined_by="workflow",
             handle=drafts.put,
             summary="Keep a draft, mistakes and all",
             description="A workflow that is new has version 0 until its draft is published.",
@@ -127,6 +131,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{path}/publish",
+            needs="workflows:edit",
+            confined_by="workflow",
             handle=drafts.publish,
             summary="Publish the draft as a new version",
             tag=TAG,
@@ -137,6 +143,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path=f"{path}/discard",
+            needs="workflows:edit",
+            confined_by="workflow",
             handle=drafts.discard,
             summary="Throw the draft away",
             tag=TAG,

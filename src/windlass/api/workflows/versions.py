@@ -130,6 +130,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{PATH}/versions",
+            needs="workflows:read",
+            confined_by="workflow",
             handle=versions.index,
             summary="List the versions of a workflow, newest first",
             tag=TAG,
@@ -146,6 +148,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{PATH}/versions/{{version:str}}",
+            needs="workflows:read",
+            confined_by="workflow",
             handle=versions.get,
             summary="Read one version, which never changes",
             tag=TAG,
@@ -156,6 +160,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{PATH}/diff",
+            needs="workflows:read",
+            confined_by="workflow",
             handle=versions.diff,
             summary="Compare two versions, step by step",
             tag=TAG,
@@ -170,6 +176,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=f"{PATH}/export",
+            needs="workflows:read",
+            confined_by="workflow",
             handle=versions.export,
             summary="Take a definition away as YAML, JSON or a Mermaid flowchart",
             tag=TAG,

@@ -149,6 +149,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/v1/workflows",
+            needs="workflows:read",
             handle=workflows.index,
             summary="List workflows by name, without their definitions",
             tag=TAG,
@@ -162,6 +163,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/workflows",
+            needs="workflows:edit",
             handle=workflows.post,
             summary="Publish a definition",
             description=_SAME,
@@ -174,6 +176,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="POST",
             path="/v1/workflows/validate",
+            needs="workflows:read",
             handle=workflows.validate,
             summary="Check a definition without publishing it",
             description="Every problem is told with a JSON pointer. JSON or YAML.",
@@ -185,6 +188,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path=PATH,
+            needs="workflows:read",
+            confined_by="workflow",
             handle=workflows.get,
             summary="Read a workflow with its newest definition",
             tag=TAG,
@@ -195,6 +200,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="PUT",
             path=PATH,
+            needs="workflows:edit",
+            confined_by="workflow",
             handle=workflows.put,
             summary="Publish a definition under this name",
             description=_SAME,
@@ -208,6 +215,8 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="DELETE",
             path=PATH,
+            needs="workflows:edit",
+            confined_by="workflow",
             handle=workflows.delete,
             summary="Take no new executions of a workflow",
             description="Those that run go on, and its versions can be read. Publishing it again "
@@ -220,6 +229,7 @@ def routes(parts: ApiParts) -> list[Route]:
         Route(
             method="GET",
             path="/schemas/workflow.json",
+            needs="workflows:read",
             handle=workflows.schema,
             summary="Read the JSON Schema of a definition",
             tag=TAG,

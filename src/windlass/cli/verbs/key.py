@@ -26,11 +26,11 @@ def reset(
     It takes the database and no key. In a folder of 'windlass up' the new key is
     kept, too, where commands on this machine find it.
     """
-    from windlass.api.http.auth import ASK_SECONDS, CACHE_SECONDS
     from windlass.cli.show.output import say, show_line
     from windlass.compose.admin_key import reset_key
     from windlass.compose.terminal import shown_path
     from windlass.config import load_settings
+    from windlass.limits import TOKEN_ASK_SECONDS, TOKEN_BELIEVED_SECONDS
     from windlass.telemetry.logs import configure_logs
 
     configure_logs("console", "warning")
@@ -44,7 +44,7 @@ def reset(
         say(f"kept in {shown_path(done.path)}, where commands on this machine find it")
     if done.untold:
         names = ", ".join(done.untold)
-        seconds = CACHE_SECONDS + ASK_SECONDS
+        seconds = TOKEN_BELIEVED_SECONDS + TOKEN_ASK_SECONDS
         say(
             f"the old key may be taken for {seconds:g} s more by nodes that did not answer: {names}"
         )

@@ -24,7 +24,6 @@ from typing import Final
 
 import asyncpg
 
-from windlass.api.http.keys import add_admin_key
 from windlass.clock import monotonic
 from windlass.compose.backup.archive import Archive
 from windlass.compose.backup.contents import Contents, contents_of, refuse_unknown
@@ -40,6 +39,7 @@ from windlass.embedded.passwords import sync_folder
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import UNFINISHED, DataLock, make_data_folder
 from windlass.engine.doctor.doctor import DoctorReport, doctor
+from windlass.engine.identity.first import add_admin_key
 from windlass.engine.jobs.partitions import make_days
 from windlass.errors import WindlassError
 from windlass.sdk.http.local_key import KEY_FILE

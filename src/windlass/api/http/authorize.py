@@ -1,0 +1,73 @@
+"""Authorisation of a request: the right that its route needs, the queue or workflow it touches.
+
+Promises: a route is performed for nobody who lacks its right. A key that is confined to queues or
+workflows touches nothing else: of what has no queue and no workflow it sees nothing, and a route
+that does not say what confines it is not for such keys.
+"""
+
+from __future__ import annotations
+
+from windlass import ids
+from windlass.api.http.caller import caller_of
+from windlass.api.http.route import Call, Route
+from windlass.errors import NotFound
+from windlass.model.identity.principal import Confined, Principal
+from windlass.model.identity.rights import ANYBODY, NOBODY
+from windlass.store.database import Database
+
+
+async def authorize(route: Route, call: Call, confinement: Confinement) -> None:
+    """Raises Forbidden; and NotFound where a confined key names what is not there."""
+    if route.needs == NOBODY:
+        return
+    principal = caller_of(call.scope).known
+    if route.needs == ANYBODY:
+        return
+    principal.check_right(route.needs)
+    if principal.is_confined:
+        await confinement.check(principal, route, call)
+
+
+class Confinement:
+    """Finds the queue and the workflow of what a request is about."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def check(self, principal: Principal, route: Route, call: Call) -> None:
+        match route.confined_by:
+            case "queue":
+                principal.check_queue(call.path_params["name"])
+            case "workflow":
+                principal.check_workflow(call.path_params["name"])
+            case "job":
+                await self._check_job(principal, call.path_params["job_id"])
+            case "execution":
+                await self._check_execution(principal, call.path_params["execution_id"])
+            case "asked":
+                pass
+            case None:
+                noun = "queue" if principal.queues is not None else "workflow"
+                raise Confined(noun, None, principal.queues or principal.workflows or ())
+
+    async def _check_job(self, principal: Principal, text: str) -> None:
+        try:
+            job_id = ids.parse("job", text)
+        except ValueError:
+            return  # the route says what is wrong with it
+        rows = await self._database.read("job_place", job_id)
+        if not rows:
+            raise NotFound("job", text)
+        queue, workflow = rows[0]["queue"], rows[0]["workflow"]
+        if workflow is None or principal.workflows is None or workflow not in principal.workflows:
+            principal.check_queue(queue)
+
+    async def _check_execution(self, principal: Principal, text: str) -> None:
+        try:
+            execution_id = ids.parse("execution", text)
+        except ValueError:
+            return
+        rows = await self._database.read("execution_place", execution_id)
+        if not rows:
+            raise NotFound("execution", text)
+        principal.check_workflow(rows[0]["workflow"])

@@ -1,0 +1,16 @@
+"""Identity: users, passwords, sessions, API keys, and who shows a token.
+
+Owns: the only statements that write users, sessions and keys.
+Promises: of passwords and tokens only hashes are kept; there is always an admin who may come in;
+what was revoked is refused on every node within two seconds, whatever becomes of Redis within ten.
+Never: decides what a caller may do (model.identity), knows of cookies and headers (api.http).
+
+Doors:
+  tokens     `Tokens.principal`: who shows this token; `revoked`: no node believes it any more
+  login      `log_in` with name and password, throttled
+  passwords  `Passwords`: Argon2id on threads, a bounded number at a time
+  users      make, change, disable, delete; choose and reset passwords
+  sessions   begin, rotate, list, end
+  keys       API keys: make, list, rotate, revoke
+  first      the first key and the first user; a new key for one that was lost
+"""

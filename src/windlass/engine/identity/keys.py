@@ -1,0 +1,171 @@
+"""API keys: made, listed, rotated with an overlap, revoked.
+
+Owns: the only statements that write keys (the first of all: engine.identity.first).
+Promises: a token is shown by the call that makes it and kept nowhere, only its SHA-256. Nobody
+makes a key that may do what he may not himself. A key of a user never may more than that user may
+at the moment, and ends with him.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final
+from uuid import UUID
+
+from windlass import ids
+from windlass.errors import Conflict, InvalidInput, NotFound
+from windlass.limits import KEYS_OF_USER_MAX
+from windlass.model.identity.account import KeyDraft, Scope, missing_of
+from windlass.model.identity.principal import Principal
+from windlass.model.identity.rights import rights_of
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+KEY_PREFIX, SESSION_PREFIX = "wlk_", "wls_"
+_RANDOM_BYTES: Final = 32
+_BEFORE_ALL: Final = UUID(int=0)
+
+
+class TooManyKeys(Conflict):
+    """A user has as many keys as one may; revoke some first."""
+
+    code = "too_many_keys"
+
+    def __init__(self) -> None:
+        super().__init__(f"you have {KEYS_OF_USER_MAX} keys; revoke one that is not used first")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """All that may be known of a key."""
+
+    id: UUID
+    name: str
+    scope: Scope
+    user_id: UUID | None  # None: it belongs to no user
+    user_name: str | None
+    created_at: datetime
+    expires_at: datetime | None  # None: never
+    is_expired: bool
+    rotated_at: datetime | None  # None: never
+    overlap_until: datetime | None  # until when its token before is good; None: there is none
+    last_used_at: datetime | None  # None: never; else right to a minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeKey:
+    key: ApiKey
+    token: str = field(repr=False)  # nobody will show it again
+
+
+def make_token(prefix: str) -> tuple[str, bytes]:
+    """A fresh token of 256 bits and the hash to keep of it."""
+    token = prefix + secrets.token_urlsafe(_RANDOM_BYTES)
+    return token, hash_of(token.encode())
+
+
+def hash_of(token: bytes) -> bytes:
+    return sha256(token).digest()
+
+
+async def add_key(
+    database: Database, maker: Principal, draft: KeyDraft, user_id: UUID | None
+) -> MadeKey:
+    """For this user, or for nobody. Raises InvalidInput for what the maker has not got to give."""
+    scope = draft.scope
+    wanted = rights_of(scope.role) if scope.role is not None else scope.rights or ()
+    if missing := missing_of(tuple(wanted), maker.rights):
+        raise InvalidInput.at(
+            "/role" if scope.role is not None else "/scopes",
+            f"you cannot give what you have not got: {' '.join(missing[:10])}",
+        )
+    _check_confines(maker, scope)
+    key_id = ids.uuid7()
+    token, hashed = make_token(KEY_PREFIX)
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        if user_id is not None:
+            rows = await connection.fetch(statement("key_count"), user_id)
+            if rows[0]["count"] >= KEYS_OF_USER_MAX:
+                raise TooManyKeys
+        return await connection.fetch(
+            statement("key_add"),
+            *(key_id, hashed, draft.name, scope.role),
+            *(scope.rights, scope.queues, scope.workflows, user_id, draft.expires_at),
+            draft.expires_in_seconds,
+        )
+
+    if not await database.ask(work):
+        raise InvalidInput.at("/expires_at", "is past already; give a later one, or null for never")
+    return MadeKey(key=await read_key(database, key_id), token=token)
+
+
+def _check_confines(maker: Principal, scope: Scope) -> None:
+    """Who is confined makes keys that are confined to the same, or to less."""
+    for name, has, gives in (
+        ("queues", maker.queues, scope.queues),
+        ("workflows", maker.workflows, scope.workflows),
+    ):
+        if has is not None and (gives is None or not set(gives) <= set(has)):
+            raise InvalidInput.at(f"/{name}", f"must be some of yours: {' '.join(has)}")
+
+
+async def list_keys(
+    database: Database, user_id: UUID | None, limit: int, after: UUID = _BEFORE_ALL
+) -> list[ApiKey]:
+    """Keys that were not revoked, the oldest first. `user_id` None: everybody's."""
+    rows = await database.read("key_list", after, limit, user_id, None)
+    return [_key(row) for row in rows]
+
+
+async def read_key(database: Database, key_id: UUID, user_id: UUID | None = None) -> ApiKey:
+    """`user_id` None: whoever's it is. Raises NotFound, also for what is somebody else's."""
+    rows = await database.read("key_list", _BEFORE_ALL, 1, user_id, key_id)
+    if not rows:
+        raise NotFound("key", ids.show("key", key_id))
+    return _key(rows[0])
+
+
+async def rotate_key(
+    database: Database, key_id: UUID, overlap_seconds: float, user_id: UUID | None = None
+) -> MadeKey:
+    """Another token; the one before is good for so long. Raises NotFound."""
+    token, hashed = make_token(KEY_PREFIX)
+    if not await database.ask_for(
+        "key_rotate", key_id, hashed, overlap_seconds, user_id, about=("key", key_id)
+    ):
+        raise NotFound("key", ids.show("key", key_id))
+    return MadeKey(key=await read_key(database, key_id), token=token)
+
+
+async def revoke_key(database: Database, key_id: UUID, user_id: UUID | None = None) -> None:
+    """Raises NotFound, also for one that was revoked before."""
+    if not await database.ask_for("key_revoke", key_id, user_id, about=("key", key_id)):
+        raise NotFound("key", ids.show("key", key_id))
+
+
+def _key(row: Record) -> ApiKey:
+    facts: dict[str, Any] = {
+        name: row[name]
+        for name in (
+            *("id", "name", "user_id", "user_name", "created_at", "expires_at"),
+            *("rotated_at", "overlap_until", "last_used_at"),
+        )
+    }
+    return ApiKey(**facts, is_expired=bool(row["is_expired"]), scope=scope_of(row))
+
+
+def scope_of(row: Record) -> Scope:
+    return Scope(
+        role=row["role"],
+        rights=_names(row["rights"]),
+        queues=_names(row["queues"]),
+        workflows=_names(row["workflows"]),
+    )
+
+
+def _names(found: list[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(found)

@@ -1,0 +1,146 @@
+"""Logging in with a name and a password, throttled.
+
+    a turn at hashing -> one try is counted -> compared -> a session
+
+Promises: who guesses has a few tries of a user from an address, some more from an address whatever
+the user, and a bound for a user wherever from; which of them is spent is not told, nor whether
+there is such a user: an unknown one is throttled and compared just as well. Tries are counted in
+PostgreSQL before anything is compared, so a thousand at once are no more than one after another.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+from uuid import UUID
+
+from windlass.engine.identity.passwords import Passwords
+from windlass.engine.identity.sessions import BegunSession, begin_session
+from windlass.errors import Unauthorized, WindlassError
+from windlass.limits import (
+    LOGIN_ADDRESS_BURST,
+    LOGIN_ADDRESS_SECONDS,
+    LOGIN_BURST,
+    LOGIN_SECONDS,
+    LOGIN_USER_BURST,
+    LOGIN_USER_SECONDS,
+)
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
+
+# Of IPv6 everybody has as many addresses as he likes, of one network.
+_NETWORK_BITS: Final = 64
+
+
+class LoginFailed(Unauthorized):
+    """The name or the password is not right; which of them, is not told."""
+
+    code = "login_failed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the name or the password is not right, or the user is disabled, or its one-time "
+            "password is too old; an admin can give a new one"
+        )
+
+
+class TooManyTries(WindlassError):
+    """Too many tries to log in as this user, or from this address; wait as long as it says."""
+
+    code = "too_many_tries"
+    status = 429
+
+    def __init__(self, wait_seconds: float) -> None:
+        self.retry_after_seconds = max(1, math.ceil(wait_seconds))
+        self.retry_after = self.retry_after_seconds
+        super().__init__(
+            f"too many tries to log in; the next one is heard in {self.retry_after_seconds} s"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
+        return {"limit": LOGIN_BURST, "unit": "tries"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    user_id: UUID
+    session: BegunSession
+
+
+async def log_in(
+    database: Database,
+    passwords: Passwords,
+    *,
+    name: str,
+    password: str,
+    address: str,
+    device: str,
+) -> Login:
+    """Raises LoginFailed, TooManyTries, PasswordsBusy."""
+    subjects = _subjects(name, address)
+    async with passwords.turn():
+        await _count(database, subjects)
+        rows = await database.read("user_login", name)
+        user = rows[0] if rows else None
+        hashed = user["password_hash"] if user is not None else None
+        if not await passwords.compare(password, hashed) or user is None or not user["is_good"]:
+            raise LoginFailed
+        fresh = await passwords.hash_in_turn(password) if passwords.is_dated(hashed) else None
+
+    async def work(connection: Connection[Record]) -> BegunSession | None:
+        begun = await begin_session(connection, user["id"], address=address, device=device)
+        if begun is not None:
+            await connection.fetch(statement("user_logged_in"), user["id"])
+            await connection.fetch(statement("login_try_clear"), subjects[0][0])
+            if fresh is not None:
+                await connection.fetch(statement("user_rehash"), user["id"], hashed, fresh)
+        return begun
+
+    begun = await database.ask(work, about=("user", user["id"]))
+    if begun is None:
+        raise LoginFailed
+    return Login(user_id=user["id"], session=begun)
+
+
+async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -> None:
+    """One try more. Raises TooManyTries."""
+    ordered = sorted(subjects)
+    refused = await database.run(
+        "login_try_take",
+        [subject for subject, _, _ in ordered],
+        [(burst - 1) * seconds for _, burst, seconds in ordered],
+        [seconds for _, _, seconds in ordered],
+    )
+    if refused:
+        raise TooManyTries(max(row["wait_seconds"] for row in refused))
+
+
+def _subjects(name: str, address: str) -> list[tuple[bytes, int, float]]:
+    """What a try counts for, with its burst and its pace; the user at the address first."""
+    network = _network(address)
+    return [
+        (_hashed("both", name, network), LOGIN_BURST, LOGIN_SECONDS),
+        (_hashed("address", network), LOGIN_ADDRESS_BURST, LOGIN_ADDRESS_SECONDS),
+        (_hashed("user", name), LOGIN_USER_BURST, LOGIN_USER_SECONDS),
+    ]
+
+
+def _hashed(*parts: str) -> bytes:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, _NETWORK_BITS), strict=False))
+    return address

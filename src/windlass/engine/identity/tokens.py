@@ -1,0 +1,299 @@
+"""Tokens of keys and sessions: who shows this one, and is it still good? From memory mostly.
+
+    memory, for a second -> of a session: Redis, for two hours from its last use -> PostgreSQL
+
+Promises: a token that was revoked is refused within two seconds on every node, by TOKEN_BELIEVED
+and TOKEN_ASK_SECONDS, and at once on nodes that are told. With Redis the revocation stands there as
+a mark, which no older copy can overwrite; what a flush takes, and what a node that cannot reach
+Redis has not marked, is found within TOKEN_TOUCH_SECONDS: each node asks PostgreSQL so often, for
+all that was used at once, what is still good. A copy in Redis is signed with a key that PostgreSQL
+has: whoever can write there makes no session of his own.
+Only hashes are kept, in memory as in the database. Strangers who guess take turns, a few at a time,
+and keep nobody waiting who was let in before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from windlass import ids
+from windlass.clock import monotonic
+from windlass.engine.announce import Announcer
+from windlass.engine.identity.keys import SESSION_PREFIX, hash_of, scope_of
+from windlass.errors import Unauthorized, Unavailable
+from windlass.fastlane import keys
+from windlass.fastlane.lane import FastLane, LaneDown
+from windlass.fastlane.shared_cache import CacheSnapshot, SharedCache
+from windlass.limits import (
+    SESSION_IDLE_SECONDS,
+    TOKEN_ASK_SECONDS,
+    TOKEN_BELIEVED_SECONDS,
+    TOKEN_LOOKUPS_AT_ONCE,
+    TOKEN_SEEN_SECONDS,
+    TOKEN_TOUCH_MAX,
+    TOKEN_TOUCH_SECONDS,
+    TOKENS_KEPT_MAX,
+    TOKENS_UNKNOWN_MAX,
+)
+from windlass.lru import Lru
+from windlass.model.identity.principal import Principal
+from windlass.model.identity.rights import ROLES, Role, has_role, rights_of
+from windlass.store.database import Database, Record
+from windlass.supervise import supervisor
+
+log = structlog.get_logger()
+
+TOKEN_CHARS: Final = 47  # a prefix of 4, and 43 that hold 256 bits
+_SIGNED_BYTES: Final = 16
+_NO_SNAPSHOT: Final[dict[str, CacheSnapshot]] = {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    principal: Principal
+    until: float  # believed so long, by the monotonic clock
+
+
+class _Copy(msgspec.Struct, array_like=True):
+    """A session as it lies in Redis."""
+
+    id: UUID
+    user_id: UUID
+    name: str
+    role: Role
+    must_change_password: bool
+    expires_at: float
+
+
+class Tokens:
+    def __init__(
+        self, database: Database, lane: FastLane, announcer: Announcer, scope: bytes
+    ) -> None:
+        self._database = database
+        self._announcer = announcer
+        self._shared = SharedCache(
+            *(lane, "session", SESSION_IDLE_SECONDS, scope),
+            prefix=keys.SESSION,
+            mark_seconds=SESSION_IDLE_SECONDS,
+        )
+        self._signing: bytes | None = None  # None: not read yet
+        self._known: Lru[bytes, _Known] = Lru(entries_max=TOKENS_KEPT_MAX)
+        self._unknown: Lru[bytes, bool] = Lru(
+            entries_max=TOKENS_UNKNOWN_MAX, believed_seconds=TOKEN_BELIEVED_SECONDS
+        )
+        self._flights: dict[bytes, asyncio.Task[Principal | None]] = {}
+        self._room = asyncio.Semaphore(TOKEN_LOOKUPS_AT_ONCE)
+        self._forgotten = 0  # how often; what was read before the last time is not kept
+        # credential -> the hash by which it is known here
+        self._used: dict[UUID, bytes] = {}
+        self._touching: asyncio.Task[None] | None = None  # None: nobody has come in yet
+        announcer.on_key(lambda _: self.forget())
+
+    async def principal(self, token: bytes) -> Principal:
+        """Who shows it. Raises Unauthorized."""
+        hashed = hash_of(token)
+        known, now = self._known.get(hashed), monotonic()
+        if known is not None and known.until > now:
+            principal: Principal | None = known.principal
+        elif self._unknown.get(hashed):
+            principal = None
+        else:
+            if known is not None:
+                # One asks again; those who come meanwhile go by what was known.
+                known.until = now + TOKEN_ASK_SECONDS
+            principal = await self._flight(hashed, token, is_known=known is not None)
+        if principal is None:
+            raise Unauthorized(
+                "the key or session is not known here: it was revoked, it has expired, or nobody "
+                "used it for too long"
+            )
+        if principal.credential_id is not None:
+            self._used[principal.credential_id] = hashed
+            if self._touching is None:
+                self._touching = supervisor().keep("tokens used", self._touch_loop)
+        return principal
+
+    def forget(self) -> None:
+        """Something was revoked: whoever comes next is looked up."""
+        self._forgotten += 1
+        self._known.clear()
+        self._unknown.clear()
+        self._flights.clear()
+
+    async def revoked(self, sessions: Iterable[bytes] = ()) -> None:
+        """Something was revoked, of sessions the hashes of their tokens: no node believes it."""
+        self.forget()
+        texts = [hashed.hex() for hashed in sessions]
+        with contextlib.suppress(LaneDown):  # it is owed, and found in PostgreSQL meanwhile
+            await self._shared.mark(texts)
+        self.forget()  # whoever came in between may have read the copy that was there
+        self._announcer.tokens()
+
+    async def close(self) -> None:
+        tasks = [*self._flights.values(), *([self._touching] if self._touching else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._shared.close()
+
+    async def _flight(self, hashed: bytes, token: bytes, *, is_known: bool) -> Principal | None:
+        flight = self._flights.get(hashed)
+        if flight is None:
+            looking = self._look_up(hashed, token, is_known=is_known)
+            flight = asyncio.create_task(looking, name="token")
+            self._flights[hashed] = flight
+            flight.add_done_callback(lambda done: self._landed(hashed, done))
+        return await asyncio.shield(flight)
+
+    def _landed(self, hashed: bytes, flight: asyncio.Task[Principal | None]) -> None:
+        if self._flights.get(hashed) is flight:
+            del self._flights[hashed]
+        if not flight.cancelled():
+            flight.exception()  # whoever waits has it
+
+    async def _look_up(self, hashed: bytes, token: bytes, *, is_known: bool) -> Principal | None:
+        forgotten = self._forgotten
+        async with contextlib.nullcontext() if is_known else self._room:
+            if token.startswith(SESSION_PREFIX.encode()):
+                principal = await self._session(hashed)
+            else:
+                rows = await self._database.read("key_find", hashed)
+                principal = _of_key(rows[0]) if rows else None
+        if forgotten == self._forgotten:
+            if principal is None:
+                self._known.drop((hashed,))
+                self._unknown.put(hashed, True)
+            else:
+                until = monotonic() + TOKEN_BELIEVED_SECONDS
+                self._known.put(hashed, _Known(principal=principal, until=until))
+        return principal
+
+    async def _session(self, hashed: bytes) -> Principal | None:
+        text, seen = hashed.hex(), _NO_SNAPSHOT
+        signing = await self._signing_key()
+        with contextlib.suppress(LaneDown):
+            seen = await self._shared.look([text])
+            payload = seen[text].payload
+            if payload is not None and (copy := _read_copy(payload, hashed, signing)) is not None:
+                return _of_session(copy)
+        rows = await self._database.read("session_find", hashed, float(SESSION_IDLE_SECONDS))
+        if not rows:
+            return None
+        copy = _copy_of(rows[0])
+        if seen:
+            with contextlib.suppress(LaneDown):
+                await self._shared.put({text: _write_copy(copy, hashed, signing)}, seen)
+        return _of_session(copy)
+
+    async def _signing_key(self) -> bytes:
+        if self._signing is None:
+            rows = await self._database.read("session_key")
+            self._signing = bytes(rows[0]["key"])
+        return self._signing
+
+    async def _touch_loop(self) -> None:
+        while True:
+            await asyncio.sleep(TOKEN_TOUCH_SECONDS)
+            with contextlib.suppress(Unavailable):  # the next round has it too
+                await self.touch()
+
+    async def touch(self) -> None:
+        """Write down what was used, and drop what is good no more."""
+        used, self._used = self._used, {}
+        asked = list(used)[:TOKEN_TOUCH_MAX]
+        if not asked:
+            return
+        try:
+            good = await self._database.read(
+                "session_touch_many", asked, TOKEN_SEEN_SECONDS, float(SESSION_IDLE_SECONDS)
+            )
+            good += await self._database.read("key_touch_many", asked, TOKEN_SEEN_SECONDS)
+        except Unavailable:
+            self._used = {**used, **self._used}
+            raise
+        ended = [used[credential] for credential in set(asked) - {row["id"] for row in good}]
+        if ended:
+            self.forget()
+            with contextlib.suppress(LaneDown):
+                await self._shared.mark([hashed.hex() for hashed in ended])
+            self.forget()
+
+
+def _of_key(row: Record) -> Principal:
+    scope = scope_of(row)
+    rights = (
+        frozenset(scope.rights) if scope.rights is not None else rights_of(scope.role or ROLES[0])
+    )
+    role, users = scope.role, row["user_role"]
+    if users is not None:
+        rights &= rights_of(users)
+        if role is not None and not has_role(users, role):
+            role = users
+    return Principal(
+        kind="key",
+        id=ids.show("key", row["id"]),
+        name=row["name"],
+        role=role,
+        rights=rights,
+        queues=scope.queues,
+        workflows=scope.workflows,
+        user_id=row["user_id"],
+        credential_id=row["id"],
+        expires_at=row["expires_at"],
+    )
+
+
+def _of_session(copy: _Copy) -> Principal:
+    return Principal(
+        kind="user",
+        id=ids.show("user", copy.user_id),
+        name=copy.name,
+        role=copy.role,
+        rights=rights_of(copy.role),
+        user_id=copy.user_id,
+        credential_id=copy.id,
+        expires_at=datetime.fromtimestamp(copy.expires_at, UTC),
+        must_change_password=copy.must_change_password,
+    )
+
+
+def _copy_of(row: Record) -> _Copy:
+    return _Copy(
+        id=row["id"],
+        user_id=row["user_id"],
+        name=row["name"],
+        role=row["role"],
+        must_change_password=row["must_change_password"],
+        expires_at=row["expires_at"].timestamp(),
+    )
+
+
+def _write_copy(copy: _Copy, hashed: bytes, signing: bytes) -> bytes:
+    body = msgspec.msgpack.encode(copy)
+    return _sign(body, hashed, signing) + body
+
+
+def _read_copy(payload: bytes, hashed: bytes, signing: bytes) -> _Copy | None:
+    """None: it is none of ours."""
+    body = payload[_SIGNED_BYTES:]
+    if not hmac.compare_digest(payload[:_SIGNED_BYTES], _sign(body, hashed, signing)):
+        return None
+    try:
+        return msgspec.msgpack.decode(body, type=_Copy)
+    except msgspec.MsgspecError:  # of another release
+        return None
+
+
+def _sign(body: bytes, hashed: bytes, signing: bytes) -> bytes:
+    return hmac.digest(signing, hashed + body, sha256)[:_SIGNED_BYTES]

@@ -1,4 +1,0 @@
--- api_key_add: keep one more admin key; those that there are stay good.
--- params: id uuid, hash bytea     returns: id
--- Named as the first one is, so that api_key_reset revokes it as well.
-INSERT INTO windlass.api_key (id, name, role, hash) VALUES ($1, 'admin', 'admin', $2) RETURNING id
