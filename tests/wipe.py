@@ -7,12 +7,13 @@ import asyncpg
 from windlass.limits import PARTITIONS_AHEAD_DAYS
 from windlass.store.statements import statement
 
-# Every table and partition but the list of migrations, if it was ever written to. Most days of the
-# history are not, and a DELETE from the whole of it opens each of them.
+# Every table and partition but the list of migrations and the key that sessions are signed with, if
+# it was written to. Most days of the history are not, and a DELETE from the whole of it opens each.
 _WRITTEN = """
     SELECT format('DELETE FROM windlass.%I', relname)
     FROM pg_class
-    WHERE relnamespace = 'windlass'::regnamespace AND relkind = 'r' AND relname <> 'migration'
+    WHERE relnamespace = 'windlass'::regnamespace AND relkind = 'r'
+      AND relname NOT IN ('migration', 'session_key')
       AND pg_relation_size(oid) > 0
 """
 # The one row that a migration brings.

@@ -1,0 +1,2 @@
+-- 0026_audit: the audit log.
+SELECT;
