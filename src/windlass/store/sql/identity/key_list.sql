@@ -1,5 +1,5 @@
 -- key_list: a page of the keys that were not revoked, the oldest first; or one of them.
--- params: after uuid, limit int, user_id uuid (NULL: everybody's), id uuid (NULL: all)
+-- params: after uuid, limit int4, user_id uuid (NULL: everybody's), id uuid (NULL: all)
 -- returns: id, name, role, rights, queues, workflows, user_id, user_name, created_at, expires_at, rotated_at,
 --          last_used_at, overlap_until, is_expired
 -- Index: primary key.

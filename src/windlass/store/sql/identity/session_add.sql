@@ -1,5 +1,5 @@
 -- session_add: a session of a user who may come in; beyond so many the oldest end.
--- params: id uuid, user_id uuid, hash bytea, seconds float8, address text, device text, most int
+-- params: id uuid, user_id uuid, hash bytea, seconds float8, address text, device text, most int4
 -- returns: hash of each that ended, is_new false; and the new one, is_new true. No new one: the user may not come in
 -- Index: session_of_user.
 WITH made AS (

@@ -1,5 +1,5 @@
 -- session_forget: sessions that ended by their age a day ago or more.
--- params: limit int     returns: id of each
+-- params: limit int4     returns: id of each
 -- Index: session_expires_at.
 DELETE FROM windlass.session WHERE id IN (
     SELECT id FROM windlass.session WHERE expires_at < clock_timestamp() - interval '1 day'

@@ -1,5 +1,5 @@
 -- session_list: a page of the sessions that are good, the newest first.
--- params: before uuid, limit int, user_id uuid (NULL: everybody's), idle_seconds float8
+-- params: before uuid, limit int4, user_id uuid (NULL: everybody's), idle_seconds float8
 -- returns: id, user_id, user_name, created_at, seen_at, expires_at, address, device
 -- Indexes: session_of_user, primary key.
 SELECT s.id, s.user_id, u.name AS user_name, s.created_at, s.seen_at, s.expires_at, s.address, s.device

@@ -1,5 +1,5 @@
 -- user_list: a page of users by name; or one of them, by its id or its name.
--- params: after text, limit int, id uuid (NULL: all), name text (NULL: all), idle_seconds float8
+-- params: after text, limit int4, id uuid (NULL: all), name text (NULL: all), idle_seconds float8
 -- returns: id, name, role, has_password, must_change_password, issuer, created_at, changed_at, last_login_at,
 --          disabled_at, sessions
 -- Indexes: unique on name, primary key; session_of_user.
