@@ -29,6 +29,7 @@ STALE: Final = '"0123"'
 EXEMPT: Final = {
     ("PUT", "/v1/locks/{name}"): "a hold is renewed by its token, which nobody else has",
     ("PATCH", "/v1/cluster"): "it changes whatever nodes there are, and cannot be read",
+    ("PUT", "/v1/session/password"): "it is changed by who knows the one before",
 }
 
 

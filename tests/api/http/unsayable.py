@@ -56,6 +56,8 @@ REASONS: Final[tuple[Reason, ...]] = (
     Reason("the longer of two durations", rf"{_JOB}/debounce_max", "must be at least as long"),
     # Syntax: an expression is a language of its own, and so is a rule of cron.
     Reason("the syntax of CEL", _EXPRESSION, r"(\$\{.*)?is not CEL: "),
+    Reason("the syntax of a template", _EXPRESSION, r"\$\{\s*\} must be a CEL expression of 1 to"),
+    Reason("whose key it is that asks", "/is_personal", "you are no user"),
     Reason("the syntax of CEL", rf"{_JOB}{_INPUT}/expect", "is not CEL: |knows no "),
     Reason("the syntax of a template", _EXPRESSION, r"\$\{ has no closing brace"),
     Reason("how far an expression reaches", _EXPRESSION, "is a name, and expressions stand in"),

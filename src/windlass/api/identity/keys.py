@@ -84,6 +84,10 @@ class ApiKeys:
             is_personal = not may_edit
         if not is_personal and not may_edit:
             raise MissingRight(principal, "keys:edit")
+        if is_personal and principal.user_id is None:
+            raise InvalidInput.at(
+                "/is_personal", "you are no user who could have a key of his own: leave it out"
+            )
         made = await add_key(
             *(self._database, principal, draft), _own_id(principal) if is_personal else None
         )

@@ -163,7 +163,9 @@ _CONTRARY: Final[list[Schema]] = [
             "depends_on": {"anyOf": [_NULL, {"type": "array", "maxItems": 0}]},
         },
     },
-    # How long a key is unique, and what is debounced, is said of a key.
+]
+# How long a key is unique, and what is debounced, is said of a key.
+_CONTRARY_OF_KEY: Final[list[Schema]] = [
     *(
         {"required": [name], "properties": {name: _SAID, other: _NULL}}
         for name, other in (
@@ -227,11 +229,11 @@ def batch() -> Schema:
 
 def schemas(kinds: Collection[str]) -> Named:
     job_id = id_schema("job")["pattern"].strip("^$")
-    alone = _fields(job_id)
+    alone, contrary = _fields(job_id), _CONTRARY + _CONTRARY_OF_KEY
     return {
-        "Submission": _jobs(kinds, alone, _CONTRARY),
-        "BatchJob": _jobs(kinds, _fields(f"{job_id}|{PLACE_PATTERN}"), _CONTRARY),
-        "ScheduledJob": _jobs(kinds, {**alone, **dict.fromkeys(ONCE, _NULL)}, []),
+        "Submission": _jobs(kinds, alone, contrary),
+        "BatchJob": _jobs(kinds, _fields(f"{job_id}|{PLACE_PATTERN}"), contrary),
+        "ScheduledJob": _jobs(kinds, {**alone, **dict.fromkeys(ONCE, _NULL)}, _CONTRARY_OF_KEY),
         "Auth": auth_schema(is_template=False),
         **{
             _input_name(kind): schema
