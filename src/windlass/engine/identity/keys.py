@@ -90,6 +90,7 @@ async def add_key(
 
     async def work(connection: Connection[Record]) -> list[Record]:
         if user_id is not None:
+            await connection.fetch(statement("user_lock"), user_id)
             rows = await connection.fetch(statement("key_count"), user_id)
             if rows[0]["count"] >= KEYS_OF_USER_MAX:
                 raise TooManyKeys
@@ -108,12 +109,15 @@ async def add_key(
 
 def _check_confines(maker: Principal, scope: Scope) -> None:
     """Who is confined makes keys that are confined to the same, or to less."""
+    if not maker.is_confined:
+        return
+    is_confined = scope.queues is not None or scope.workflows is not None
     for name, has, gives in (
-        ("queues", maker.queues, scope.queues),
-        ("workflows", maker.workflows, scope.workflows),
+        ("queues", maker.queues or (), scope.queues or ()),
+        ("workflows", maker.workflows or (), scope.workflows or ()),
     ):
-        if has is not None and (gives is None or not set(gives) <= set(has)):
-            raise InvalidInput.at(f"/{name}", f"must be some of yours: {' '.join(has)}")
+        if not is_confined or not set(gives) <= set(has):
+            raise InvalidInput.at(f"/{name}", f"must be some of yours: {' '.join(has) or '(none)'}")
 
 
 async def list_keys(
@@ -137,10 +141,15 @@ async def rotate_key(
 ) -> MadeKey:
     """Another token; the one before is good for so long. Raises NotFound."""
     token, hashed = make_token(KEY_PREFIX)
-    if not await database.ask_for(
-        "key_rotate", key_id, hashed, overlap_seconds, user_id, about=("key", key_id)
-    ):
-        raise NotFound("key", ids.show("key", key_id))
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        if not await connection.fetch(statement("key_lock"), key_id, user_id):
+            raise NotFound("key", ids.show("key", key_id))
+        return await connection.fetch(
+            statement("key_rotate"), key_id, hashed, overlap_seconds, user_id
+        )
+
+    await database.ask(work, about=("key", key_id))
     return MadeKey(key=await read_key(database, key_id), token=token)
 
 

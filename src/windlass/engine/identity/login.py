@@ -5,7 +5,8 @@
 Promises: who guesses has a few tries of a user from an address, some more from an address whatever
 the user, and a bound for a user wherever from; which of them is spent is not told, nor whether
 there is such a user: an unknown one is throttled and compared just as well. Tries are counted in
-PostgreSQL before anything is compared, so a thousand at once are no more than one after another.
+PostgreSQL before anything is compared, so a thousand at once are no more than one after another; a
+try that is refused counts for nothing. A one-time password lets in once.
 """
 
 from __future__ import annotations
@@ -95,8 +96,9 @@ async def log_in(
     async def work(connection: Connection[Record]) -> BegunSession | None:
         begun = await begin_session(connection, user["id"], address=address, device=device)
         if begun is not None:
-            await connection.fetch(statement("user_logged_in"), user["id"])
-            await connection.fetch(statement("login_try_clear"), subjects[0][0])
+            if not await connection.fetch(statement("user_password_used"), user["id"], hashed):
+                raise LoginFailed  # it was changed while it was compared
+            await clear_tries(connection, subjects[0][0])
             if fresh is not None:
                 await connection.fetch(statement("user_rehash"), user["id"], hashed, fresh)
         return begun
@@ -107,17 +109,35 @@ async def log_in(
     return Login(user_id=user["id"], session=begun)
 
 
+async def count_own_try(database: Database, user_id: UUID) -> bytes:
+    """One try more of a user who has a session to say his password. Returns what `clear_tries`
+    takes. Raises TooManyTries.
+    """
+    subject = _hashed("own", user_id.hex)
+    await _count(database, [(subject, LOGIN_BURST, LOGIN_SECONDS)])
+    return subject
+
+
+async def clear_tries(connection: Connection[Record], subject: bytes) -> None:
+    """Whoever knew it begins anew. In the caller's transaction."""
+    await connection.fetch(statement("login_try_clear"), subject)
+
+
 async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -> None:
-    """One try more. Raises TooManyTries."""
+    """One try more. Raises TooManyTries, and then counts it under none of them."""
     ordered = sorted(subjects)
-    refused = await database.run(
-        "login_try_take",
-        [subject for subject, _, _ in ordered],
-        [(burst - 1) * seconds for _, burst, seconds in ordered],
-        [seconds for _, _, seconds in ordered],
-    )
-    if refused:
-        raise TooManyTries(max(row["wait_seconds"] for row in refused))
+
+    async def work(connection: Connection[Record]) -> None:
+        refused = await connection.fetch(
+            statement("login_try_take"),
+            [subject for subject, _, _ in ordered],
+            [(burst - 1) * seconds for _, burst, seconds in ordered],
+            [seconds for _, _, seconds in ordered],
+        )
+        if refused:
+            raise TooManyTries(max(row["wait_seconds"] for row in refused))
+
+    await database.together(work)
 
 
 def _subjects(name: str, address: str) -> list[tuple[bytes, int, float]]:

@@ -48,7 +48,11 @@ class BegunSession:
 async def begin_session(
     connection: Connection[Record], user_id: UUID, *, address: str, device: str
 ) -> BegunSession | None:
-    """In the caller's transaction. None: the user may not come in any more."""
+    """In the caller's transaction, in which nobody else changes the user. None: he may not come in
+    any more.
+    """
+    if not await connection.fetch(statement("user_lock"), user_id):
+        return None
     session_id = ids.uuid7()
     token, hashed = make_token(SESSION_PREFIX)
     rows = await connection.fetch(

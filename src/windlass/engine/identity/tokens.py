@@ -1,13 +1,15 @@
 """Tokens of keys and sessions: who shows this one, and is it still good? From memory mostly.
 
-    memory, for a second -> of a session: Redis, for two hours from its last use -> PostgreSQL
+    memory, for a second -> of a session: Redis, for some seconds -> PostgreSQL
 
 Promises: a token that was revoked is refused within two seconds on every node, by TOKEN_BELIEVED
-and TOKEN_ASK_SECONDS, and at once on nodes that are told. With Redis the revocation stands there as
-a mark, which no older copy can overwrite; what a flush takes, and what a node that cannot reach
-Redis has not marked, is found within TOKEN_TOUCH_SECONDS: each node asks PostgreSQL so often, for
-all that was used at once, what is still good. A copy in Redis is signed with a key that PostgreSQL
-has: whoever can write there makes no session of his own.
+and TOKEN_ASK_SECONDS, counted from when it was asked for, and at once on nodes that are told. With
+Redis the revocation stands there as a mark, which no older copy can overwrite. Whatever becomes of
+the marks (a flush, a node that cannot reach Redis, a backup that brings old copies back), a copy is
+believed for TOKEN_COPY_SECONDS from when PostgreSQL said so, by PostgreSQL's clock. It is signed
+with a key that PostgreSQL has: whoever can write to Redis makes no session of his own, and keeps
+none alive.
+What was used is written down every TOKEN_TOUCH_SECONDS, all of it at once.
 Only hashes are kept, in memory as in the database. Strangers who guess take turns, a few at a time,
 and keep nobody waiting who was let in before.
 """
@@ -39,6 +41,7 @@ from windlass.limits import (
     SESSION_IDLE_SECONDS,
     TOKEN_ASK_SECONDS,
     TOKEN_BELIEVED_SECONDS,
+    TOKEN_COPY_SECONDS,
     TOKEN_LOOKUPS_AT_ONCE,
     TOKEN_SEEN_SECONDS,
     TOKEN_TOUCH_MAX,
@@ -62,7 +65,9 @@ _NO_SNAPSHOT: Final[dict[str, CacheSnapshot]] = {}
 @dataclass(slots=True, kw_only=True)
 class _Known:
     principal: Principal
-    until: float  # believed so long, by the monotonic clock
+    asked_at: float  # by the monotonic clock
+    forgotten: int  # how often everything had been forgotten by then
+    is_asked_again: bool = False
 
 
 class _Copy(msgspec.Struct, array_like=True):
@@ -74,6 +79,7 @@ class _Copy(msgspec.Struct, array_like=True):
     role: Role
     must_change_password: bool
     expires_at: float
+    read_at: float  # by the clock of PostgreSQL
 
 
 class Tokens:
@@ -88,15 +94,16 @@ class Tokens:
             mark_seconds=SESSION_IDLE_SECONDS,
         )
         self._signing: bytes | None = None  # None: not read yet
+        self._ahead = 0.0  # of our monotonic clock is PostgreSQL's, at most
         self._known: Lru[bytes, _Known] = Lru(entries_max=TOKENS_KEPT_MAX)
         self._unknown: Lru[bytes, bool] = Lru(
             entries_max=TOKENS_UNKNOWN_MAX, believed_seconds=TOKEN_BELIEVED_SECONDS
         )
         self._flights: dict[bytes, asyncio.Task[Principal | None]] = {}
+        self._flying: set[asyncio.Task[Principal | None]] = set()  # also those that nobody joins
         self._room = asyncio.Semaphore(TOKEN_LOOKUPS_AT_ONCE)
         self._forgotten = 0  # how often; what was read before the last time is not kept
-        # credential -> the hash by which it is known here
-        self._used: dict[UUID, bytes] = {}
+        self._used: dict[bytes, Principal] = {}  # by the hash of the token
         self._touching: asyncio.Task[None] | None = None  # None: nobody has come in yet
         announcer.on_key(lambda _: self.forget())
 
@@ -104,14 +111,13 @@ class Tokens:
         """Who shows it. Raises Unauthorized."""
         hashed = hash_of(token)
         known, now = self._known.get(hashed), monotonic()
-        if known is not None and known.until > now:
+        if known is not None and self._is_believed(known, now):
             principal: Principal | None = known.principal
         elif self._unknown.get(hashed):
             principal = None
         else:
             if known is not None:
-                # One asks again; those who come meanwhile go by what was known.
-                known.until = now + TOKEN_ASK_SECONDS
+                known.is_asked_again = True
             principal = await self._flight(hashed, token, is_known=known is not None)
         if principal is None:
             raise Unauthorized(
@@ -119,15 +125,25 @@ class Tokens:
                 "used it for too long"
             )
         if principal.credential_id is not None:
-            self._used[principal.credential_id] = hashed
+            self._used[hashed] = principal
             if self._touching is None:
                 self._touching = supervisor().keep("tokens used", self._touch_loop)
         return principal
 
+    def _is_believed(self, known: _Known, now: float) -> bool:
+        """One asks again; those who come meanwhile go by what was known, for a moment."""
+        if known.forgotten != self._forgotten:
+            return False
+        age = now - known.asked_at
+        return age < TOKEN_BELIEVED_SECONDS or (
+            known.is_asked_again and age < TOKEN_BELIEVED_SECONDS + TOKEN_ASK_SECONDS
+        )
+
     def forget(self) -> None:
-        """Something was revoked: whoever comes next is looked up."""
+        """Something was revoked: whoever comes next is looked up. Those who were let in before
+        need not queue for that among strangers.
+        """
         self._forgotten += 1
-        self._known.clear()
         self._unknown.clear()
         self._flights.clear()
 
@@ -141,7 +157,7 @@ class Tokens:
         self._announcer.tokens()
 
     async def close(self) -> None:
-        tasks = [*self._flights.values(), *([self._touching] if self._touching else [])]
+        tasks = [*self._flying, *([self._touching] if self._touching else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -153,10 +169,12 @@ class Tokens:
             looking = self._look_up(hashed, token, is_known=is_known)
             flight = asyncio.create_task(looking, name="token")
             self._flights[hashed] = flight
+            self._flying.add(flight)
             flight.add_done_callback(lambda done: self._landed(hashed, done))
         return await asyncio.shield(flight)
 
     def _landed(self, hashed: bytes, flight: asyncio.Task[Principal | None]) -> None:
+        self._flying.discard(flight)
         if self._flights.get(hashed) is flight:
             del self._flights[hashed]
         if not flight.cancelled():
@@ -165,6 +183,7 @@ class Tokens:
     async def _look_up(self, hashed: bytes, token: bytes, *, is_known: bool) -> Principal | None:
         forgotten = self._forgotten
         async with contextlib.nullcontext() if is_known else self._room:
+            asked_at = monotonic()  # whatever we are told is as of then, however late we hear it
             if token.startswith(SESSION_PREFIX.encode()):
                 principal = await self._session(hashed)
             else:
@@ -175,8 +194,8 @@ class Tokens:
                 self._known.drop((hashed,))
                 self._unknown.put(hashed, True)
             else:
-                until = monotonic() + TOKEN_BELIEVED_SECONDS
-                self._known.put(hashed, _Known(principal=principal, until=until))
+                known = _Known(principal=principal, asked_at=asked_at, forgotten=forgotten)
+                self._known.put(hashed, known)
         return principal
 
     async def _session(self, hashed: bytes) -> Principal | None:
@@ -186,11 +205,15 @@ class Tokens:
             seen = await self._shared.look([text])
             payload = seen[text].payload
             if payload is not None and (copy := _read_copy(payload, hashed, signing)) is not None:
-                return _of_session(copy)
+                now = monotonic() + self._ahead
+                if abs(now - copy.read_at) < TOKEN_COPY_SECONDS and now < copy.expires_at:
+                    return _of_session(copy)
+        asked_at = monotonic()
         rows = await self._database.read("session_find", hashed, float(SESSION_IDLE_SECONDS))
         if not rows:
             return None
         copy = _copy_of(rows[0])
+        self._ahead = copy.read_at - asked_at
         if seen:
             with contextlib.suppress(LaneDown):
                 await self._shared.put({text: _write_copy(copy, hashed, signing)}, seen)
@@ -198,7 +221,9 @@ class Tokens:
 
     async def _signing_key(self) -> bytes:
         if self._signing is None:
+            asked_at = monotonic()
             rows = await self._database.read("session_key")
+            self._ahead = rows[0]["read_at"].timestamp() - asked_at
             self._signing = bytes(rows[0]["key"])
         return self._signing
 
@@ -210,24 +235,40 @@ class Tokens:
 
     async def touch(self) -> None:
         """Write down what was used, and drop what is good no more."""
-        used, self._used = self._used, {}
-        asked = list(used)[:TOKEN_TOUCH_MAX]
-        if not asked:
-            return
-        try:
-            good = await self._database.read(
-                "session_touch_many", asked, TOKEN_SEEN_SECONDS, float(SESSION_IDLE_SECONDS)
+        used, self._used = list(self._used.items()), {}
+        while used:
+            some, used = dict(used[:TOKEN_TOUCH_MAX]), used[TOKEN_TOUCH_MAX:]
+            try:
+                ended = await self._touch(some)
+            except Unavailable:
+                self._used = {**some, **dict(used), **self._used}
+                raise
+            if ended:
+                await self._drop(ended)
+
+    async def _touch(self, used: dict[bytes, Principal]) -> list[bytes]:
+        """The hashes of those that are good no more."""
+        keys = {hashed: one.credential_id for hashed, one in used.items() if one.kind == "key"}
+        sessions = [hashed for hashed in used if hashed not in keys]
+        good: set[bytes] = set()
+        if sessions:
+            rows = await self._database.read(
+                *("session_touch_many", sessions),
+                *(TOKEN_SEEN_SECONDS, float(SESSION_IDLE_SECONDS)),
             )
-            good += await self._database.read("key_touch_many", asked, TOKEN_SEEN_SECONDS)
-        except Unavailable:
-            self._used = {**used, **self._used}
-            raise
-        ended = [used[credential] for credential in set(asked) - {row["id"] for row in good}]
-        if ended:
-            self.forget()
-            with contextlib.suppress(LaneDown):
-                await self._shared.mark([hashed.hex() for hashed in ended])
-            self.forget()
+            good |= {row["hash"] for row in rows}
+        if keys:
+            asked = list(set(keys.values()))
+            rows = await self._database.read("key_touch_many", asked, TOKEN_SEEN_SECONDS)
+            found = {row["id"] for row in rows}
+            good |= {hashed for hashed, key_id in keys.items() if key_id in found}
+        return [hashed for hashed in used if hashed not in good]
+
+    async def _drop(self, ended: list[bytes]) -> None:
+        self.forget()
+        with contextlib.suppress(LaneDown):
+            await self._shared.mark([hashed.hex() for hashed in ended])
+        self.forget()
 
 
 def _of_key(row: Record) -> Principal:
@@ -276,6 +317,7 @@ def _copy_of(row: Record) -> _Copy:
         role=row["role"],
         must_change_password=row["must_change_password"],
         expires_at=row["expires_at"].timestamp(),
+        read_at=row["read_at"].timestamp(),
     )
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from windlass import ids
 from windlass.engine.identity.first import one_time_password
+from windlass.engine.identity.login import clear_tries, count_own_try
 from windlass.engine.identity.passwords import Passwords
 from windlass.engine.identity.sessions import (
     IDLE,
@@ -149,7 +150,7 @@ async def change_user(
         if not is_other:
             return ChangedUser(user=user, ended=[])
         await connection.fetch(statement("user_change"), user.id, role, is_disabled)
-        ended = await end_sessions_in(connection, user.id, session_id)
+        ended = await end_sessions_in(connection, user.id, None if is_disabled else session_id)
         session = None
         if session_id is not None and not is_disabled:
             session = await rotate_session(connection, session_id)
@@ -197,10 +198,13 @@ async def choose_password(
     new: str,
     session_id: UUID,  # of whoever asks: it goes on under another token
 ) -> ChangedUser:
-    """By who knows the one before. His other sessions end. Raises WrongPassword."""
+    """By who knows the one before. His other sessions end. Raises WrongPassword, TooManyTries,
+    PasswordsBusy.
+    """
     rows = await database.read("user_password", user_id)
     hashed = rows[0]["password_hash"] if rows else None
     async with passwords.turn():
+        tried = await count_own_try(database, user_id)
         if not await passwords.compare(old, hashed):
             raise WrongPassword
         if old == new:
@@ -212,6 +216,7 @@ async def choose_password(
         if not now or now[0]["password_hash"] != hashed:
             raise WrongPassword  # somebody was faster
         await connection.fetch(statement("user_set_password"), user_id, new_hash, False, 0.0)
+        await clear_tries(connection, tried)
         ended = await end_sessions_in(connection, user_id, session_id)
         session = await rotate_session(connection, session_id)
         ended += session.ended if session is not None else []

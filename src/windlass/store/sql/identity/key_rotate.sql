@@ -1,4 +1,5 @@
--- key_rotate: another token for a key; those that it had stay good for a while, or as long as they would have.
+-- key_rotate: another token for a key; those that it had stay good for a while, or as long as they would have. After
+-- key_lock.
 -- params: id uuid, hash bytea, overlap_seconds float8, user_id uuid (NULL: whoever's it is)
 -- returns: id; nothing when there is no such key
 -- The hash of a key of before becomes a token with an end, too: nodes of the release before do not know it any more.

@@ -1,7 +1,7 @@
 -- login_try_take: count a try to log in under each of its subjects (GCRA), and say where it comes too early.
 -- params: subjects bytea[] (sorted), burst_seconds float8[], seconds float8[]
 -- returns: wait_seconds, where a subject has none left; nothing at all: go on
--- One that is refused is not counted: who waits as long as he is told may try again. Index: primary key.
+-- Where any comes too early the caller rolls back: who is refused is not counted, under any of them. Index: primary key.
 WITH asked AS (
     SELECT * FROM unnest($1::bytea[], $2::float8[], $3::float8[]) AS a (subject, burst_seconds, seconds)
 ), taken AS (

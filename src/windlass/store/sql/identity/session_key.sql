@@ -1,3 +1,3 @@
 -- session_key: what copies of sessions in Redis are signed with.
--- params: none     returns: key
-SELECT key FROM windlass.session_key
+-- params: none     returns: key, read_at
+SELECT key, clock_timestamp() AS read_at FROM windlass.session_key
