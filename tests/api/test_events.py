@@ -594,3 +594,20 @@ async def test_the_end_of_an_execution_that_goes_on_stays_on_record(
         assert of_it[1:] == told, "the same as they were told, behind its creation"
         shown = {event["id"]: event["data"] for event in listed}
         assert shown[ended["id"]] == ended["data"]
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "LOOK_UP_SECONDS", 0.02)
+    made = await api.post("/v1/keys", {"name": "screen", "role": "viewer"}, 201)
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    async with aiohttp.ClientSession(headers=headers) as client:
+        async with client.get(api.url + "/v1/events/stream") as answer:
+            await Following(answer).comment()
+            await api.submit()
+            await api.call("DELETE", f"/v1/keys/{made['id']}", 204)
+            async with asyncio.timeout(10):
+                await answer.content.read()  # to its end
+        async with client.get(api.url + "/v1/events/stream") as answer:
+            assert answer.status == 401

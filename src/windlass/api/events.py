@@ -20,7 +20,7 @@ from windlass.api.http.query import (
     type_param,
 )
 from windlass.api.http.route import Answer, Call, Route
-from windlass.api.http.stream import EventFilter, EventStreams
+from windlass.api.http.stream import RIGHT, EventFilter, EventStreams
 from windlass.api.jobs.history import event_view
 from windlass.api.jobs.schema import NOUNS
 from windlass.api.parts import ApiParts
@@ -79,7 +79,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
         Route(
             method="GET",
             path="/v1/events",
-            needs="events:read",
+            needs=RIGHT,
             handle=events.index,
             summary="List what happened, oldest first",
             tag="Events",
@@ -94,7 +94,7 @@ def routes(parts: ApiParts, streams: EventStreams) -> list[Route]:
         Route(
             method="GET",
             path="/v1/events/stream",
-            needs="events:read",
+            needs=RIGHT,
             handle=streams.open,
             summary="Follow what happens",
             tag="Events",

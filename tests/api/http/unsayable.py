@@ -43,7 +43,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     Reason("what lies in the past by now", rf"{_JOB}/deadline", "lies in the past"),
     Reason("what lies in the past by now", "/(at|ends_at)", "lies in the past"),
     Reason("which passwords are known", "/(password|new)", "is among the first that somebody"),
-    Reason("what lies in the past by now", "/expires_at", "is past already"),
+    Reason("what lies in the past by now", "/expires_at", "that is not past yet"),
     Reason("one of two fields", "/expires_in", "expires_at says it already"),
     Reason("how far ahead it is by now", rf"{_JOB}/run_at", "lies more than a year ahead"),
     Reason("the later of two instants", rf"{_JOB}/deadline", "lies before the job is due"),

@@ -19,19 +19,21 @@ from uuid import UUID
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from windlass.api.http.caller import caller_of
+from windlass.api.http.auth import token_in
+from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Call
 from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.engine.jobs.tail import EventTail, TailedEvent
-from windlass.errors import InvalidInput, Unavailable
+from windlass.errors import Forbidden, InvalidInput, Unauthorized, Unavailable
 from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX
 from windlass.model.job.event import Event, Position, SortKey, parse_position, show_event_id
 
 HEARTBEAT_SECONDS: Final = 15.0
-# How soon a stream notices that its node drains.
+RIGHT: Final = "events:read"
+# How soon a stream notices that its node drains, or that its caller may not follow any more.
 LOOK_UP_SECONDS: Final = 1.0
 WAITING_MAX: Final = 10_000
 CATCH_UP_PAGE: Final = 500
@@ -79,7 +81,8 @@ class EventStreams:
             raise Unavailable("this node is stopping; follow events on another one")
         if self._clients >= STREAM_CLIENTS_MAX:
             raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
-        return _Stream(self, EventFilter(**query), _last_event(request))
+        caller = caller_of(request.scope)
+        return _Stream(self, caller, EventFilter(**query), _last_event(request))
 
     async def close(self) -> None:
         """End every stream and the reader of events behind them; none begins after that."""
@@ -89,10 +92,15 @@ class EventStreams:
         await self._tail.close()
 
     async def serve(
-        self, wanted: EventFilter, last: str | None, receive: Receive, send: Send
+        self,
+        caller: Caller,
+        wanted: EventFilter,
+        last: str | None,
+        receive: Receive,
+        send: Send,
     ) -> None:
         self._clients += 1
-        gone = asyncio.create_task(_until_gone(receive))
+        gone = asyncio.create_task(self._until_over(caller, receive))
         try:
             await send(_HEAD)
             async for piece in self._pieces(wanted, last, gone):
@@ -143,6 +151,28 @@ class EventStreams:
         finally:
             self._inboxes.discard(inbox)
             self._tail.leave(inbox.put)
+
+    async def _until_over(self, caller: Caller, receive: Receive) -> None:
+        """Until the client has gone, or may not follow any more."""
+        waiting = [asyncio.create_task(_until_gone(receive))]
+        token = token_in(caller)
+        if token is not None:  # None: authentication is off, or this process asks
+            waiting.append(asyncio.create_task(self._until_refused(token)))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    async def _until_refused(self, token: bytes) -> None:
+        while True:
+            await asyncio.sleep(LOOK_UP_SECONDS)
+            try:
+                (await self._parts.tokens.principal(token)).check_right(RIGHT)
+            except (Unauthorized, Forbidden):
+                return
+            except Unavailable:  # nobody can say just now
+                continue
 
     @property
     def _is_ending(self) -> bool:
@@ -204,11 +234,13 @@ class _Inbox:
 class _Stream:
     """The reply: serves until the client goes away or the node drains."""
 
-    def __init__(self, streams: EventStreams, wanted: EventFilter, last: str | None) -> None:
-        self._streams, self._wanted, self._last = streams, wanted, last
+    def __init__(
+        self, streams: EventStreams, caller: Caller, wanted: EventFilter, last: str | None
+    ) -> None:
+        self._streams, self._caller, self._wanted, self._last = streams, caller, wanted, last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._streams.serve(self._wanted, self._last, receive, send)
+        await self._streams.serve(self._caller, self._wanted, self._last, receive, send)
 
 
 async def _until_gone(receive: Receive) -> None:

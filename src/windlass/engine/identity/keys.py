@@ -2,8 +2,8 @@
 
 Owns: the only statements that write keys (the first of all: engine.identity.first).
 Promises: a token is shown by the call that makes it and kept nowhere, only its SHA-256. Nobody
-makes a key that may do what he may not himself. A key of a user never may more than that user may
-at the moment, and ends with him.
+makes a key that may do what he may not himself, and no key makes one that outlives it. A key of a
+user never may more than that user may at the moment, and ends with him.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ async def add_key(
             f"you cannot give what you have not got: {' '.join(missing[:10])}",
         )
     _check_confines(maker, scope)
+    # Or whoever has found a key that ends tomorrow would have one that does not.
+    until = maker.expires_at if maker.kind == "key" else None
     key_id = ids.uuid7()
     token, hashed = make_token(KEY_PREFIX)
 
@@ -95,11 +97,12 @@ async def add_key(
             statement("key_add"),
             *(key_id, hashed, draft.name, scope.role),
             *(scope.rights, scope.queues, scope.workflows, user_id, draft.expires_at),
-            draft.expires_in_seconds,
+            *(draft.expires_in_seconds, until),
         )
 
     if not await database.ask(work):
-        raise InvalidInput.at("/expires_at", "is past already; give a later one, or null for never")
+        bound = f"by {until:%Y-%m-%dT%H:%M:%SZ}, as your own key" if until else "or null for never"
+        raise InvalidInput.at("/expires_at", f"must be an instant that is not past yet, {bound}")
     return MadeKey(key=await read_key(database, key_id), token=token)
 
 
