@@ -78,15 +78,18 @@ def test_from_the_first_login_to_a_colleague_who_left(
     real: Windlass, server: Server, config: Path, tmp_path: Path
 ) -> None:
     assert real("whoami").code == Exit.NOT_ALLOWED
-    # Whoever has no terminal is told how to choose a password; nothing is used up by that.
-    ended = log_in(real, tmp_path, "admin", server.password)
-    assert (ended.code, ended.out) == (Exit.NOT_ALLOWED, "")
-    assert "--new-password-from" in ended.err
-    ended = log_in(real, tmp_path, "admin", server.password, "short")
-    assert ended.code == Exit.USAGE
+    ended = log_in(real, tmp_path, "Admin", server.password, "short")
+    assert (ended.code, ended.out) == (Exit.USAGE, "")
     assert "12 to 256 characters" in ended.err
-    assert find_login(server.url) is None
-    ended = log_in(real, tmp_path, "Admin", server.password, WORDS)
+    assert "choose it with: windlass password" in ended.err
+    # It lets in once: the session is kept, and good for the choice alone.
+    refused = real("job", "ls")
+    assert (refused.code, "`windlass password`" in refused.err) == (Exit.NOT_ALLOWED, True)
+    assert shown_by(real, "whoami")["must_change_password"] is True
+    (tmp_path / "new").write_text(WORDS)
+    words = ["--old-from", str(tmp_path / "old"), "--new-password-from", str(tmp_path / "new")]
+    assert real("password", *words).code == 0
+    ended = log_in(real, tmp_path, "admin", WORDS)
     assert (ended.code, ended.out) == (0, "")
     assert "logged in as admin (admin), until in 7 d" in ended.err
     [file] = (config / "windlass/logins").iterdir()
@@ -202,6 +205,18 @@ def test_whoever_cannot_be_asked_is_told_what_to_give(
         ended = real("login", *words)
     assert (ended.code, ended.out) == (Exit.USAGE, "")
     assert said in ended.err
+
+
+def test_whoever_has_no_terminal_chooses_a_password_later(
+    as_admin: Windlass, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_time = as_admin("user", "add", "later", "--role", "viewer").out.strip()
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        ended = log_in(as_admin, tmp_path, "later", one_time)
+    assert (ended.code, ended.out) == (Exit.NOT_ALLOWED, "")
+    assert "choose it with: windlass password" in ended.err
+    assert shown_by(as_admin, "whoami")["name"] == "later"
 
 
 def test_at_a_terminal_one_is_asked_and_nothing_that_is_typed_is_shown(

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from cyclopts import App, Parameter
 
 from windlass.cli.exits import BadUsage, Exit, Stopped
-from windlass.cli.http.client import Answer, Client
+from windlass.cli.http.client import Client
 from windlass.cli.http.problem import Refused
 from windlass.cli.http.stored_login import find_login, forget_login, keep_login
 from windlass.cli.options import ADDRESSED, SERVED, Address, Server
@@ -32,6 +32,10 @@ OldFrom = Annotated[str | None, source("--old-from", "the password of before")]
 _SESSION: Final = "/v1/session"
 # So often somebody may type a new password that will not do.
 _CHOICES_MAX: Final = 5
+_ONE_TIME: Final = (
+    "this was a one-time password, which opens nothing but the choice of another: choose your own"
+)
+_LATER: Final = "you are logged in; choose it with: windlass password"
 
 login = App(name="login", help="Log in with name and password, for the commands that follow.")
 logout = App(name="logout", help="End the session of `windlass login`, and forget it.")
@@ -57,15 +61,14 @@ def log_in(
     typed = password("--password-from", password_from, "password")
     with Client(address.url, "") as nobody:
         body = {"user": name, "password": typed, "wants_token": True}
-        begun = nobody.post(_SESSION, body)
-    token = begun.value["token"]
-    if begun.value.get("must_change_password"):
-        begun = _first_choice(address.url, token, typed, new_password_from)
-        token = begun.value["token"]
-    me = begun.value
-    path = keep_login(address.url, me["name"], token, me.get("expires_at"))
+        me = nobody.post(_SESSION, body).value
+    # Kept before anything else is asked: a one-time password may not let in twice.
+    path = keep_login(address.url, me["name"], me["token"], me.get("expires_at"))
     if before is not None:
         _end(before.url, before.token)
+    if me.get("must_change_password"):
+        me = _first_choice(address.url, me["token"], typed, new_password_from)
+        keep_login(address.url, me["name"], me["token"], me.get("expires_at"))
     role = f" ({me['role']})" if me.get("role") else ""
     say(f"logged in as {me['name']}{role}, until {when(me.get('expires_at'))} at the latest")
     say(f"kept in {path}")
@@ -123,39 +126,26 @@ def _asked_name() -> str:
     return name
 
 
-def _first_choice(url: str, token: str, old: str, path: str | None) -> Answer:
-    """Whoever came in with a one-time password chooses another; the session goes on. Raises
-    Stopped, with the session ended.
+def _first_choice(url: str, token: str, old: str, path: str | None) -> dict[str, Any]:
+    """Whoever came in with a one-time password chooses another; the session goes on, and its new
+    token is in the answer. Raises Stopped: it can be chosen later.
     """
     if path is None and not sys.stdin.isatty():
-        _end(url, token)
-        raise Stopped(
-            "this is a one-time password, which opens nothing but the choice of another: give "
-            "that with --new-password-from FILE",
-            Exit.NOT_ALLOWED,
-        )
-    say("this was a one-time password: choose your own")
-    try:
-        with Client(url, token) as client:
-            return _chosen(client, old, path)
-    except BaseException:
-        _end(url, token)
-        raise
-
-
-def _chosen(client: Client, old: str, path: str | None) -> Answer:
-    for left in reversed(range(_CHOICES_MAX)):
-        try:
-            new = new_password("--new-password-from", path)
-            answer = client.put(f"{_SESSION}/password", {"old": old, "new": new})
-        except Stopped as stop:
-            if stop.code != Exit.USAGE or path is not None or not left:
-                raise
-            say(f"error: {stop}")
-        else:
+        raise Stopped(f"{_ONE_TIME}; {_LATER}", Exit.NOT_ALLOWED)
+    say(_ONE_TIME)
+    with Client(url, token) as client:
+        for left in reversed(range(_CHOICES_MAX)):
+            try:
+                new = new_password("--new-password-from", path)
+                answer = client.put(f"{_SESSION}/password", {"old": old, "new": new})
+            except Stopped as stop:
+                if path is None and left and stop.code == Exit.USAGE:
+                    say(f"error: {stop}")
+                    continue
+                raise Stopped(f"{stop}\n  {_LATER}", stop.code) from None
             if answer.status == 204:
                 raise Stopped("the session has ended meanwhile; log in again", Exit.NOT_ALLOWED)
-            return answer
+            return answer.value
     raise AssertionError("the last one was raised")
 
 
