@@ -19,7 +19,7 @@ from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.moment import relative
-from windlass.cli.show.output import say, show_line
+from windlass.cli.show.output import say, show_line, show_once
 from windlass.cli.show.table import Column, columns, prose, spare
 from windlass.cli.values import duration
 from windlass.cli.verbs.identity.user import Role
@@ -212,8 +212,7 @@ def _hand_over(reading: Reading, answer: Answer, what: str) -> None:
         show_one(reading, answer, PAGE)
         return
     made = answer.value
-    show_line(made["token"])
-    say(f"{made['id']} ({made['name']}) {what}; its token is shown only now")
+    show_once(made["token"], f"{made['id']} ({made['name']}) {what}; its token is shown only now")
 
 
 def _path(client: Client, text: str) -> str:

@@ -18,7 +18,7 @@ from windlass.cli.http.problem import Refused
 from windlass.cli.http.stored_login import find_login, forget_login, keep_login
 from windlass.cli.options import ADDRESSED, SERVED, Address, Server
 from windlass.cli.show.moment import when
-from windlass.cli.show.output import say, show_line
+from windlass.cli.show.output import say, show_once
 from windlass.cli.verbs.identity.typed import (
     PasswordFrom,
     check_apart,
@@ -110,8 +110,8 @@ def choose(
     if kept is not None:
         keep_login(server.url, me["name"], me["token"], me.get("expires_at"))
     elif me.get("token"):
-        show_line(me["token"])
-        say("the session goes on under this token; the one before opens nothing any more")
+        about = "the session goes on under this token; the one before opens nothing any more"
+        show_once(me["token"], about)
     say("the password is changed; your other sessions have ended")
 
 

@@ -15,7 +15,7 @@ from windlass.cli.http.client import segment
 from windlass.cli.http.each import for_each
 from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
-from windlass.cli.show.output import say, show_line
+from windlass.cli.show.output import say, show_line, show_once
 from windlass.cli.show.table import Column, columns, spare
 from windlass.cli.verbs.identity.typed import PasswordFrom, password
 from windlass.errors import NotFound
@@ -175,10 +175,10 @@ def _reset_beside(given: Mapping[str, str | None], user: str) -> None:
 
 def _hand_over(user: str, one_time: str, what: str) -> None:
     """The password alone on standard output."""
-    show_line(one_time)
-    say(
-        f"{what}; this one-time password is shown only now and opens nothing but the choice of "
-        f"another: windlass login --user {user}"
+    show_once(
+        one_time,
+        f"{what}; this one-time password is shown only now, and opens nothing but the choice of "
+        f"another: windlass login --user {user}",
     )
 
 
