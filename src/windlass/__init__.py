@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Cancelled,
         Conflict,
         Drop,
+        Forbidden,
         InvalidArguments,
         InvalidInput,
         JobFailed,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         QueueFull,
         ResultTimeout,
         RetryAfter,
+        TooManyTries,
         Unauthorized,
         Unavailable,
         WindlassError,
@@ -72,6 +74,7 @@ __all__ = [
     "DurableMisuse",
     "Execution",
     "ExecutionHandle",
+    "Forbidden",
     "Handle",
     "Handles",
     "InvalidArguments",
@@ -89,6 +92,7 @@ __all__ = [
     "Retry",
     "RetryAfter",
     "Task",
+    "TooManyTries",
     "Unauthorized",
     "Unavailable",
     "Unreachable",
@@ -112,9 +116,9 @@ __all__ = [
 
 # Where each of them lives.
 _ROOMS = {
-    "windlass.errors": "Cancelled Conflict Drop InvalidArguments InvalidInput JobFailed LockHeld"
-    " LockLost LockTimeout NotFound NotInTask QueueFull ResultTimeout RetryAfter Unauthorized"
-    " Unavailable WindlassError WouldDeadlock",
+    "windlass.errors": "Cancelled Conflict Drop Forbidden InvalidArguments InvalidInput JobFailed"
+    " LockHeld LockLost LockTimeout NotFound NotInTask QueueFull ResultTimeout RetryAfter"
+    " TooManyTries Unauthorized Unavailable WindlassError WouldDeadlock",
     "windlass.sdk.tasks.app": "App",
     "windlass.sdk.http.async_client": "AsyncClient",
     "windlass.sdk.http.client": "Client",

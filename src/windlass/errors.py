@@ -6,6 +6,8 @@ the `code` and HTTP status that the API shows, so a reader of a log and a caller
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -352,6 +354,29 @@ class Forbidden(WindlassError):
 
     code = "forbidden"
     status = 403
+    # The right that it takes, and the roles that have it; None: something else is in the way.
+    needs: str | None = None
+    roles: Sequence[str] | None = None
+
+
+class TooManyTries(WindlassError):
+    """Too many tries to log in as this user, or from this address; wait as long as it says."""
+
+    code = "too_many_tries"
+    status = 429
+
+    def __init__(self, wait_seconds: float, limit: int) -> None:
+        self.retry_after_seconds = max(1, math.ceil(wait_seconds))
+        self.retry_after = self.retry_after_seconds
+        self.limit = limit  # tries that are free
+        super().__init__(
+            f"too many tries to log in; the next one is heard in {self.retry_after_seconds} s"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
+        return {"limit": self.limit, "unit": "tries"}
 
 
 class Unavailable(WindlassError):

@@ -19,7 +19,10 @@ STOP_SECONDS = 30
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     url: str
-    token: str
+    token: str  # empty: it was made by an earlier start
+    password: str  # one-time, of the user admin; empty: it was made by an earlier start
+    data: Path
+    said: str  # until it was ready
 
 
 def clean_environment(**added: str) -> dict[str, str]:
@@ -28,7 +31,7 @@ def clean_environment(**added: str) -> dict[str, str]:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[Server]:
+def running_server(folder: Path, *, is_first: bool = True) -> Iterator[Server]:
     """Started in `folder`, and stopped in order at the end."""
     command = [sys.executable, "-m", "windlass", "up", "--port", str(free_port()), "--data", "data"]
     with (
@@ -43,19 +46,29 @@ def running_server(folder: Path) -> Iterator[Server]:
         ) as process,
     ):
         try:
-            yield _ready(process, folder / "up.log")
+            yield _ready(process, folder, is_first)
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_SECONDS) == 0
         finally:
             process.kill()
 
 
-def _ready(process: subprocess.Popen[str], log: Path) -> Server:
+def _ready(process: subprocess.Popen[str], folder: Path, is_first: bool) -> Server:
     assert process.stdout is not None
     told: dict[str, str] = {}
+    said = ""
     for line in process.stdout:
+        said += line
         name, _, value = line.partition(": ")
         told[name] = value.strip()
         if name == "ready":
-            return Server(url=told["ready"], token=told["admin key"])
-    raise AssertionError(f"windlass up ended before it was ready:\n{log.read_text()}")
+            assert is_first == ("admin key" in told), said
+            return Server(
+                url=told["ready"],
+                token=told.get("admin key", ""),
+                password=told.get("admin login", "").rpartition(" ")[2],
+                data=folder / "data",
+                said=said,
+            )
+    log = (folder / "up.log").read_text()
+    raise AssertionError(f"windlass up ended before it was ready:\n{log}")

@@ -109,6 +109,7 @@ class Newcomer:
         self.environ = {
             **ours,
             "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / "config"),
             "XDG_STATE_HOME": str(folder / "state"),
             "PATH": f"{folder / 'bin'}:{folder / '.venv' / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(folder),

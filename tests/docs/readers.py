@@ -249,6 +249,28 @@ printf 'Metadata-Version: 2.1\\nName: acme-sms\\nVersion: 1\\n' > acme_sms-1.dis
 """,
         },
     ),
+    Reader(
+        page="docs/users-and-keys.md",
+        node=False,
+        # Who reads it sits at a terminal and is asked.
+        words={
+            "windlass login --user admin": (
+                "windlass login --user admin --password-from one-time --new-password-from mine"
+            ),
+        },
+        before={
+            "windlass login": """
+sed -n 's/.*one-time password //p' typed/*.said > one-time
+
+echo "a mill by the river" > mine
+""",
+        },
+        fails={
+            "WINDLASS_TOKEN=$TOKEN windlass job submit noop --queue mail": 4,
+            "WINDLASS_TOKEN=$TOKEN windlass queue pause": 4,
+        },
+        after={"windlass user reset-password": "windlass logout"},
+    ),
     Reader(page="docs/workflows.md"),
     Reader(
         page="docs/workflows-as-code.md",

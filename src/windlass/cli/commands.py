@@ -19,8 +19,8 @@ class Command:
     does: str
 
 
-def _command(name: str, does: str, module: str | None = None) -> Command:
-    return Command(name=name, path=f"windlass.cli.{module or f'verbs.{name}'}:app", does=does)
+def _command(name: str, does: str, module: str | None = None, app: str = "app") -> Command:
+    return Command(name=name, path=f"windlass.cli.{module or f'verbs.{name}'}:{app}", does=does)
 
 
 GROUPS: Final[dict[str, tuple[Command, ...]]] = {
@@ -56,8 +56,27 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
             "listen", "Receive deliveries here: print, verify and forward them.", "listen.command"
         ),
     ),
+    "Say who may": (
+        _command(
+            *("login", "Log in with name and password, for the commands that follow."),
+            *("verbs.identity.login", "login"),
+        ),
+        _command(
+            *("logout", "End the session of `windlass login`, and forget it."),
+            *("verbs.identity.login", "logout"),
+        ),
+        _command("password", "Choose another password.", "verbs.identity.login", "choice"),
+        _command(
+            "whoami", "Say who you are to the server and what you may do.", "verbs.identity.whoami"
+        ),
+        _command("user", "Add people, give them roles, reset passwords.", "verbs.identity.user"),
+        _command(
+            *("key", "Make API keys with a role or scopes; rotate and revoke them."),
+            "verbs.identity.key",
+        ),
+        _command("session", "See where you are logged in; end sessions.", "verbs.identity.session"),
+    ),
     "Look after it": (
-        _command("key", "Make a new admin key when the old one is lost or known."),
         _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),
         _command("operation", "Follow changes of nodes, and verbs on many jobs; call them back."),
         _command("health", "Is the server well?"),
@@ -87,7 +106,8 @@ Usage: windlass COMMAND …
 _FOOT: Final = """\
 Options
   --url URL    Address of the server; else WINDLASS_URL, else http://127.0.0.1:5777.
-  --token KEY  API key; else WINDLASS_TOKEN, else that of a `windlass up` of this user.
+  --token KEY  API key; else WINDLASS_TOKEN, else the session of `windlass login`,
+               else the key of a `windlass up` of this user.
   --version    Print the version.
   --help       Print this page; after a command, that command's page.
 

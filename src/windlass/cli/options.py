@@ -25,8 +25,8 @@ All = Annotated[bool, Parameter(name="--all", help="Show every one, however many
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """Which server, and who asks."""
+class Address:
+    """Which server."""
 
     url: Annotated[
         str,
@@ -38,7 +38,14 @@ class Server:
             help="Address of the server.",
         ),
     ] = DEFAULT_URL
-    # None: the server runs without authentication.
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server(Address):
+    """Which server, and who asks."""
+
+    # None: whatever is found (cli/http/stored_login.py says where); empty: nobody.
     token: Annotated[
         str | None,
         Parameter(env_var="WINDLASS_TOKEN", group=SERVER, metavar="KEY", help="API key, wlk_…"),
@@ -111,6 +118,7 @@ def within(
 
 
 # Defaults: cyclopts fills in what was typed or set in the environment.
+ADDRESSED: Final = Address()
 SERVED: Final = Server()
 READ: Final = Reading()
 ANY_TIME: Final = Window()

@@ -34,6 +34,7 @@ Doors:
   terminal      what a person at the terminal reads: starting, banner, stopping
   ready         the moment a node is ready: the banner, the key file, the record of its address
   admin_key     the admin key as files, for commands on this machine; `reset_key`: a new one
+  lost_password a one-time password for a user, beside the database
   private_file  files for this user alone
   in_program    `NodeInProgram`: a node in a thread of another program, such as a web server
   app_in_node   the user's Apps: their way to the API, and what they publish

@@ -112,7 +112,7 @@ async def reset_key(settings: Settings) -> KeyReset:
             if path is not None:
                 write_private(path, key)
             redis_url = settings.redis_url if folder is None else EmbeddedValkey(folder).url()
-            return KeyReset(key=key, path=path, untold=await _tell(database, redis_url))
+            return KeyReset(key=key, path=path, untold=await tell_nodes(database, redis_url))
         except asyncpg.UndefinedTableError:
             raise MissingSetting(
                 "this database has no tables of Windlass; start a node on it, which prints a key"
@@ -121,7 +121,7 @@ async def reset_key(settings: Settings) -> KeyReset:
             await database.close()
 
 
-async def _tell(database: Database, redis_url: str | None) -> Sequence[str]:
+async def tell_nodes(database: Database, redis_url: str | None) -> Sequence[str]:
     """Let no node believe what it has seen of keys; returns those that did not say they do."""
     lane = FastLane(redis_url)
     await lane.open()

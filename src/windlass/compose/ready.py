@@ -27,6 +27,7 @@ from windlass.compose.terminal import (
 )
 from windlass.engine.identity.first import FIRST_USER
 from windlass.engine.jobs.queues import misspelt_queues
+from windlass.sdk.http.async_client import DEFAULT_URL
 from windlass.sdk.http.local_key import KEY_FILE
 from windlass.strategies.http.net.egress import Egress
 
@@ -84,8 +85,15 @@ def _say_ready(running: Windlass, order: NodeOrder, is_kept: bool) -> None:
         say(f"           {_advice(order.folder if is_kept else None)}")
     if running.first.password is not None:
         say(f"admin login: user {FIRST_USER}, one-time password {running.first.password}")
-        say("             it is shown only now, and opens nothing but the choice of another")
+        say("             it is shown only now; choose your own with")
+        say(f"             windlass login --user {FIRST_USER}{_at(running.url)}")
+        if running.first.key is None:
+            say("             there was no user here yet; the keys of before stay good")
     say(f"ready: {running.url or 'node ' + str(running.node.node_id)}")
+
+
+def _at(url: str | None) -> str:
+    return "" if url in (None, DEFAULT_URL) else f" --url {url}"
 
 
 def _advice(folder: Path | None) -> str:

@@ -51,6 +51,9 @@ LEFT_ALONE: Final = {
     "workflow validate": "reads a file",
     "queue set": "needs options",
     "target set": "needs options",
+    "user add": "needs options",
+    "user set": "needs options",
+    "key add": "needs options",
 }
 # Lists that must be among those that were found: the walk sees what it is there for.
 KNOWN: Final = {
@@ -59,6 +62,7 @@ KNOWN: Final = {
     *("queue ls", "schedule ls", "schedule firings", "schedule next", "target ls", "lock ls"),
     *("secret ls", "operation ls", "workflow ls", "workflow versions"),
     *("event ls", "approval ls", "stats", "config show"),
+    *("user ls", "key ls", "session ls"),
 }
 # Runs each command line as `windlass` would, and says where its output begins.
 RUN: Final = """

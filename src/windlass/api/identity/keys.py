@@ -34,7 +34,7 @@ from windlass.engine.identity.keys import (
     rotate_key,
 )
 from windlass.engine.identity.users import read_user
-from windlass.errors import FieldProblem, InvalidInput
+from windlass.errors import FieldProblem, Forbidden, InvalidInput
 from windlass.limits import (
     DURATION_SECONDS_MAX,
     IDENTITY_BODY_BYTES_MAX,
@@ -55,6 +55,18 @@ from windlass.model.job.submission import read_instant
 
 NOUN: Final = Noun(word="key", key="key_id", key_schema=id_schema("key"))
 _TAG: Final = "Identity"
+
+
+class OutlivesItsMaker(Forbidden):
+    """The token would be good for longer than the one that asks for it."""
+
+    code = "outlives_its_maker"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this key is good for longer than the token that you came with: rotate it with its "
+            "newest token, or as somebody who has no such end"
+        )
 
 
 class ApiKeys:
@@ -97,9 +109,21 @@ class ApiKeys:
         whose = _whose(caller_of(request.scope).known)
         given = await read_fields(request, _ROTATE)
         overlap = given.get("overlap", KEY_OVERLAP_SECONDS)
+        await self._check_outlived(request, whose)
         made = await rotate_key(self._database, _id_of(request), overlap, whose)
         await self._parts.tokens.revoked()
         return json_reply(_with_token(made))
+
+    async def _check_outlived(self, request: Call, whose: UUID | None) -> None:
+        """Whoever came with a key, or with a token that was replaced and is good for a while, gets
+        no token that is good for longer: or a leak would stay, whoever rotates. Raises Forbidden.
+        """
+        principal = caller_of(request.scope).known
+        if principal.kind != "key" or principal.expires_at is None:
+            return
+        key = await read_key(self._database, _id_of(request), whose)
+        if key.expires_at is None or key.expires_at > principal.expires_at:
+            raise OutlivesItsMaker
 
     async def delete(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         await read_nothing(request)

@@ -61,7 +61,7 @@ class Sessions:
         principal = caller_of(request.scope).known
         user_id = await self._whose(principal, query.get("user"))
         if user_id is None:
-            raise NoSession
+            raise InvalidInput.at("user", "say whose sessions are to end: one user, by name or id")
         but = principal.credential_id if principal.kind == "user" else None
         ended = await end_sessions(self._database, user_id, but)
         await self._parts.tokens.revoked(ended)

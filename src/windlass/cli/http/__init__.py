@@ -7,6 +7,7 @@ Never: opens a connection, retries or reads an answer's framing itself; sdk.http
 
     client.py    `Client`: get, post, put, patch, delete, upload; `each` event of a stream
     problem.py   a problem document (RFC 9457) as `Refused`, with its exit code
+    stored_login.py   the login of `windlass login`, a file for each server
     listing.py   `show_list`, `show_whole`, `show_one`: follow cursors, print as asked
     wait.py      `wait_and_show` a job or an execution; `wait_for_operation`
     tail.py      `follow` the event stream across lost connections

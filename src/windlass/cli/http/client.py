@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from windlass import __version__
 from windlass.cli.exits import BadUsage, Stopped, Unreachable
 from windlass.cli.http.problem import Refused, refusal
+from windlass.cli.http.stored_login import find_login
 from windlass.cli.limits import AWAY_SECONDS_MAX, CALL_SECONDS
 from windlass.errors import WindlassError
 from windlass.sdk.http import problems, wire
@@ -63,8 +64,11 @@ class Client:
     """One server, by URL; used by one thread, inside `with`."""
 
     def __init__(self, url: str, token: str | None) -> None:
+        # An empty token is the wish to be nobody; none at all leaves it to us.
+        self._login = find_login(url) if token is None else None
+        if self._login is not None:
+            token = self._login.token
         try:
-            # An empty token is the wish to be nobody; none at all leaves it to us.
             local_key = LocalKey(url) if token is None else None
             self._transport = HttpTransport(url, _printable("--token", token), local_key=local_key)
         except ValueError as wrong:
@@ -128,7 +132,7 @@ class Client:
         )
         response = self._run(self._answer(request, _Patience(on_away)))
         if not 200 <= response.status < 300:
-            raise refusal(response, self._transport.key_hint())
+            raise refusal(response, self._transport.key_hint(), self._ended())
         return Answer(status=response.status, headers=response.headers, body=response.body)
 
     async def _answer(self, request: Request, patience: _Patience) -> Response:
@@ -152,8 +156,12 @@ class Client:
         except BaseException as trouble:
             self.close()
             if isinstance(trouble, WindlassError):
-                raise _stop(trouble) from None
+                raise _stop(trouble, self._ended()) from None
             raise
+
+    def _ended(self) -> str | None:
+        """For whoever is refused with a stored login: what to do. None: there is none."""
+        return self._login.ended() if self._login is not None else None
 
     def __enter__(self) -> Self:
         return self
@@ -221,9 +229,10 @@ def _encode(body: object) -> bytes | None:
     return None if body is None else json.dumps(body, separators=(",", ":")).encode()
 
 
-def _stop(trouble: WindlassError) -> Stopped:
+def _stop(trouble: WindlassError, login_ended: str | None) -> Stopped:
     if not isinstance(trouble, problems.Unreachable):
-        return Refused(trouble.status, trouble.problem or {"detail": str(trouble)})
+        document = trouble.problem or {"detail": str(trouble)}
+        return Refused(trouble.status, document, login_ended=login_ended)
     network, reason = trouble.network_error, trouble.reason
     if network is None:
         return Stopped(f"{trouble.url} cannot be heard: {reason}")

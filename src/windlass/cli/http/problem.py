@@ -26,6 +26,16 @@ EXITS: Final[dict[int, Exit]] = {
 }
 # An idempotency key that was used for something else is a conflict, although its status is 422.
 EXITS_BY_CODE: Final[dict[str, Exit]] = {"idempotency_mismatch": Exit.CONFLICT}
+# What somebody at a terminal does about it.
+ADVICE_BY_CODE: Final[dict[str, str]] = {
+    "password_change_needed": "choose it with `windlass password`",
+    "forbidden": "`windlass whoami` tells what you may, and who has the rest",
+    "no_session": "log in with `windlass login`",
+}
+_LOGIN_FAILED: Final = "login_failed"
+_GIVE_A_KEY: Final = (
+    "\n  log in with `windlass login`, give a key with --token, or set WINDLASS_TOKEN"
+)
 
 
 class Refused(Stopped):
@@ -37,22 +47,27 @@ class Refused(Stopped):
         document: dict[str, Any],
         retry_after: str | None = None,
         key_hint: str | None = None,  # None: a key was given
+        login_ended: str | None = None,  # None: no login was stored
     ) -> None:
         self.status, self.document = status, document
         self.problem_code = str(document.get("code") or "")
         said = _sentence(status, document, retry_after)
-        if status == 401 and key_hint is not None:
-            said += f"\n  {key_hint}"
+        if status == 401 and self.problem_code != _LOGIN_FAILED:
+            hint = f"\n  {key_hint}" if key_hint is not None else ""
+            said = login_ended or f"{said}{_GIVE_A_KEY}{hint}"
         super().__init__(said, _exit_for(status, document))
 
 
-def refusal(response: Response, key_hint: str | None = None) -> Refused:
+def refusal(
+    response: Response, key_hint: str | None = None, login_ended: str | None = None
+) -> Refused:
     """Any answer but a success, whoever wrote it: Windlass, or a proxy before it."""
     status, document = response.status, document_of(response.body)
     if document is None:
         shown = " ".join(response.body[:200].decode(errors="replace").split())
         document = {"detail": f"the server answered {status}{': ' if shown else ''}{shown}"}
-    return Refused(status, document, response.headers.get("retry-after"), key_hint)
+    retry_after = response.headers.get("retry-after")
+    return Refused(status, document, retry_after, key_hint, login_ended)
 
 
 def _exit_for(status: int, document: dict[str, Any]) -> Exit:
@@ -65,8 +80,8 @@ def _sentence(status: int, document: dict[str, Any], retry_after: str | None) ->
     lines = [str(detail), *_pointers(document)]
     if retry_after:
         lines.append(f"  try again in {retry_after} s")
-    if status == 401:
-        lines.append("  give the key with --token, or set WINDLASS_TOKEN")
+    if advice := ADVICE_BY_CODE.get(str(document.get("code"))):
+        lines.append(f"  {advice}")
     # An unexpected error is looked up in the server's log by this.
     if status >= 500 and document.get("request_id"):
         lines.append(f"  request id: {document['request_id']}")

@@ -30,6 +30,13 @@ def show_line(text: str) -> None:
     sys.stdout.write(plain(text) + "\n")
 
 
+def show_once(secret: str, about: str) -> None:
+    """Alone on standard output, so that a shell can keep it; what it is goes beside it."""
+    show_line(secret)
+    sys.stdout.flush()
+    say(about)
+
+
 def show_json(text: str) -> None:
     """A JSON document: byte for byte to a program, indented to a person."""
     _write_utf8(indented(json.loads(text)) if text and is_tty() else text)

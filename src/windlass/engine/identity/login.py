@@ -12,15 +12,14 @@ try that is refused counts for nothing. A one-time password lets in once.
 from __future__ import annotations
 
 import ipaddress
-import math
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from windlass.engine.identity.passwords import Passwords
 from windlass.engine.identity.sessions import BegunSession, begin_session
-from windlass.errors import Unauthorized, WindlassError
+from windlass.errors import TooManyTries, Unauthorized
 from windlass.limits import (
     LOGIN_ADDRESS_BURST,
     LOGIN_ADDRESS_SECONDS,
@@ -46,25 +45,6 @@ class LoginFailed(Unauthorized):
             "the name or the password is not right, or the user is disabled, or its one-time "
             "password is too old; an admin can give a new one"
         )
-
-
-class TooManyTries(WindlassError):
-    """Too many tries to log in as this user, or from this address; wait as long as it says."""
-
-    code = "too_many_tries"
-    status = 429
-
-    def __init__(self, wait_seconds: float) -> None:
-        self.retry_after_seconds = max(1, math.ceil(wait_seconds))
-        self.retry_after = self.retry_after_seconds
-        super().__init__(
-            f"too many tries to log in; the next one is heard in {self.retry_after_seconds} s"
-        )
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the API adds to the problem document beside the sentence."""
-        return {"limit": LOGIN_BURST, "unit": "tries"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +115,7 @@ async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -
             [seconds for _, _, seconds in ordered],
         )
         if refused:
-            raise TooManyTries(max(row["wait_seconds"] for row in refused))
+            raise TooManyTries(max(row["wait_seconds"] for row in refused), LOGIN_BURST)
 
     await database.together(work)
 

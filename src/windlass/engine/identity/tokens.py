@@ -82,17 +82,22 @@ class _Copy(msgspec.Struct, array_like=True):
     read_at: float  # by the clock of PostgreSQL
 
 
+def shared_sessions(lane: FastLane, scope: bytes) -> SharedCache:
+    """Copies of sessions in Redis, by the hashes of their tokens in hexadecimal."""
+    return SharedCache(
+        *(lane, "session", SESSION_IDLE_SECONDS, scope),
+        prefix=keys.SESSION,
+        mark_seconds=SESSION_IDLE_SECONDS,
+    )
+
+
 class Tokens:
     def __init__(
         self, database: Database, lane: FastLane, announcer: Announcer, scope: bytes
     ) -> None:
         self._database = database
         self._announcer = announcer
-        self._shared = SharedCache(
-            *(lane, "session", SESSION_IDLE_SECONDS, scope),
-            prefix=keys.SESSION,
-            mark_seconds=SESSION_IDLE_SECONDS,
-        )
+        self._shared = shared_sessions(lane, scope)
         self._signing: bytes | None = None  # None: not read yet
         self._ahead = 0.0  # of our monotonic clock is PostgreSQL's, at most
         self._known: Lru[bytes, _Known] = Lru(entries_max=TOKENS_KEPT_MAX)

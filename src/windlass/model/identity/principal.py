@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -61,7 +61,7 @@ class MissingRight(Forbidden):
         self.needs, self.roles = right, roles_with(right)
         has = f"the role {principal.role}" if principal.role is not None else "scopes without it"
         super().__init__(
-            f"this needs {right}, which {' and '.join(self.roles)} have; {principal.kind} "
+            f"this needs the right {right}, which {_roles_have(self.roles)}; {principal.kind} "
             f"{principal.name!r} has {has}"
         )
 
@@ -100,6 +100,13 @@ class Confined(Forbidden):
     def facts(self) -> dict[str, Any]:
         """What the API adds to the problem document beside the sentence."""
         return {"noun": self.noun, "name": self.name, "allowed": self.allowed}
+
+
+def _roles_have(roles: Sequence[str]) -> str:
+    *others, last = roles
+    if not others:
+        return f"the role {last} has"
+    return f"the roles {', '.join(others)} and {last} have"
 
 
 def program(name: str) -> Principal:

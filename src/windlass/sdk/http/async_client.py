@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 
+from windlass.errors import Unauthorized
 from windlass.limits import LOCK_TTL_SECONDS
 from windlass.sdk.http.exchange import Exchange, Headers
 from windlass.sdk.http.transport import Transport, address_of
@@ -24,6 +25,7 @@ from windlass.sdk.nouns.dead_letters import DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
 from windlass.sdk.nouns.jobs import Jobs
+from windlass.sdk.nouns.keys import Keys
 from windlass.sdk.nouns.lock import AsyncLock
 from windlass.sdk.nouns.locks import Locks
 from windlass.sdk.nouns.nodes import Nodes
@@ -31,12 +33,27 @@ from windlass.sdk.nouns.operations import Operations
 from windlass.sdk.nouns.queues import Queues
 from windlass.sdk.nouns.schedules import Schedules
 from windlass.sdk.nouns.secrets import Secrets
+from windlass.sdk.nouns.sessions import Sessions
 from windlass.sdk.nouns.system import System
 from windlass.sdk.nouns.targets import Targets
 from windlass.sdk.nouns.tasks import Tasks
+from windlass.sdk.nouns.users import Users
 from windlass.sdk.nouns.workflows import Workflows
+from windlass.sdk.objects.identity import Caller
+
+if TYPE_CHECKING:
+    from windlass.sdk.http.http_transport import HttpTransport
 
 DEFAULT_URL: Final = "http://127.0.0.1:5777"
+_SESSION: Final = "/v1/session"
+
+
+class _Manners(TypedDict):
+    """How a client asks."""
+
+    timeout_seconds: float
+    patience_seconds: float
+    headers: Headers
 
 
 class AsyncClient:
@@ -53,12 +70,12 @@ class AsyncClient:
         headers: Headers | None = None,  # asked before each call; None: the caller's trace
     ) -> None:
         self.transport = transport if transport is not None else _http(url, token)
-        exchange = Exchange(
-            self.transport,
-            timeout_seconds=timeout_seconds,
-            patience_seconds=patience_seconds,
-            headers=headers or trace_headers,
-        )
+        self._manners: _Manners = {
+            "timeout_seconds": timeout_seconds,
+            "patience_seconds": patience_seconds,
+            "headers": headers or trace_headers,
+        }
+        exchange = Exchange(self.transport, **self._manners)
         self._exchange = exchange
         self.approvals = Approvals(exchange)
         self.dead_letters = DeadLetters(exchange)
@@ -66,14 +83,17 @@ class AsyncClient:
         self.events = Events(exchange)
         self.executions = Executions(exchange)
         self.jobs = Jobs(exchange)
+        self.keys = Keys(exchange)
         self.locks = Locks(exchange)
         self.nodes = Nodes(exchange)
         self.operations = Operations(exchange)
         self.queues = Queues(exchange)
         self.schedules = Schedules(exchange)
         self.secrets = Secrets(exchange)
+        self.sessions = Sessions(exchange)
         self.system = System(exchange)
         self.targets = Targets(exchange)
+        self.users = Users(exchange)
         self.workflows = Workflows(exchange)
 
     async def request(
@@ -109,6 +129,44 @@ class AsyncClient:
         be kept; `lock.lost`, `lock.is_held` and `lock.check()` tell so earlier.
         """
         return AsyncLock(self.locks, name, ttl=ttl, wait=wait, capacity=capacity)
+
+    async def session(self) -> Caller:
+        """Who this client is to the server, and what it may do."""
+        return Caller(await self._exchange.get(_SESSION))
+
+    async def log_in(self, user: str, password: str) -> AsyncClient:
+        """Log in; a client that is this user, until its `log_out()`. This one stays who it is.
+
+        Whoever logs in with a one-time password can do nothing before `change_password`. A program
+        that nobody sits at takes a key instead (`keys.add`).
+        """
+        http, body = self._over_http(), {"user": user, "password": password, "wants_token": True}
+        begun = await self._exchange.call("POST", _SESSION, body, needs_key=False)
+        return AsyncClient(transport=http.with_token(begun["token"]), **self._manners)
+
+    async def change_password(self, old: str, new: str) -> Caller:
+        """Choose another password, as a client that has logged in; its other sessions end."""
+        http, body = self._over_http(), {"old": old, "new": new}
+        found = await self._exchange.call("PUT", f"{_SESSION}/password", body, needs_key=False)
+        if found is None:
+            raise Unauthorized("the password is changed, and this session has ended; log in again")
+        http.use_token(found["token"])
+        return Caller({**found, "token": None})
+
+    async def log_out(self) -> None:
+        """End the session of a client that has logged in."""
+        await self._exchange.delete(_SESSION)
+
+    def _over_http(self) -> HttpTransport:
+        """The way of callers that show a token."""
+        from windlass.sdk.http.http_transport import HttpTransport
+
+        if not isinstance(self.transport, HttpTransport):
+            raise TypeError(
+                f"this client is {address_of(self.transport)}, where nobody logs in; make one with "
+                "an address: Client('http://127.0.0.1:5777')"
+            )
+        return self.transport
 
     async def close(self) -> None:
         """Close the connections of this event loop."""

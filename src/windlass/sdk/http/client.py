@@ -17,6 +17,7 @@ from windlass.limits import LOCK_TTL_SECONDS
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.http.blocking import Blocking, Blocks
 from windlass.sdk.http.exchange import Headers
+from windlass.sdk.http.portal import run
 from windlass.sdk.http.transport import Transport, address_of
 from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
 from windlass.sdk.nouns import blocking
@@ -44,6 +45,9 @@ class Client(Blocks[AsyncClient]):
             patience_seconds=patience_seconds,
             headers=headers,
         )
+        self._see(inner)
+
+    def _see(self, inner: AsyncClient) -> None:
         super().__init__(inner)
         self.approvals = blocking.BlockingApprovals(inner.approvals)
         self.dead_letters = blocking.BlockingDeadLetters(inner.dead_letters)
@@ -51,18 +55,34 @@ class Client(Blocks[AsyncClient]):
         self.events = blocking.BlockingEvents(inner.events)
         self.executions = blocking.BlockingExecutions(inner.executions)
         self.jobs = blocking.BlockingJobs(inner.jobs)
+        self.keys = blocking.BlockingKeys(inner.keys)
         self.locks = blocking.BlockingLocks(inner.locks)
         self.nodes = blocking.BlockingNodes(inner.nodes)
         self.operations = blocking.BlockingOperations(inner.operations)
         self.queues = blocking.BlockingQueues(inner.queues)
         self.schedules = blocking.BlockingSchedules(inner.schedules)
         self.secrets = blocking.BlockingSecrets(inner.secrets)
+        self.sessions = blocking.BlockingSessions(inner.sessions)
         self.system = blocking.BlockingSystem(inner.system)
         self.targets = blocking.BlockingTargets(inner.targets)
+        self.users = blocking.BlockingUsers(inner.users)
         self.workflows = blocking.BlockingWorkflows(inner.workflows)
 
     request = Blocking(AsyncClient.request)
+    session = Blocking(AsyncClient.session)
+    change_password = Blocking(AsyncClient.change_password)
+    log_out = Blocking(AsyncClient.log_out)
     close = Blocking(AsyncClient.close)
+
+    def log_in(self, user: str, password: str) -> Client:
+        """Log in; a client that is this user, until its `log_out()`. This one stays who it is.
+
+        Whoever logs in with a one-time password can do nothing before `change_password`. A program
+        that nobody sits at takes a key instead (`keys.add`).
+        """
+        client = Client.__new__(Client)
+        client._see(run(self.inner.log_in(user, password)))
+        return client
 
     def lock(
         self,

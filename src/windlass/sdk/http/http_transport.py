@@ -64,12 +64,26 @@ class HttpTransport:
             "User-Agent": _user_agent(),
         }
         authorization = _authorization(address, token)
-        if authorization is not None:
-            self._constants["Authorization"] = authorization
         self._local_key = local_key if authorization is None else None
-        self._constant_names = frozenset(name.lower() for name in self._constants)
-        self._constant_lines = _lines_of(self._constants)
+        self._authorize(authorization)
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
+
+    def with_token(self, token: str) -> HttpTransport:
+        """Another way to the same server, for whoever has this token."""
+        return HttpTransport(self.url, token)
+
+    def use_token(self, token: str) -> None:
+        """From now on instead of the one before."""
+        self._local_key = None
+        self._authorize(f"Bearer {_checked_token(token)}")
+
+    def _authorize(self, authorization: str | None) -> None:
+        constants = {n: v for n, v in self._constants.items() if n != "Authorization"}
+        if authorization is not None:
+            constants["Authorization"] = authorization
+        self._constants = constants
+        self._constant_names = frozenset(name.lower() for name in constants)
+        self._constant_lines = _lines_of(constants)
 
     async def send(self, request: Request) -> Response:
         message = self._message(request)

@@ -16,6 +16,7 @@ from windlass.errors import FieldProblem, InvalidInput, Unavailable, WindlassErr
 _KNOWN: Final[tuple[type[WindlassError], ...]] = (
     errors.BodyTooLarge,
     errors.Conflict,
+    errors.Forbidden,
     errors.IdempotencyMismatch,
     errors.InvalidInput,
     errors.LockHeld,
@@ -28,6 +29,7 @@ _KNOWN: Final[tuple[type[WindlassError], ...]] = (
     errors.NotFound,
     errors.PreconditionFailed,
     errors.QueueFull,
+    errors.TooManyTries,
     errors.Unauthorized,
     errors.Unavailable,
     errors.WrongToken,
@@ -41,6 +43,7 @@ WHAT_TO_DO: Final = (
 # Whoever answers for the server while that is away says no code.
 _BY_STATUS: Final[dict[int, type[WindlassError]]] = {
     401: errors.Unauthorized,
+    403: errors.Forbidden,
     409: errors.Conflict,
     412: errors.PreconditionFailed,
     502: errors.Unavailable,

@@ -11,15 +11,18 @@ from windlass.sdk.nouns.dead_letters import DeadFilter, DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
 from windlass.sdk.nouns.jobs import Jobs
+from windlass.sdk.nouns.keys import Keys
 from windlass.sdk.nouns.locks import Locks
 from windlass.sdk.nouns.nodes import Nodes
 from windlass.sdk.nouns.operations import Operations
 from windlass.sdk.nouns.queues import Queues
 from windlass.sdk.nouns.schedules import Schedules
 from windlass.sdk.nouns.secrets import Secrets
+from windlass.sdk.nouns.sessions import Sessions
 from windlass.sdk.nouns.system import System
 from windlass.sdk.nouns.targets import Targets
 from windlass.sdk.nouns.tasks import Tasks
+from windlass.sdk.nouns.users import Users
 from windlass.sdk.nouns.workflows import Workflows
 from windlass.sdk.objects.jobs import (
     BulkOperation,
@@ -109,6 +112,14 @@ class BlockingJobs(Blocks[Jobs]):
     delete = Blocking(Jobs.delete)
 
 
+class BlockingKeys(Blocks[Keys]):
+    add = Blocking(Keys.add)
+    get = Blocking(Keys.get)
+    list = Listed(Keys.list)
+    rotate = Blocking(Keys.rotate)
+    revoke = Blocking(Keys.revoke)
+
+
 class BlockingLocks(Blocks[Locks]):
     acquire = Blocking(Locks.acquire)
     renew = Blocking(Locks.renew)
@@ -169,6 +180,12 @@ class BlockingSecrets(Blocks[Secrets]):
     delete = Blocking(Secrets.delete)
 
 
+class BlockingSessions(Blocks[Sessions]):
+    list = Listed(Sessions.list)
+    end = Blocking(Sessions.end)
+    end_all = Blocking(Sessions.end_all)
+
+
 class BlockingSystem(Blocks[System]):
     health = Blocking(System.health)
     stats = Blocking(System.stats)
@@ -193,6 +210,15 @@ class BlockingTargets(Blocks[Targets]):
 class BlockingTasks(Blocks[Tasks]):
     get = Blocking(Tasks.get)
     list = Blocking(Tasks.list)
+
+
+class BlockingUsers(Blocks[Users]):
+    add = Blocking(Users.add)
+    get = Blocking(Users.get)
+    list = Listed(Users.list)
+    change = Blocking(Users.change)
+    reset_password = Blocking(Users.reset_password)
+    delete = Blocking(Users.delete)
 
 
 class BlockingWorkflows(Blocks[Workflows]):

@@ -1,0 +1,143 @@
+"""Users, sessions, API keys, and who calls, as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from windlass.sdk.http.api_object import ApiObject
+
+
+class LackingRight(ApiObject):
+    """A right that the caller has not got, and the roles that have it."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("right",)
+
+    right: str
+    roles: list[str]
+
+
+class Caller(ApiObject):
+    """Who calls, and what it may do."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("kind", "name", "role")
+
+    kind: str
+    id: str
+    name: str
+    role: str | None
+    rights: list[str]
+    lacks: list[LackingRight]
+    queues: list[str] | None
+    workflows: list[str] | None
+    user_id: str | None
+    session_id: str | None
+    expires_at: datetime | None
+    must_change_password: bool
+    csrf_token: str | None
+    auth: str
+    token: str | None
+
+
+class User(ApiObject):
+    """Somebody who may log in."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "name", "role")
+
+    id: str
+    name: str
+    role: str
+    has_password: bool
+    must_change_password: bool
+    issuer: str | None
+    sessions: int
+    created_at: datetime
+    changed_at: datetime
+    last_login_at: datetime | None
+    disabled_at: datetime | None
+
+
+class UserPassword(ApiObject):
+    """A user, with the one-time password if one was made; it is shown only now."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "name", "role")
+
+    id: str
+    name: str
+    role: str
+    has_password: bool
+    must_change_password: bool
+    issuer: str | None
+    sessions: int
+    created_at: datetime
+    changed_at: datetime
+    last_login_at: datetime | None
+    disabled_at: datetime | None
+    one_time_password: str | None
+
+
+class Session(ApiObject):
+    """Where somebody is logged in."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "user_name")
+
+    id: str
+    user_id: str
+    user_name: str
+    created_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+    address: str
+    device: str
+    is_this: bool
+
+
+class EndedSessions(ApiObject):
+    """How many sessions have ended."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("ended",)
+
+    ended: int
+
+
+class Key(ApiObject):
+    """What may be known of an API key."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "name", "role")
+
+    id: str
+    name: str
+    role: str | None
+    scopes: list[str] | None
+    queues: list[str] | None
+    workflows: list[str] | None
+    user_id: str | None
+    user_name: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    is_expired: bool
+    rotated_at: datetime | None
+    overlap_until: datetime | None
+    last_used_at: datetime | None
+
+
+class MadeKey(ApiObject):
+    """An API key with its token, which is shown only now."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("id", "name", "role")
+
+    id: str
+    name: str
+    role: str | None
+    scopes: list[str] | None
+    queues: list[str] | None
+    workflows: list[str] | None
+    user_id: str | None
+    user_name: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    is_expired: bool
+    rotated_at: datetime | None
+    overlap_until: datetime | None
+    last_used_at: datetime | None
+    token: str
