@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
 
     from windlass.api.http.serve import Serving
-    from windlass.api.http.tls import Certificate
+    from windlass.api.http.tls import Certificate, CertificateFiles
     from windlass.compose.reload import Watch
     from windlass.compose.start import Windlass
     from windlass.embedded.servers import EmbeddedServers
@@ -364,14 +364,23 @@ def open_door(listener: socket.socket, settings: Settings) -> Serving:
 
 def certificate_of(settings: Settings) -> Certificate | None:
     """None: the API speaks http. Raises UnusableCertificate."""
+    files = certificate_files(settings)
+    if files is None:
+        return None
+    from windlass.api.http.tls import Certificate
+
+    return Certificate(files)
+
+
+def certificate_files(settings: Settings) -> CertificateFiles | None:
+    """None: the API speaks http."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None
-    from windlass.api.http.tls import Certificate, CertificateFiles
+    from windlass.api.http.tls import CertificateFiles
 
-    files = CertificateFiles(
+    return CertificateFiles(
         cert=settings.tls_cert, key=settings.tls_key, password=settings.tls_key_password_file
     )
-    return Certificate(files)
 
 
 def _say_stopping(running: Windlass, order: NodeOrder, why: str | None = None) -> None:

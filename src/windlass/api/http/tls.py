@@ -179,8 +179,7 @@ class Handshake(asyncio.Protocol):
         self._was_lost = False
         self.address, self.is_of_proxy = "local", False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._plain = transport
         # What comes belongs to the handshake.
         transport.pause_reading()

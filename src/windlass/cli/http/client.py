@@ -236,7 +236,7 @@ def _stop(trouble: WindlassError) -> Stopped:
     network, reason = trouble.network_error, trouble.reason
     if network is None:
         return Stopped(f"{trouble.url} cannot be heard: {reason}")
-    if network.errno and not isinstance(network, socket.gaierror):
+    if network.errno and not trouble.is_final and not isinstance(network, socket.gaierror):
         reason = os.strerror(network.errno)  # asyncio says only that a call failed
     return Unreachable(
         f"cannot reach Windlass at {trouble.url}: {reason}\n"
