@@ -75,6 +75,13 @@ assert HEAD_SECONDS < BODY_SECONDS < KEEP_ALIVE_SECONDS
 # the engine keeps the rest for itself; and of these so large a share for one address.
 CONNECTIONS_MAX, CONNECTIONS_DESCRIPTORS_SHARE, CONNECTIONS_ADDRESS_SHARE = 4_096, 0.5, 0.5
 assert CONNECTIONS_MAX * HEAD_BYTES_MAX <= 128 * 1024 * 1024, "all of them with half a head"
+# TLS of the API (api.http.tls). A handshake is over after so long. So often is it looked whether
+# the certificate's files have changed, and so long before its end is it told.
+TLS_HANDSHAKE_SECONDS, TLS_LOOK_SECONDS, TLS_EXPIRY_DAYS = 10.0, 5.0, 14
+# What is wrong for as long as it lasts is said at the start and then so often.
+REMIND_SECONDS = 3600.0
+# Proxies (api.http.proxies): networks that are trusted, and how many hops are looked behind.
+TRUSTED_PROXIES_MAX, FORWARDED_HOPS_MAX = 64, 16
 # Descriptors that a node asks the system for when it starts.
 DESCRIPTORS_WANTED = 65_536
 

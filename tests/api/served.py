@@ -125,7 +125,7 @@ async def serve(
     taken = foreground.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
     app = build_app(parts)
-    serving = Serving(taken)
+    serving = foreground.open_door(taken, settings)
     serving.open(app, on_refused=engine.metrics.turned_away)
     await until(lambda: serving.server.started or serving.task.done(), within_seconds=10)
     headers = {"Authorization": f"Bearer {key}"} if settings.auth == "on" else {}

@@ -197,11 +197,12 @@ async def test_a_node_that_stops_ends_its_streams_and_what_they_read(
 ) -> None:
     listener = foreground.listen("127.0.0.1", 0)
     host, port = listener.getsockname()
+    settings = Settings(auth="off", workers=0, sign_webhooks="off")
     node = await compose.start(
-        Settings(auth="off", workers=0, sign_webhooks="off"),
+        settings,
         database_url=database_url,
         redis_url=servers.redis_of(database_url),
-        serving=foreground.open_door(listener),
+        serving=foreground.open_door(listener, settings),
     )
     url = f"http://{host}:{port}/v1/events/stream"
     async with aiohttp.ClientSession() as client, client.get(url) as answer:

@@ -127,7 +127,7 @@ async def test_a_start_that_fails_late_undoes_what_it_has_done(
             Settings(workers=1, sign_webhooks="off"),
             database_url=database_url,
             redis_url=servers.redis_of(database_url),
-            serving=foreground.open_door(listener),
+            serving=foreground.open_door(listener, Settings()),
         )
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, port)

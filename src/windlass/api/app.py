@@ -30,6 +30,7 @@ from windlass.api.http.authorize import Confinement
 from windlass.api.http.conditional import refuse_unsupported
 from windlass.api.http.door import Door
 from windlass.api.http.idempotency import idempotent
+from windlass.api.http.proxies import TrustedProxies
 from windlass.api.http.reply import JSON, Reply, encode
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.router import Router
@@ -68,6 +69,8 @@ class Api(Door):
             Router(routes, Confinement(parts.database)),
             Authenticator(parts.tokens) if is_on else None,
             routes,
+            proxies=TrustedProxies(parts.settings.trusted_proxies),
+            public_url=parts.settings.public_url,
         )
         self._parts = parts
         self._streams = streams
@@ -143,7 +146,7 @@ def _documentation(routes: list[Route], parts: ApiParts) -> list[Route]:
 
     @functools.cache
     def as_page() -> Reply:
-        return docs_page.reply(described())
+        return docs_page.reply(described(), is_auth_off=parts.settings.auth == "off")
 
     async def document(_request: Call, _query: dict[str, Any]) -> ASGIApp:
         return await asyncio.to_thread(as_json)

@@ -22,11 +22,15 @@ from windlass.compose.more_nodes import RELOAD, NodeOrder, from_line, more_nodes
 from windlass.compose.store import open_store
 from windlass.compose.terminal import say, shown_path
 from windlass.config import Loaded, Settings, load_settings
+from windlass.config.parsers import is_loopback
 from windlass.errors import AppNotLoaded, WindlassError
 from windlass.telemetry.logs import configure_logs
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
     from windlass.api.http.serve import Serving
+    from windlass.api.http.tls import Certificate, CertificateFiles
     from windlass.compose.reload import Watch
     from windlass.compose.start import Windlass
     from windlass.embedded.servers import EmbeddedServers
@@ -51,6 +55,18 @@ class PortBusy(WindlassError):
     """Another program has the port that this node was to serve."""
 
     code = "port_busy"
+
+
+class OpenToOthers(WindlassError):
+    """Authentication is off, and the address that would be listened at can be reached by others."""
+
+    code = "invalid_settings"
+
+    def __init__(self, host: str, bound: str) -> None:
+        super().__init__(
+            f"WINDLASS_AUTH=off is for this machine alone, and {host} is {bound} here, which "
+            "others may reach: say --host 127.0.0.1, or WINDLASS_AUTH=on"
+        )
 
 
 class NothingToReload(WindlassError):
@@ -124,7 +140,7 @@ async def _up(settings: Settings, nodes: int, is_reloading: bool) -> int:
     listener = listen(settings.host, settings.port)
     order = NodeOrder(data=str(settings.data or DATA), nodes=nodes, is_reloading=is_reloading)
     stop = Stop()
-    serving = None if is_reloading else await _answer_callers(listener)
+    serving = None if is_reloading else await _answer_callers(listener, settings)
     importing = None if is_reloading else asyncio.create_task(_import_parts())
     async with EmbeddedServers(settings.data or DATA) as servers, keep_alive(servers):
         settings = on_embedded(settings, servers)
@@ -189,7 +205,7 @@ async def _node(settings: Settings, order: NodeOrder) -> int:
     listener = _listener(settings, order)
     stop = Stop()
     opening = None if order.is_reloading else asyncio.create_task(_opening(settings, order))
-    serving = await _answer_callers(listener) if listener is not None else None
+    serving = await _answer_callers(listener, settings) if listener is not None else None
     apps: Sequence[LoadedApp] | None = None
     watch: Watch | None = None
     if order.is_reloading:
@@ -259,9 +275,9 @@ def _listener(settings: Settings, order: NodeOrder) -> socket.socket | None:
     return listen(settings.host, settings.port) if is_bound_here else None
 
 
-async def _answer_callers(listener: socket.socket) -> Serving:
+async def _answer_callers(listener: socket.socket, settings: Settings) -> Serving:
     await asyncio.to_thread(import_module, "windlass.api.http.serve")
-    return open_door(listener)
+    return open_door(listener, settings)
 
 
 async def _import_parts() -> None:
@@ -298,13 +314,26 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _is_windlass(host: str, port: int, trouble: OSError) -> bool:
-    """Who has the port? Asked of those that it could be, for a moment."""
+    """Who has the port? Asked of those that it could be, for a moment, and told nothing."""
     if trouble.errno != errno.EADDRINUSE:
         return False
-    from http.client import HTTPConnection, HTTPException
+    import ssl
+    from http.client import HTTPConnection, HTTPSConnection
 
     to = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    connection = HTTPConnection(to, port, timeout=WHO_SECONDS_MAX)
+    anybody = ssl._create_unverified_context()  # noqa: S323
+    return any(
+        _says_windlass(connection)
+        for connection in (
+            HTTPConnection(to, port, timeout=WHO_SECONDS_MAX),
+            HTTPSConnection(to, port, timeout=WHO_SECONDS_MAX, context=anybody),
+        )
+    )
+
+
+def _says_windlass(connection: HTTPConnection) -> bool:
+    from http.client import HTTPException
+
     try:
         connection.request("GET", "/health")
         answer = connection.getresponse().read(WHO_BYTES_MAX)
@@ -315,11 +344,43 @@ def _is_windlass(host: str, port: int, trouble: OSError) -> bool:
     return b"jobs_executing" in answer or b"this node is starting" in answer
 
 
-def open_door(listener: socket.socket) -> Serving:
-    """Answer there, that the node is starting."""
-    from windlass.api.http.serve import Serving
+def open_door(listener: socket.socket, settings: Settings) -> Serving:
+    """Answer there, that the node is starting. Raises OpenToOthers, UnusableCertificate."""
+    from windlass.api.http.proxies import TrustedProxies
+    from windlass.api.http.serve import ServedAs, Serving
 
-    return Serving(listener)
+    is_auth_off = settings.auth == "off"
+    # A name such as localhost is what somebody's /etc/hosts makes of it.
+    bound = listener.getsockname()[0]
+    if is_auth_off and not is_loopback(bound):
+        raise OpenToOthers(settings.host, bound)
+    served_as = ServedAs(
+        certificate=certificate_of(settings),
+        proxies=TrustedProxies(settings.trusted_proxies),
+        is_auth_off=is_auth_off,
+    )
+    return Serving(listener, served_as=served_as)
+
+
+def certificate_of(settings: Settings) -> Certificate | None:
+    """None: the API speaks http. Raises UnusableCertificate."""
+    files = certificate_files(settings)
+    if files is None:
+        return None
+    from windlass.api.http.tls import Certificate
+
+    return Certificate(files)
+
+
+def certificate_files(settings: Settings) -> CertificateFiles | None:
+    """None: the API speaks http."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    from windlass.api.http.tls import CertificateFiles
+
+    return CertificateFiles(
+        cert=settings.tls_cert, key=settings.tls_key, password=settings.tls_key_password_file
+    )
 
 
 def _say_stopping(running: Windlass, order: NodeOrder, why: str | None = None) -> None:

@@ -135,8 +135,10 @@ def _servers(settings: Settings, folder: Path | None) -> list[tuple[str, str]]:
 
 
 def _sign_in(running: Windlass, folder: Path | None, is_kept: bool) -> list[tuple[str, str]]:
-    if running.serving is None or running.settings.auth == "off":
+    if running.serving is None:
         return []
+    if running.settings.auth == "off":
+        return [("auth", "OFF: whoever reaches this address may do everything, without a key")]
     if folder is not None and is_kept:
         return [("key", f"{shown_path(folder / KEY_FILE)}   found by commands on this machine")]
     if running.first.key is not None:
@@ -151,7 +153,7 @@ def _off(running: Windlass) -> list[Off]:
     settings = running.settings
     found = [
         (not running.kinds.tasks, "Python tasks", "--app module:attr"),
-        (settings.auth == "off", "authentication", "WINDLASS_AUTH=on"),
+        (settings.auth == "off", "authentication (the lock of the API)", "WINDLASS_AUTH=on"),
         (settings.redis_url is None, "Redis (nodes poll)", "WINDLASS_REDIS_URL=redis://…"),
         (
             settings.secret_key is None,

@@ -308,8 +308,14 @@ async def _start(
         readers=parts.readers,
         serving=serving,
         first=first,
-        url=f"http://{settings.host}:{settings.port}" if serving is not None else None,
+        url=_url(settings) if serving is not None else None,
     )
+
+
+def _url(settings: Settings) -> str:
+    scheme = "http" if settings.tls_cert is None else "https"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{scheme}://{host}:{settings.port}"
 
 
 def tune_collector() -> None:

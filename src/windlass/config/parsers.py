@@ -137,6 +137,40 @@ def network_list() -> Parser:
     )
 
 
+def cidr_list(items_max: int) -> Parser:
+    """Networks, or single addresses; none that stands for everybody."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        given = text_list(value, items_max=items_max)
+        networks = [ip_network(item) for item in given if "%" not in item]
+        if len(networks) < len(given) or not all(network.prefixlen for network in networks):
+            raise ValueError
+        return tuple(str(network) for network in networks)
+
+    return Parser(
+        parse=parse,
+        allowed=f'at most {items_max} CIDRs or addresses separated by commas, like "10.0.0.5, '
+        '10.1.0.0/24", and not all addresses there are',
+    )
+
+
+def origin() -> Parser:
+    """Scheme, host and perhaps a port; a slash at the end is left out."""
+    address = url("http", "https", like="https://windlass.example.com")
+
+    def parse(value: object) -> str:
+        text = str(address.parse(value)).removesuffix("/").lower()
+        parts = urlsplit(text)
+        port = parts.port
+        if not is_host(parts.hostname or "") or text != f"{parts.scheme}://{parts.netloc}":
+            raise ValueError
+        if "@" in parts.netloc or parts.netloc.endswith(":") or port == 0:
+            raise ValueError
+        return text
+
+    return Parser(parse=parse, allowed=f"{address.allowed}, without path, user or query")
+
+
 def queue_list(*, weighted: bool) -> Parser:
     """Names of queues, each of them once; some perhaps with a weight: `mail=3`."""
 
@@ -179,6 +213,11 @@ def folder() -> Parser:
         return Path(text)
 
     return Parser(parse=parse, allowed="a folder, absolute or below the current one, without ~")
+
+
+def file() -> Parser:
+    place = folder()
+    return Parser(parse=place.parse, allowed=place.allowed.replace("folder", "file"))
 
 
 def is_host(text: str) -> bool:

@@ -25,6 +25,15 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = 5777
+    # Files in PEM: the certificate with those that lead to its authority, and its key. None: http.
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    # Of a key that is encrypted. None: it is not.
+    tls_key_password_file: Path | None = None
+    # CIDRs of proxies whose word about a caller's address is taken.
+    trusted_proxies: tuple[str, ...] = ()
+    # Where browsers reach Windlass. None: wherever they say (Host).
+    public_url: str | None = None
     # Slots. 0: jobs run inline, one at a time.
     workers: int = 16
     roles: tuple[Role, ...] = ROLES

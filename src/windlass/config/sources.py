@@ -21,7 +21,8 @@ FILE_BYTES_MAX = 1024 * 1024
 PREFIX = "WINDLASS_"
 # These speak to the command line or to deploy/haproxy.cfg, not to a node.
 NOT_SETTINGS = frozenset(
-    {"WINDLASS_BIND", "WINDLASS_CONFIG", "WINDLASS_LISTEN_SECRET", "WINDLASS_TOKEN", "WINDLASS_URL"}
+    {"WINDLASS_BIND", "WINDLASS_CA_FILE", "WINDLASS_CONFIG", "WINDLASS_LISTEN_SECRET"}
+    | {"WINDLASS_TOKEN", "WINDLASS_URL"}
 )
 _NODE_OF_PROXY = re.compile(r"WINDLASS_NODE_[0-9]+")
 # What Kubernetes tells every container of a Service that is named windlass, or windlass-….

@@ -21,6 +21,18 @@ from typing import Any, Final
 from windlass.clock import wall
 
 MESSAGES: Final[Mapping[str, str]] = {
+    # -- the way in --------------------------------------------------------------------------------
+    "auth_off": (
+        "authentication is off: whoever reaches this address may do everything, without a key; "
+        "WINDLASS_AUTH=on puts the lock back"
+    ),
+    "certificate_taken": "the API has a new certificate, from {path}, until {expires_at}",
+    "certificate_not_taken": (
+        "the new certificate of the API cannot be used, and the one before it stays: {reason}"
+    ),
+    "certificate_expires": (
+        "the certificate of the API, from {path}, expires at {expires_at}; put a new one there"
+    ),
     # -- jobs --------------------------------------------------------------------------------------
     "job_retried": (
         "{name} failed (attempt {attempt} of {attempts_max}): {error}; "

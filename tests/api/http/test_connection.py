@@ -32,8 +32,8 @@ from windlass.limits import (
     URL_BYTES_MAX,
 )
 
-HEAD = b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\n"
-GET = b"GET /health/live HTTP/1.1\r\nHost: a\r\n"
+HEAD = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
+GET = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
 CLOSED = b"Connection: close\r\n"
 
 
@@ -64,13 +64,13 @@ async def lives(url: str) -> bool:
 async def test_bytes_after_an_upgrade_are_never_taken_for_a_request(serve_with: Serve) -> None:
     api = await serve_with(Settings())
     hidden = (
-        f"POST /v1/queues/default/pause HTTP/1.1\r\nHost: a\r\n"
+        f"POST /v1/queues/default/pause HTTP/1.1\r\nHost: localhost\r\n"
         f"Authorization: Bearer {api.key}\r\nContent-Length: 0\r\n\r\n"
     ).encode()
     for path in ("/health/live", "/v1/jobs"):
         async with wire(api.url) as stranger:
             await stranger.send(
-                f"POST {path} HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n"
+                f"POST {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: x\r\nConnection: Upgrade\r\n"
                 f"Content-Length: {len(hidden)}\r\n\r\n".encode()
             )
             await stranger.send(hidden)
@@ -87,7 +87,7 @@ async def test_an_upgrade_without_a_body_is_answered_as_if_it_were_not_asked_for
     api = await serve_with(Settings())
     asked = GET + b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n"
     hidden = (
-        f"POST /v1/queues/default/pause HTTP/1.1\r\nHost: a\r\n"
+        f"POST /v1/queues/default/pause HTTP/1.1\r\nHost: localhost\r\n"
         f"Authorization: Bearer {api.key}\r\nContent-Length: 0\r\n\r\n"
     ).encode()
     said = await exchange(api.url, asked + hidden)
@@ -158,12 +158,12 @@ async def test_what_two_readers_could_read_in_two_ways_is_refused_and_ends_the_c
     [
         (b"GET /health/live\r\n\r\n", 400),
         (b"GET /health/live HTTP/0.9\r\n\r\n", 400),
-        (b"GET /health/live HTTP/2.0\r\nHost: a\r\n\r\n", 505),
-        (b"GET /health/live HTTP/1.2\r\nHost: a\r\n\r\n", 400),
+        (b"GET /health/live HTTP/2.0\r\nHost: localhost\r\n\r\n", 505),
+        (b"GET /health/live HTTP/1.2\r\nHost: localhost\r\n\r\n", 400),
         (b"GET /health/live HTTP/1.1\r\n\r\n", 400),
         (b"GET /health/live HTTP/1.1\nHost: a\n\n", 400),
-        (b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
-        (b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
         (b"GET /health/live HTTP/1.0\r\n\r\n", 200),
@@ -195,12 +195,12 @@ async def test_an_address_that_is_none_is_refused_and_harms_no_earlier_request(
 
 
 async def _refused_alone(api: Served, address: bytes) -> None:
-    bad = b"GET " + address + b" HTTP/1.1\r\nHost: a\r\n\r\n"
+    bad = b"GET " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     said = await exchange(api.url, bad + GET + b"\r\n")
     assert statuses(said) == [400], said
     assert b"connection: close" in said
     job = await api.submit(kind="wait", input={"seconds": 60})
-    first = f"GET /v1/jobs/{job['id']}?wait=1s HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    first = f"GET /v1/jobs/{job['id']}?wait=1s HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     assert statuses(await exchange(api.url, first + bad)) == [200]
     async with wire(api.url) as kept:
         await kept.send(GET + b"\r\n")
@@ -282,7 +282,7 @@ def _lines(count: int) -> bytes:
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"GET /" + b"a" * URL_BYTES_MAX + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        (b"GET /" + b"a" * URL_BYTES_MAX + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
         (b"GET /" + b"a" * 20 * HEAD_BYTES_MAX, 414),
         (GET + b"X: " + b"a" * HEAD_BYTES_MAX + b"\r\n\r\n", 431),
         (GET + b"X: " + b"a" * 20 * HEAD_BYTES_MAX, 431),
@@ -350,8 +350,8 @@ async def test_what_is_wrong_in_the_second_request_does_not_answer_the_first(
 ) -> None:
     api = await serve_with(Settings(auth="off"))
     job = await api.submit(kind="wait", input={"seconds": 60})
-    first = f"GET /v1/jobs/{job['id']}?wait=1s HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-    said = await exchange(api.url, first + b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+    first = f"GET /v1/jobs/{job['id']}?wait=1s HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    said = await exchange(api.url, first + b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n")
     assert statuses(said) == [200]
     assert job["id"].encode() in said
 
@@ -370,7 +370,7 @@ async def test_a_connection_that_rests_too_long_is_closed() -> None:
         await gone(serving.connections)
 
 
-OWING = b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"
+OWING = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
 
 
 async def test_who_sends_its_body_after_the_answer_is_closed_when_it_rests_too_long() -> None:
@@ -502,14 +502,26 @@ async def test_one_address_cannot_take_every_place() -> None:
 
 
 class Holder:
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, *, is_of_proxy: bool = False) -> None:
+        self.address, self.is_of_proxy = address, is_of_proxy
         self.is_dropped = False
 
     def drop(self) -> None:
         self.is_dropped = True
 
     def look(self, now: float) -> None: ...
+
+
+async def test_a_trusted_proxy_may_take_every_place_and_makes_room_for_others() -> None:
+    connections = Connections(10)
+    proxied = [Holder("10.0.0.5", is_of_proxy=True) for _ in range(11)]
+    for one in proxied[:10]:
+        assert connections.enter(one)
+        connections.works(one)
+    assert not connections.enter(proxied[10]), "all are at work"
+    connections.rests(proxied[3])
+    assert connections.enter(Holder("10.0.0.6"))
+    assert [one.is_dropped for one in proxied].index(True) == 3
 
 
 def test_an_address_of_ipv6_is_its_network() -> None:
@@ -537,12 +549,14 @@ def test_the_engine_keeps_descriptors_for_itself() -> None:
 async def test_a_node_that_starts_says_so_at_once() -> None:
     taken = foreground.listen("127.0.0.1", 0)
     host, port = taken.getsockname()
-    serving = foreground.open_door(taken)
+    serving = foreground.open_door(taken, Settings())
     try:
         url = f"http://{host}:{port}"
         assert await lives(url)
         for path in (b"/v1/jobs", b"/health/ready", b"/health"):
-            said = await exchange(url, b"GET %s HTTP/1.1\r\nHost: a\r\n" % path + CLOSED + b"\r\n")
+            said = await exchange(
+                url, b"GET %s HTTP/1.1\r\nHost: localhost\r\n" % path + CLOSED + b"\r\n"
+            )
             assert statuses(said) == [503]
             assert b"retry-after: 1" in said
             assert b'"code":"starting"' in said

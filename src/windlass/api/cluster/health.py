@@ -76,6 +76,8 @@ class Health:
             "database": _part(database),
             "redis": _part(redis),
             "degraded": degraded,
+            "auth": self._parts.settings.auth,
+            "warnings": ["auth_off"] if self._parts.settings.auth == "off" else [],
         }
         return json_reply(answer, 503 if database is None else 200)
 
@@ -161,6 +163,8 @@ SCHEMAS: Final[Named] = {
         database=ref("Part"),
         redis=ref("Part"),
         degraded=listed(TEXT),
+        auth={"type": "string", "enum": ["on", "off"]},
+        warnings=listed(TEXT),
     ),
     "Part": record(ok={"type": "boolean"}, ms=nullable({"type": "number"})),
 }

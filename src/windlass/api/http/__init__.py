@@ -3,7 +3,9 @@
 A request on its way, and which file has it:
 
     bytes       serve.py (uvicorn), connections.py (how many), connection.py (a head, bounded)
-    door.py     request id, key or session (auth.py, CSRF with it), caller.py: who calls
+                tls.py before it where the API speaks https; security_headers.py after it
+    door.py     request id, key or session (auth.py, CSRF with it), caller.py: who calls, and
+                whose word about that is taken (proxies.py)
     router.py   finds by path and method the row that says what is called (route.py), and whether
                 this caller may (authorize.py); query.py and body.py read what it takes
     handler     in the noun's own room

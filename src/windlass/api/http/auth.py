@@ -23,6 +23,7 @@ from starlette.types import Scope
 
 from windlass.api.http.caller import Caller
 from windlass.api.http.reply import Header
+from windlass.config.parsers import is_loopback
 from windlass.engine.identity.keys import KEY_PREFIX, SESSION_PREFIX
 from windlass.engine.identity.tokens import TOKEN_CHARS, Tokens
 from windlass.errors import Forbidden, Unauthorized, WindlassError
@@ -44,6 +45,21 @@ class CrossSite(Forbidden):
     """
 
     code = "cross_site"
+
+
+class ForeignHost(Forbidden):
+    """The request names a host that is not this machine, and authentication is off: a page of a
+    stranger may have had its own name lead here (DNS rebinding). `public_url` names another host.
+    """
+
+    code = "foreign_host"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "authentication is off here, so only requests to this machine by one of its own names "
+            "are heard, such as http://127.0.0.1:5777; set public_url to the address at which "
+            "browsers reach this server, or WINDLASS_AUTH=on"
+        )
 
 
 class CookiesTooLarge(WindlassError):
@@ -117,15 +133,51 @@ def check_same_site(caller: Caller) -> None:
             raise CrossSite("the request comes from a page of another site")
         return
     origin = caller.headers.get(b"origin")
-    if origin is not None and not _is_ours(origin, caller.headers.get(b"host", b"")):
+    if origin is not None and not _is_ours(origin, caller):
         raise CrossSite("the request comes from a page of another site")
 
 
-def _is_ours(origin: bytes, host: bytes) -> bool:
+def _is_ours(origin: bytes, caller: Caller) -> bool:
+    if caller.own_origin is not None and origin.lower() == caller.own_origin:
+        return True
+    host = caller.headers.get(b"host", b"")
     try:
-        return urlsplit(origin.decode("ascii")).netloc.lower() == host.decode("ascii").lower() != ""
+        found = urlsplit(origin.decode("ascii"))
+        is_same = found.netloc.lower() == host.decode("ascii").lower() != ""
     except ValueError:
         return False
+    # A page of ours that came without TLS may have been written by whoever is in between.
+    return is_same and (found.scheme == "https" or not caller.is_secure)
+
+
+def check_is_here(caller: Caller, method: str) -> None:
+    """Where nobody is asked for a key: a program of this machine calls, or a page of ours. Other
+    pages may link here, and that is all. Raises ForeignHost, CrossSite.
+    """
+    host = caller.headers.get(b"host")
+    if host is not None and not _is_here(host, caller.own_origin):
+        raise ForeignHost
+    if caller.headers.get(b"sec-fetch-mode") != b"navigate" or method not in _SAFE:
+        check_same_site(caller)
+
+
+def _is_here(host: bytes, own_origin: bytes | None) -> bool:
+    if own_origin is not None and host.lower() == own_origin.partition(b"://")[2]:
+        return True
+    if b"@" in host:
+        return False
+    try:
+        name = (urlsplit(f"//{host.decode('ascii')}").hostname or "").removesuffix(".")
+    except ValueError:
+        return False
+    return is_loopback(name) or name.endswith(".localhost")
+
+
+def origin_of(public_url: str) -> bytes:
+    """As browsers write it in Origin: without the usual port."""
+    found = urlsplit(public_url)
+    usual = ":443" if found.scheme == "https" else ":80"
+    return f"{found.scheme}://{found.netloc.removesuffix(usual)}".lower().encode()
 
 
 def csrf_token(token: bytes) -> str:

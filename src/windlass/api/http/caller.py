@@ -25,11 +25,25 @@ def random_hex() -> str:
 
 
 class Caller:
-    __slots__ = ("_holding", "address", "headers", "principal", "request_id", "room")
+    __slots__ = (
+        "_holding",
+        "address",
+        "headers",
+        "is_secure",
+        "own_origin",
+        "principal",
+        "request_id",
+        "room",
+    )
 
-    def __init__(self, headers: dict[bytes, bytes], address: str) -> None:
+    def __init__(
+        self, headers: dict[bytes, bytes], address: str, *, is_secure: bool = False
+    ) -> None:
         self.headers = headers
-        self.address = address  # whose connection it is
+        self.address = address  # whose connection it is, or who a trusted proxy says it is
+        self.is_secure = is_secure  # True: it came over TLS, to us or to a trusted proxy
+        # Where browsers reach us, by the setting public_url; None: wherever Host says.
+        self.own_origin: bytes | None = None
         self.principal: Principal | None = None  # None: nobody asked who it is
         self.room: BodyBudget | None = None  # for a large body; None: as much as one likes
         self._holding: BodyShare | None = None  # None: its body is small, or has not come
@@ -86,7 +100,8 @@ class Caller:
 def enter(scope: Any) -> Caller:
     """Note the caller of this request in its scope."""
     peer = scope.get("client")
-    caller = Caller(dict(scope["headers"]), peer[0] if peer else "")
+    is_secure = scope.get("scheme") == "https"
+    caller = Caller(dict(scope["headers"]), peer[0] if peer else "", is_secure=is_secure)
     scope[_SCOPE_KEY] = caller
     return caller
 

@@ -14,6 +14,7 @@ A connection that says too little for too long is closed (ADR 0027 has the figur
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NoReturn
@@ -30,6 +31,8 @@ from uvicorn.server import ServerState
 from windlass.api.http.caller import random_hex
 from windlass.api.http.connections import Connections, address_of
 from windlass.api.http.problem import BadRequest, problem_reply
+from windlass.api.http.proxies import TrustedProxies
+from windlass.api.http.reply import Header
 from windlass.errors import BodyTooLarge, WindlassError
 from windlass.limits import (
     ANSWER_STUCK_SECONDS,
@@ -127,6 +130,11 @@ class Timeouts:
     linger_seconds: float = LINGER_SECONDS  # after a refusal, for whoever is still sending
 
 
+def place_of(client: str, proxies: TrustedProxies) -> tuple[str, bool]:
+    """Whose connection it is, and whether that is a proxy's."""
+    return (client, True) if client in proxies else (address_of(client), False)
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's protocol, bounded."""
 
@@ -139,11 +147,15 @@ class Connection(HttpToolsProtocol):
         *,
         connections: Connections,
         timeouts: Timeouts,
+        proxies: TrustedProxies,
+        marks: Sequence[Header],  # of every answer of this server
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._all = connections
         self._timeouts = timeouts
-        self.address = ""
+        self._proxies = proxies
+        self._marks = marks
+        self.address, self.is_of_proxy = "", False
         self.url = b""
         # Since when a head is waited for; None: its request is complete, or its body is under way.
         self._head_since: float | None = None
@@ -162,7 +174,10 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.address = address_of(self.client[0]) if self.client else "local"
+        if self.client:
+            self.address, self.is_of_proxy = place_of(self.client[0], self._proxies)
+        else:
+            self.address = "local"
         self._head_since = self.loop.time()
         if not self._all.enter(self):
             self._answer(TooManyConnections())
@@ -191,7 +206,7 @@ class Connection(HttpToolsProtocol):
             self.drop()
         elif self._ends_at is not None:
             if now >= self._ends_at:
-                self.transport.abort()
+                self._cut()
         elif self._head_since is not None:
             if now - self._head_since > self._timeouts.head_seconds:
                 self._head_overdue()
@@ -396,8 +411,19 @@ class Connection(HttpToolsProtocol):
         if self.transport.can_write_eof() and not self.transport.is_closing():
             # With what it still sends unread, closing would take our answer away from it.
             self.transport.write_eof()
-        else:
+        elif not self._is_tls():
             self._end_now()
+        # Half of a connection with TLS cannot be closed: it lingers as it is.
+
+    def _cut(self) -> None:
+        """Its time is over. With TLS it hears so, and is cut off at the next look if need be."""
+        if self._is_tls() and not self.transport.is_closing():
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def _is_tls(self) -> bool:
+        return self.scheme == "https"
 
     def _give_up_body(self) -> bool:
         """Its request will never be whole. Whether it can still be told."""
@@ -415,6 +441,7 @@ class Connection(HttpToolsProtocol):
         lines = [
             *self.server_state.default_headers,
             *reply.headers,
+            *self._marks,
             (b"x-request-id", request_id.encode()),
             (b"connection", b"close"),
         ]

@@ -1,8 +1,9 @@
 """Connection limits of a node: how many there may be, and who has to go when there are more.
 
 Owns: who is connected. There is a limit in all and one for each address, so that one
-caller cannot take them all; a share of the process's descriptors is never given to callers, so that
-a node whose door is besieged still opens its files and reaches PostgreSQL.
+caller cannot take them all (a trusted proxy is no one caller: it may); a share of the process's
+descriptors is never given to callers, so that a node whose door is besieged still opens its files
+and reaches PostgreSQL.
 Promises: a connection that does nothing never keeps one out that has something to ask. Where all
 are taken, one that has not said anything yet goes first, then one that rests between two
 requests; only when all are at work the newcomer is refused.
@@ -28,6 +29,10 @@ class Droppable(Protocol):
 
     @property
     def address(self) -> str: ...
+    @property
+    def is_of_proxy(self) -> bool:
+        """Many callers share it, as they share the proxy's address."""
+
     def drop(self) -> None:
         """Close it at once."""
 
@@ -72,7 +77,8 @@ class Connections:
     def enter(self, connection: Droppable) -> bool:
         """Take it in; another one goes for it if need be. False: none can."""
         its = self._addresses.get(connection.address)
-        if its is not None and len(its) >= self._of_address:
+        most = self._most if connection.is_of_proxy else self._of_address
+        if its is not None and len(its) >= most:
             if not self._make_room(its):
                 return False
         elif self._count >= self._most and not self._make_room(self._fullest()):
@@ -111,6 +117,13 @@ class Connections:
         for its in list(self._addresses.values()):
             for connection in [*its.silent, *its.resting, *its.at_work]:
                 connection.look(now)
+
+    def drop_silent(self) -> None:
+        """Those that have not asked anything yet."""
+        for its in list(self._addresses.values()):
+            for connection in list(its.silent):
+                self.leave(connection)
+                connection.drop()
 
     def _fullest(self) -> _Address | None:
         """Of the addresses that have one to spare, the one that has most."""

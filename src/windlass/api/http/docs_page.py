@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from windlass.api.http.reply import Reply
+from windlass.api.http.security_headers import page
 
 _STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
@@ -17,28 +18,28 @@ td{padding:.1rem 1rem .1rem 0;vertical-align:top}
 """.strip()
 
 
-def reply(document: dict[str, Any]) -> Reply:
+_SECURITY: Final = page(_STYLE)
+_AUTH_OFF: Final = (
+    "<p role='alert'><strong>Authentication is off</strong>: whoever reaches this address may do "
+    "everything, without a key. <code>WINDLASS_AUTH=on</code> puts the lock back.</p>"
+)
+
+
+def reply(document: dict[str, Any], *, is_auth_off: bool = False) -> Reply:
     title = f"{document['info']['title']} {document['info']['version']}"
-    return page_reply(title, _page(title, document))
+    return page_reply(title, _page(title, document, _AUTH_OFF if is_auth_off else ""))
 
 
 def page_reply(title: str, body: str) -> Reply:
     """A page that needs nothing from elsewhere, and lets nothing in."""
-    page = (
+    text = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(title)}</title>"
         f"<style>{_STYLE}</style>{body}</html>"
     )
-    return Reply(
-        page.encode(),
-        200,
-        [
-            (b"content-type", b"text/html; charset=utf-8"),
-            (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
-        ],
-    )
+    return Reply(text.encode(), 200, [(b"content-type", b"text/html; charset=utf-8")], _SECURITY)
 
 
-def _page(title: str, document: dict[str, Any]) -> str:
+def _page(title: str, document: dict[str, Any], warning: str) -> str:
     operations = [
         (operation["tags"][0], method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -56,7 +57,7 @@ def _page(title: str, document: dict[str, Any]) -> str:
         for name, schema in document["components"]["schemas"].items()
     )
     return (
-        f"<h1>{escape(title)}</h1>"
+        f"<h1>{escape(title)}</h1>{warning}"
         "<p>Send <code>Authorization: Bearer wlk_…</code> with every request but those to "
         "<code>/health</code> and for this page. "
         "The same for machines: <a href='/openapi.json'>openapi.json</a>.</p>"

@@ -1,11 +1,15 @@
 """The door: ASGI middleware that every request passes before it is routed: request id, who calls.
 
+    peer -> its address, or whom a trusted proxy names (proxies) -> key or session (auth) -> router
+
 Owns: the request's id, which every answer carries, and the question who calls. Open are `/health*`,
 the description of the API (a browser cannot send a key) and routes that ask for a token of their
-own; everything else needs a key or a session unless the owner switched that off. Code of this very
-process has no key and needs none: its name is in the scope. What a caller may do is the router's
-question.
+own; everything else needs a key or a session unless the owner switched that off; then whoever calls
+must be here, and no page of a stranger. Code of this very process has no key and needs none: its
+name is in the scope. What a caller may do is the router's question.
 Promises: whatever goes wrong behind it before an answer has begun is told as a problem document.
+Every answer says so if authentication is off, and to browsers that came by TLS that they shall not
+come otherwise.
 """
 
 from __future__ import annotations
@@ -17,11 +21,13 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from windlass.api.http.auth import Authenticator
+from windlass.api.http.auth import Authenticator, check_is_here, origin_of
 from windlass.api.http.body_budget import BodyBudget
 from windlass.api.http.caller import INSIDE, Caller, enter
 from windlass.api.http.problem import problem_reply
+from windlass.api.http.proxies import TrustedProxies, is_https
 from windlass.api.http.route import PARAMETER, Route
+from windlass.api.http.security_headers import AUTH_OFF, HSTS
 from windlass.api.http.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
 from windlass.model.identity.principal import ANONYMOUS, program
@@ -31,10 +37,19 @@ _OPEN: Final = "/health"
 
 class Door:
     def __init__(
-        self, app: ASGIApp, authenticator: Authenticator | None, routes: Sequence[Route]
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator | None,
+        routes: Sequence[Route],
+        *,
+        proxies: TrustedProxies,
+        public_url: str | None,  # where browsers reach us; None: wherever Host says
     ) -> None:
         self._app = app
         self._authenticator = authenticator  # None: everybody may come in
+        self._proxies = proxies
+        self._own_origin = None if public_url is None else origin_of(public_url)
+        self._marks = (AUTH_OFF,) if authenticator is None else ()
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)
         # For those who need no key: whoever they are, they keep none out that has one.
         self._room_for_strangers = BodyBudget(BODY_BYTES_MAX)
@@ -48,7 +63,11 @@ class Door:
         if scope["type"] != "http":
             raise ValueError("the API speaks HTTP only")  # who comes otherwise shows no key here
         caller = enter(scope)
+        caller.own_origin = self._own_origin
+        if caller.address in self._proxies:
+            self._look_behind(caller, scope)
         mark = (b"x-request-id", caller.request_id.encode())
+        marks = (*self._marks, HSTS, mark) if _wants_tls(caller) else (*self._marks, mark)
         is_begun = False  # True: there is an answer, and cannot be another
 
         async def send_marked(message: Message) -> None:
@@ -56,7 +75,7 @@ class Door:
             if message["type"] == "http.response.start":
                 is_begun = True
                 # Another message: this one may be what every answer of a route begins with.
-                message = {**message, "headers": [*message["headers"], mark]}
+                message = {**message, "headers": [*message["headers"], *marks]}
             await send(message)
 
         try:
@@ -70,13 +89,21 @@ class Door:
             if caller.give_room() > BODY_BYTES_MAX:
                 asyncio.get_running_loop().run_in_executor(None, give_back)
 
+    def _look_behind(self, caller: Caller, scope: Scope) -> None:
+        """Who calls there, and how, of a request that a trusted proxy has handed on."""
+        caller.address = self._proxies.caller(caller.address, scope["headers"])
+        is_secure = is_https(scope["headers"])
+        if is_secure is not None:
+            caller.is_secure = is_secure
+
     async def _admit(self, caller: Caller, scope: Scope) -> None:
-        """Find out who calls. Raises Unauthorized, CrossSite."""
+        """Find out who calls. Raises Unauthorized, CrossSite, ForeignHost."""
         caller.room = self._room
         inside: str | None = scope.get(INSIDE)
         if inside is not None:
             caller.principal = program(inside)
         elif self._authenticator is None:
+            check_is_here(caller, scope["method"])
             caller.principal = ANONYMOUS
         elif self._is_open(scope["method"], scope["path"]):
             caller.room = self._room_for_strangers
@@ -88,6 +115,14 @@ class Door:
             return True
         paths = self._open_paths.get(method)
         return paths is not None and paths.fullmatch(path) is not None
+
+
+def _wants_tls(caller: Caller) -> bool:
+    """Shall a browser come by TLS from now on? Not to a name that a machine's servers share."""
+    if not caller.is_secure:
+        return False
+    name = caller.headers.get(b"host", b"").partition(b":")[0].lower()
+    return name != b"localhost" and not name.endswith(b".localhost")
 
 
 def _any_of(paths: Iterable[str]) -> re.Pattern[str]:

@@ -549,6 +549,8 @@ OF: Final[dict[tuple[str, str], str]] = {
         "Caller",
         "kind",
     ): "user: a session; key: an API key; program: code of the node; anonymous: no login here",
+    ("Health", "auth"): "Whether callers are asked who they are",
+    ("Health", "warnings"): "What works and should not stay so: `auth_off`",
     ("Caller", "id"): "Of the user or the key",
     ("Caller", "name"): "Of the user or the key",
     ("Caller", "queues"): "The only queues you may touch; null: you are not confined to any",

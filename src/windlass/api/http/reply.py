@@ -9,13 +9,10 @@ from typing import Any, Final
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from windlass.api.http.security_headers import ANSWER
+
 Header = tuple[bytes, bytes]
 JSON: Final[Header] = (b"content-type", b"application/json")
-# Answers hold somebody's work: they are not for caches, and not for guessing what they are.
-_ALWAYS: Final[tuple[Header, ...]] = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-)
 # These have no body, and 204 must not name its length (RFC 9110, 8.6).
 _BODILESS: Final = (204, 304)
 encode: Final = msgspec.json.Encoder().encode
@@ -27,11 +24,15 @@ class Reply:
     __slots__ = ("body", "headers", "status")
 
     def __init__(
-        self, body: bytes = b"", status: int = 200, headers: Iterable[Header] = (JSON,)
+        self,
+        body: bytes = b"",
+        status: int = 200,
+        headers: Iterable[Header] = (JSON,),
+        security: Iterable[Header] = ANSWER,
     ) -> None:
         self.body = body
         self.status = status
-        self.headers = [*headers, *_ALWAYS]
+        self.headers = [*headers, *security]
         if status not in _BODILESS:
             self.headers.append((b"content-length", b"%d" % len(body)))
 

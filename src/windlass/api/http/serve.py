@@ -9,21 +9,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.http.caller import random_hex
-from windlass.api.http.connection import Connection, Timeouts
+from windlass.api.http.connection import Connection, Timeouts, place_of
 from windlass.api.http.connections import Connections, places
 from windlass.api.http.problem import problem_reply
-from windlass.api.http.reply import json_reply
+from windlass.api.http.proxies import TrustedProxies
+from windlass.api.http.reply import Header, json_reply
+from windlass.api.http.security_headers import AUTH_OFF
 from windlass.errors import WindlassError
+from windlass.limits import REMIND_SECONDS, TLS_LOOK_SECONDS
 from windlass.supervise import describe
+
+if TYPE_CHECKING:
+    from windlass.api.http.tls import Certificate
 
 log = structlog.get_logger()
 
@@ -41,26 +48,57 @@ class Starting(WindlassError):
         super().__init__("this node is starting; try again in a moment")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAs:
+    """What the settings say of the way in."""
+
+    certificate: Certificate | None = None  # None: http
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    is_auth_off: bool = False
+
+    @property
+    def marks(self) -> tuple[Header, ...]:
+        """Of every answer, whoever gives it."""
+        return (AUTH_OFF,) if self.is_auth_off else ()
+
+
 class Front:
     """The API, or who answers for it while it is not there yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Sequence[Header] = ()) -> None:
         self.app: ASGIApp | None = None  # None: the node is starting
+        self._marks = marks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.app is not None:
             await self.app(scope, receive, send)
-        elif scope["path"] == _LIVE:
-            await json_reply({"status": "ok"})(scope, receive, send)
-        else:
-            await problem_reply(Starting(), random_hex())(scope, receive, send)
+            return
+        is_asked_for_life = scope["path"] == _LIVE
+        reply = (
+            json_reply({"status": "ok"})
+            if is_asked_for_life
+            else problem_reply(Starting(), random_hex())
+        )
+        reply.headers += self._marks
+        await reply(scope, receive, send)
 
 
 class Server(uvicorn.Server):
     """uvicorn that leaves signals alone (they drain the node first), with connections in bounds."""
 
-    def __init__(self, front: Front, connections: Connections, timeouts: Timeouts) -> None:
+    def __init__(
+        self, front: Front, connections: Connections, timeouts: Timeouts, served_as: ServedAs
+    ) -> None:
         self.connections = connections
+        self._served_as = served_as
+        self._looks_at = self._reminds_at = 0.0
+        protocol = partial(
+            Connection,
+            connections=connections,
+            timeouts=timeouts,
+            proxies=served_as.proxies,
+            marks=served_as.marks,
+        )
         super().__init__(
             uvicorn.Config(
                 front,
@@ -68,11 +106,27 @@ class Server(uvicorn.Server):
                 access_log=False,
                 lifespan="off",
                 server_header=False,
-                proxy_headers=False,  # nobody's word about who calls is taken
-                http=partial(Connection, connections=connections, timeouts=timeouts),  # type: ignore[arg-type]
+                proxy_headers=False,  # whose word is taken about who calls is said in proxies.py
+                http=self._encrypted(protocol) if served_as.certificate else protocol,  # type: ignore[arg-type]
                 ws="none",
             )
         )
+
+    def _encrypted(self, protocol: Callable[..., Connection]) -> Callable[..., asyncio.Protocol]:
+        from windlass.api.http.tls import Handshake  # who serves without TLS never loads it
+
+        certificate, proxies = self._served_as.certificate, self._served_as.proxies
+        assert certificate is not None
+
+        def begin(**given: Any) -> asyncio.Protocol:
+            return Handshake(
+                certificate,
+                self.connections,
+                partial(place_of, proxies=proxies),
+                follower=partial(protocol, **given),
+            )
+
+        return begin
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -80,8 +134,23 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:  # once a second
-            self.connections.look(asyncio.get_running_loop().time())
+            now = asyncio.get_running_loop().time()
+            self.connections.look(now)
+            self._look_after(now)
         return await super().on_tick(counter)
+
+    def _look_after(self, now: float) -> None:
+        """New files of the certificate, and what is wrong for as long as it lasts."""
+        certificate = self._served_as.certificate
+        if certificate is not None and now >= self._looks_at:
+            self._looks_at = now + TLS_LOOK_SECONDS
+            certificate.look()
+        if now >= self._reminds_at:
+            self._reminds_at = now + REMIND_SECONDS
+            if self._served_as.is_auth_off:
+                log.warning("auth_off")
+            if certificate is not None:
+                certificate.remind()
 
 
 class Serving:
@@ -91,17 +160,19 @@ class Serving:
         self,
         taken: socket.socket,
         *,
+        served_as: ServedAs | None = None,  # None: by http, with authentication
         front: Front | None = None,
         connections: Connections | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
-        self.front = front or Front()
+        served_as = served_as or ServedAs()
+        self.front = front or Front(served_as.marks)
         # As many as the descriptors of this process allow.
         self.connections = (
             connections if connections is not None else Connections(places(), self._refused)
         )
         self._on_refused: Callable[[str], None] = lambda _reason: None
-        self.server = Server(self.front, self.connections, timeouts or Timeouts())
+        self.server = Server(self.front, self.connections, timeouts or Timeouts(), served_as)
         self.task = asyncio.create_task(self.server.serve(sockets=[taken]), name="api")
 
     def open(self, app: ASGIApp, on_refused: Callable[[str], None]) -> None:
@@ -115,6 +186,7 @@ class Serving:
         """However it ended: who stops a node has more to close."""
         self.server.should_exit = True
         self.server.force_exit = True
+        self.connections.drop_silent()
         try:
             await asyncio.wait_for(self.task, 5)
         except (asyncio.CancelledError, TimeoutError):

@@ -23,6 +23,7 @@ from windlass.api.http.auth import token_in
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Call
+from windlass.api.http.security_headers import ANSWER
 from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
 from windlass.engine.jobs.history import database_now, read_events_after
@@ -42,8 +43,8 @@ _HEAD: Final[dict[str, Any]] = {
     "status": 200,
     "headers": [
         (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
+        *ANSWER,
     ],
 }
 

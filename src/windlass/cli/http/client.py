@@ -19,6 +19,7 @@ from windlass.cli.exits import BadUsage, Stopped, Unreachable
 from windlass.cli.http.problem import Refused, refusal
 from windlass.cli.http.stored_login import find_login
 from windlass.cli.limits import AWAY_SECONDS_MAX, CALL_SECONDS
+from windlass.cli.show.output import say
 from windlass.errors import WindlassError
 from windlass.sdk.http import problems, wire
 from windlass.sdk.http.exchange import Exchange
@@ -74,6 +75,7 @@ class Client:
         except ValueError as wrong:
             raise BadUsage(f"--url {wrong}") from None
         self.exchange = Exchange(self._transport)
+        self._has_warned = False
         self._runner: asyncio.Runner | None = None  # None: nothing is open
 
     def get(
@@ -131,9 +133,16 @@ class Client:
             method=method, path=path, body=body, headers=about, timeout_seconds=seconds
         )
         response = self._run(self._answer(request, _Patience(on_away)))
+        self._warn(response)
         if not 200 <= response.status < 300:
             raise refusal(response, self._transport.key_hint(), self._ended())
         return Answer(status=response.status, headers=response.headers, body=response.body)
+
+    def _warn(self, response: Response) -> None:
+        """Once a command, and beside what it answers."""
+        if response.headers.get("windlass-auth") == "off" and not self._has_warned:
+            self._has_warned = True
+            say(f"authentication is off at {self._transport.url}: whoever reaches it is its admin")
 
     async def _answer(self, request: Request, patience: _Patience) -> Response:
         seconds = request.timeout_seconds
@@ -236,7 +245,7 @@ def _stop(trouble: WindlassError, login_ended: str | None) -> Stopped:
     network, reason = trouble.network_error, trouble.reason
     if network is None:
         return Stopped(f"{trouble.url} cannot be heard: {reason}")
-    if network.errno and not isinstance(network, socket.gaierror):
+    if network.errno and not trouble.is_final and not isinstance(network, socket.gaierror):
         reason = os.strerror(network.errno)  # asyncio says only that a call failed
     return Unreachable(
         f"cannot reach Windlass at {trouble.url}: {reason}\n"

@@ -63,11 +63,30 @@ async def _examine(settings: Settings, repair: bool, output: str) -> int:
             )
         finally:
             await database.close()
+    notes = _notes(settings)
     if output == "json":
-        _print_json(report, shown_address(address))
+        _print_json(report, shown_address(address), notes)
     else:
         _print(report, repair, shown_address(address))
+        for note in notes:
+            print(f"note: {note}")
     return 0 if report.is_well else 1
+
+
+def _notes(settings: Settings) -> list[str]:
+    """What is amiss with the settings that are given here, if nodes here have the same."""
+    from windlass.compose.foreground import certificate_files
+
+    notes = []
+    if settings.auth == "off":
+        notes.append("auth is off: whoever reaches the API may do everything; WINDLASS_AUTH=on")
+    files = certificate_files(settings)
+    if files is not None:
+        from windlass.api.http.tls import expiry_note
+
+        wrong = expiry_note(files)
+        notes += [wrong] if wrong is not None else []
+    return notes
 
 
 def _print(report: DoctorReport, repair: bool, database: str) -> None:
@@ -84,7 +103,8 @@ def _print(report: DoctorReport, repair: bool, database: str) -> None:
         print("run again with --repair to mend what can be mended")
 
 
-def _print_json(report: DoctorReport, database: str) -> None:
+def _print_json(report: DoctorReport, database: str, notes: list[str]) -> None:
     import msgspec
 
-    print(msgspec.json.encode({"database": database, **msgspec.to_builtins(report)}).decode())
+    found = {"database": database, **msgspec.to_builtins(report), "notes": notes}
+    print(msgspec.json.encode(found).decode())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -28,6 +29,8 @@ from windlass.sdk.http.problems import Unreachable, error_of
 from windlass.sdk.http.transport import IDEMPOTENCY_KEY, Request, Response
 from windlass.sdk.limits import ANSWER_BYTES_MAX, LINE_BYTES_MAX
 
+# A file in PEM: whose certificates are trusted beside those that the system trusts.
+CA_FILE: Final = "WINDLASS_CA_FILE"
 _PORTS: Final = {"http": 80, "https": 443}
 # Methods whose repetition changes nothing more (RFC 9110).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
@@ -94,7 +97,7 @@ class HttpTransport:
         except TimeoutError:
             raise Unreachable(self.url, f"no answer within {total:.3g} s") from None
         except ssl.SSLError as trouble:
-            raise Unreachable(self.url, str(trouble), is_final=True) from None
+            raise Unreachable(self.url, _distrust(trouble), is_final=True) from None
         except OSError as trouble:
             raise Unreachable(self.url, _reason(trouble)) from None
 
@@ -255,8 +258,16 @@ class HttpTransport:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
+        context = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR are heeded there
         context.set_alpn_protocols(["http/1.1"])
+        if path := os.environ.get(CA_FILE):
+            try:
+                context.load_verify_locations(path)
+            except OSError as trouble:
+                why = f"{CA_FILE}: {path} cannot be read: {trouble.strerror or trouble}"
+                if isinstance(trouble, ssl.SSLError):
+                    why = f"{CA_FILE}: {path} holds no certificate in PEM"
+                raise Unreachable(self.url, why, is_final=True) from None
         return context
 
 
@@ -377,6 +388,15 @@ def _user_agent() -> str:
     return f"windlass-python/{__version__}"
 
 
+def _distrust(trouble: ssl.SSLError) -> str:
+    if isinstance(trouble, ssl.SSLCertVerificationError):
+        why = trouble.verify_message
+        return f"its certificate is not trusted: {why}; {CA_FILE} names a file with its authority"
+    return str(trouble)
+
+
 def _reason(trouble: Exception) -> str:
+    if isinstance(trouble, ssl.SSLError):
+        return _distrust(trouble)
     said = (trouble.strerror if isinstance(trouble, OSError) else None) or str(trouble)
     return said or type(trouble).__name__

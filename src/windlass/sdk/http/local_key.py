@@ -137,9 +137,10 @@ def _loopback(url: str) -> tuple[str, int] | None:
     address = urlsplit(url)
     host = address.hostname or ""
     is_loopback = host == "::1" or _LOOPBACK.fullmatch(host) is not None
-    if address.scheme != "http" or address.username is not None or not is_loopback:
+    usual = {"http": 80, "https": 443}.get(address.scheme)
+    if usual is None or address.username is not None or not is_loopback:
         return None
-    return host, address.port or 80
+    return host, address.port or usual
 
 
 def _data_folders(host: str, port: int) -> Iterator[Path]:
