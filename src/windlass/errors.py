@@ -401,7 +401,8 @@ class DatabaseNewer(WindlassError):
 
 
 class SchemaBehind(WindlassError):
-    """The tables lack what this release brings, and the role that we log in as may not make them."""
+    """The tables lack what this release brings, and the role that we log in as may not change
+    them."""
 
     code = "schema_behind"
 

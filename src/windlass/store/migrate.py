@@ -18,8 +18,7 @@ from typing import Final
 import asyncpg
 
 from windlass.errors import DatabaseNewer, MigrationMismatch, SchemaBehind
-from windlass.store.address import Address
-from windlass.store.roles import Standing, refuse_lacking, renew_rights, standing_of
+from windlass.store.roles import Standing, reached, refuse_lacking, renew_rights, standing_of
 
 # Any number will do, as long as it is ours alone.
 _LOCK: Final = 0x57494E444C415353
@@ -72,7 +71,7 @@ async def migrate(url: str, *, may_be_newer: bool = True) -> list[Migration]:
     The lock is a transaction's, and is taken for each file anew: a session may be another one after
     every commit (PgBouncer). What somebody else applied in between is no longer missing.
     """
-    connection = await Address(url).connect(seconds=30, command_timeout=600)
+    connection = await reached(url)
     applied: list[Migration] = []
     try:
         standing = await standing_of(connection)

@@ -19,9 +19,11 @@ from typing import Final, Literal, TypeAlias
 
 import asyncpg
 
-from windlass.errors import NotFound, RightsMissing, RoleUnfit
+from windlass.config.redaction import where_of
+from windlass.errors import RightsMissing, RoleUnfit, Unavailable
 from windlass.store.address import Address
 from windlass.store.statements import statement
+from windlass.telemetry.outage import reason_text
 
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 RoleKind = Literal["node", "submitter"]
@@ -50,6 +52,16 @@ class Standing:
         return self.owner is not None and not self.is_owner
 
 
+async def reached(url: str) -> Session:
+    """A connection for whoever changes tables and rights. Raises Unavailable."""
+    try:
+        return await Address(url).connect(seconds=30, command_timeout=600)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as trouble:
+        raise Unavailable(
+            f"PostgreSQL at {where_of(url)} cannot be reached: {reason_text(trouble)}"
+        ) from trouble
+
+
 async def standing_of(connection: Session) -> Standing:
     async with connection.transaction(readonly=True):
         row = await connection.fetchrow(statement("role_standing"))
@@ -73,10 +85,10 @@ async def give_rights(
 ) -> list[str]:
     """Give a role the rights of this kind and no others; None: take all of them away.
 
-    Returns what was said to the server, or is to be said (`is_trial`). Raises NotFound, RoleUnfit,
-    and RoleUnfit where we are not the owner.
+    Returns what was said to the server, or is to be said (`is_trial`). Raises RoleUnfit, also
+    where we are not the owner.
     """
-    connection = await Address(url).connect(seconds=30, command_timeout=600)
+    connection = await reached(url)
     try:
         async with connection.transaction():
             await _refuse_unfit(connection, role)
@@ -124,7 +136,10 @@ async def _refuse_unfit(connection: Session, role: str) -> None:
         raise RoleUnfit("there is no schema windlass of this release; run `windlass migrate up`")
     row = await connection.fetchrow(statement("role_fitness"), role)
     if row is None:
-        raise _NoRole(role)
+        raise RoleUnfit(
+            f"there is no role {role!r} in this PostgreSQL; "
+            "make it first: CREATE ROLE … LOGIN PASSWORD '…'"
+        )
     why = {
         "is a superuser": row["is_superuser"],
         "owns schema windlass, or is a member of the role that does": row["is_owner"],
@@ -138,11 +153,3 @@ async def _refuse_unfit(connection: Session, role: str) -> None:
                 "make one that may only log in: CREATE ROLE … LOGIN PASSWORD '…'"
             )
 
-
-class _NoRole(NotFound):
-    def __init__(self, role: str) -> None:
-        super().__init__("role", role)
-        self.args = (
-            f"there is no role {role!r} in this PostgreSQL; "
-            "make it first: CREATE ROLE … LOGIN PASSWORD '…'",
-        )

@@ -21,7 +21,7 @@ objects AS (
                 WHEN t.relkind = 'v' OR t.noun IN ('migration', 'role_grant', 'session_key', 'enqueue_note') THEN '{SELECT}'
                 WHEN t.noun LIKE 'audit\_%' OR t.noun = 'workflow_version' THEN '{SELECT,INSERT}'
                 WHEN t.noun = 'leader' THEN '{SELECT,UPDATE}'
-                WHEN t.noun IN ('job_history', 'attempt', 'event', 'job_log') THEN '{SELECT,INSERT,DELETE}'
+                WHEN t.noun IN ('attempt', 'event', 'job_log') THEN '{SELECT,INSERT,DELETE}'
                 ELSE '{SELECT,INSERT,UPDATE,DELETE}' END::text[]
     FROM tables t
     UNION ALL
