@@ -27,6 +27,7 @@ ACL: Final = Path(__file__).parents[1] / "deploy" / "redis" / "windlass.acl"
 REDIS_USER: Final = "windlass"
 _WORDS: Final = f"{ROLE}:{PASSWORD}"
 is_on = False
+_known: set[str] = set()  # the servers that have the role
 
 
 def node_url(url: str) -> str:
@@ -34,6 +35,16 @@ def node_url(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{_WORDS}@{host}"))
+
+
+def _server_of(url: str) -> str:
+    """By its socket."""
+    parts = urlsplit(url)
+    return parts.query if url.startswith("postgres") else parts.path
+
+
+def _is_known(url: str) -> bool:
+    return _server_of(url) in _known
 
 
 def redis_url(url: str) -> str:
@@ -53,7 +64,9 @@ def whose(url: str) -> str:
     """What our own code is given."""
     if not is_on:
         return url
-    return node_url(url) if url.startswith("postgres") else redis_url(url)
+    if url.startswith("postgres"):
+        return node_url(url) if _is_known(url) else url
+    return redis_url(url) if _is_known(url) else url
 
 
 @asynccontextmanager
@@ -73,11 +86,14 @@ async def by_hand(database: Database, **transaction: Any) -> AsyncIterator[Any]:
 
 async def make_role(servers: PrivateServers, url: str, name: str = ROLE) -> None:
     """In the database of this URL, and in all that are copied from it."""
+    _known.update(map(_server_of, (url, servers.redis_url)))
     connection = await asyncpg.connect(servers.admin_url(url))
     try:
         await connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
         if connection.get_server_version().major >= 15:  # tests do not wait for a deadlock
             await connection.execute(f"GRANT SET ON PARAMETER deadlock_timeout TO {name}")
+        # By hand a test looks whether somebody waits.
+        await connection.execute("GRANT pg_read_all_stats TO windlass")
     finally:
         await connection.close()
     await give_rights(url, name, "node")
@@ -91,7 +107,7 @@ def turn_on(config: pytest.Config) -> None:
 
         @functools.wraps(plain)
         def as_node(self: Database, url: str, **options: Any) -> None:
-            plain(self, node_url(url), **options)
+            plain(self, whose(url), **options)
             self.url = url  # what it says of itself is given to others, who do the same
 
         Database.__init__ = as_node  # type: ignore[method-assign]
@@ -99,6 +115,6 @@ def turn_on(config: pytest.Config) -> None:
 
         @functools.wraps(begin)
         def as_user(self: FastLane, url: str | None) -> None:
-            begin(self, None if url is None else redis_url(url))
+            begin(self, None if url is None else whose(url))
 
         FastLane.__init__ = as_user  # type: ignore[method-assign]

@@ -7,7 +7,7 @@
     rediss://user:password@host:6379/0?ssl_ca_certs=/etc/windlass/ca.crt
 
 With TLS a server must prove who it is, by name; `?ssl_ca_certs=…` says whom to believe (else whom
-the machine does), `ssl_certfile` and `ssl_keyfile` are ours. Sentinels are spoken to in the same way.
+the machine does), `ssl_certfile` and `ssl_keyfile` are ours. Sentinels are spoken to likewise.
 Of a Cluster some hosts are enough: the rest, and whatever changes, they tell. Of Sentinels, those
 that are named are asked.
 Never: connects. A client finds its server with the first call, and again after each failure.
@@ -49,6 +49,16 @@ def client_of(url: str, *, seconds: float = FASTLANE_CONNECT_SECONDS) -> Client:
             return _of_a_cluster(url, deadlines)
         case _:
             return Redis.from_url(url, max_connections=CONNECTIONS_MAX, **deadlines)
+
+
+def is_verified(url: str) -> bool:
+    """Whether a server must prove who it is, by name."""
+    asked = parse_qs(urlsplit(url).query)
+    return (
+        urlsplit(url).scheme.startswith("rediss")
+        and asked.get("ssl_cert_reqs", ["required"])[-1] == "required"
+        and asked.get(TLS_SWITCH, ["true"])[-1] == "true"
+    )
 
 
 async def look_around(client: Client) -> None:

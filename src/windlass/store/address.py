@@ -9,7 +9,7 @@ that answered last; each gets its share of the time, so that one that was unplug
 deadline of the others. Unless the URL says otherwise only a server that takes writes will do: after
 a failover the old primary, or a replica that is not promoted yet, is passed by.
 
-What the URL asks of TLS is PostgreSQL's own words for it (sslmode, sslrootcert, sslcert, sslkey, …).
+What the URL asks of TLS has PostgreSQL's own names (sslmode, sslrootcert, sslcert, sslkey, …).
 Without any the connection is encrypted if the server offers it, and nobody is asked who it is.
 
 PgBouncer in transaction mode gives each transaction another session: nothing may be set, prepared
@@ -38,7 +38,7 @@ _SHARE_SECONDS_MIN: Final = 0.1
 _BOUNCER: Final = "pgbouncer"
 # What PgBouncer takes when a connection starts; everything else it refuses.
 _BOUNCED: Final = frozenset({"application_name", "timezone"})
-# What names a file, if it is not empty; "system" stands for the authorities that the machine trusts.
+# What names a file; "system" stands for the authorities that the machine trusts.
 _FILES: Final = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _SYSTEM: Final = "system"
 _NO_TLS: Final = "rejected SSL upgrade"  # so the driver says that the server does
@@ -67,6 +67,8 @@ class Address:
         self.url = _without(url, _BOUNCER)
         self._sslmode = query.get("sslmode", ["prefer"])[-1]
         self._files = {name: query[name][-1] for name in _FILES if name in query}
+        is_by_world = self._files.get("sslrootcert") == _SYSTEM
+        self.is_verified = self._sslmode == "verify-full" or is_by_world
         # PgBouncer does not tell what stands behind it; there the first refused write does.
         self._wants = "any" if self.is_pooled else query.get("target_session_attrs", [wants])[-1]
         self._hosts = hosts_of(url, _PORT)
@@ -169,12 +171,13 @@ def _untrusted(trouble: BaseException, sslmode: str) -> str | None:
     return None
 
 
-def tls_of(connection: asyncpg.Connection[asyncpg.Record]) -> str | None:
+def tls_of(connection: Any) -> str | None:
     """Version and cipher of this connection as we see it; None: it is not encrypted.
 
     Whether the server sees it so is another question: a pooler or proxy may stand between.
     """
-    transport = getattr(connection, "_transport", None)
+    # The driver does not tell; what a pool lends stands for the connection itself.
+    transport = getattr(getattr(connection, "_con", connection), "_transport", None)
     found = None if transport is None else transport.get_extra_info("ssl_object")
     cipher = None if found is None else found.cipher()
     return None if cipher is None else f"{found.version()} {cipher[0]}"

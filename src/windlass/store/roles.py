@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import asyncpg
 
 from windlass.config.redaction import where_of
 from windlass.errors import RightsMissing, RoleUnfit, Unavailable
-from windlass.store.address import Address
+from windlass.store.address import Address, tls_of
 from windlass.store.statements import statement
 from windlass.telemetry.outage import reason_text
 
@@ -62,14 +62,14 @@ async def reached(url: str) -> Session:
         ) from trouble
 
 
-async def standing_of(connection: Session) -> Standing:
+async def standing_of(connection: Any) -> Standing:
     async with connection.transaction(readonly=True):
         row = await connection.fetchrow(statement("role_standing"))
     assert row is not None, "everybody who is logged in is a role"
-    return Standing(**dict(row))
+    return Standing(**dict(row), tls=tls_of(connection))
 
 
-async def lacking(connection: Session, role: str, kind: RoleKind = "node") -> list[str]:
+async def lacking(connection: Any, role: str, kind: RoleKind = "node") -> list[str]:
     """What would give a role the rights that it lacks, a statement each."""
     rows = await connection.fetch(statement("role_rights"), role, kind)
     return [row["said"] for row in rows if row["is_grant"]]
@@ -152,4 +152,3 @@ async def _refuse_unfit(connection: Session, role: str) -> None:
                 f"the role {role!r} {reason}, so no rights of ours would bound it; "
                 "make one that may only log in: CREATE ROLE … LOGIN PASSWORD '…'"
             )
-

@@ -98,7 +98,9 @@ def reason_text(trouble: BaseException) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not believed: {cause.verify_message.rstrip('.')}"
         if isinstance(cause, ssl.SSLError):
-            return "it does not speak TLS" if cause.reason == _NO_TLS else f"TLS fails: {cause.reason}"
+            return (
+                "it does not speak TLS" if cause.reason == _NO_TLS else f"TLS fails: {cause.reason}"
+            )
         cause = cause.__cause__ or cause.__context__
     if "connection refused" in str(trouble).lower():
         return "connection refused"
