@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests import as_node_role
 from windlass.engine.jobs import contention
 from windlass.fastlane import lane, marks
 from windlass.store.database import Database
@@ -42,6 +43,14 @@ settings.register_profile(
 # What `make quick` draws.
 settings.register_profile("quick", parent=settings.get_profile("steady"), max_examples=10)
 settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--as-node-role", action="store_true", help="give what is ours least rights")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    as_node_role.turn_on(config)
 
 
 # Its tests take minutes each, and share nothing.
@@ -131,7 +140,7 @@ def patient_door(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 async def servers() -> AsyncIterator[PrivateServers]:
     """One PostgreSQL and one Valkey for the whole run."""
-    async with PrivateServers() as started:
+    async with PrivateServers(valkey_settings=as_node_role.valkey_settings()) as started:
         yield started
 
 
@@ -140,6 +149,8 @@ async def template_url(servers: PrivateServers) -> str:
     """A migrated database that nobody connects to: copying it is quicker than migrating again."""
     url = await servers.create_database()
     await migrate(url)
+    if as_node_role.is_on:
+        await as_node_role.make_role(servers, url)
     return url
 
 

@@ -425,6 +425,42 @@ class DatabaseNewer(WindlassError):
         )
 
 
+class SchemaBehind(WindlassError):
+    """The tables lack what this release brings, and the role that we log in as may not change
+    them."""
+
+    code = "schema_behind"
+
+    def __init__(self, role: str, owner: str | None, missing: list[str]) -> None:
+        self.role, self.owner, self.missing = role, owner, missing
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        whose = "a role that may make it" if owner is None else f"its owner, {owner!r}"
+        super().__init__(
+            f"schema windlass lacks migration {missing[0]}{more}, and the role {role!r} may not "
+            f"change it; run `windlass migrate up` as {whose}, then start this again"
+        )
+
+
+class RightsMissing(WindlassError):
+    """The role that we log in as lacks rights that a node needs."""
+
+    code = "rights_missing"
+
+    def __init__(self, role: str, owner: str | None, missing: list[str]) -> None:
+        self.role, self.owner, self.missing = role, owner, missing
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        super().__init__(
+            f"the role {role!r} lacks rights that a node needs ({missing[0]}{more}); "
+            f"run `windlass migrate role {role}` as the owner of schema windlass, {owner!r}"
+        )
+
+
+class RoleUnfit(WindlassError):
+    """A role that cannot be given only the rights of ours."""
+
+    code = "role_unfit"
+
+
 class AppNotLoaded(WindlassError):
     """`--app module:attr` did not lead to an object."""
 

@@ -16,6 +16,7 @@ import aiohttp
 import asyncpg
 import pytest
 
+from tests import as_node_role
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
 from tests.api.executions.flows import bring_up_to_date, by_hand, publish, read, start
@@ -508,7 +509,7 @@ async def leave_behind(
     api: Served, following: Following, waiting: asyncpg.Connection[asyncpg.Record]
 ) -> None:
     """Somebody waits, and several looks have gone past the instant at which it began."""
-    async with asyncio.timeout(30), api.database.side() as connection:
+    async with asyncio.timeout(30), as_node_role.by_hand(api.database) as connection:
         while not await connection.fetch(WAITS_LONG, waiting.get_server_pid(), 2 * MARGIN):
             await connection.fetch("SELECT pg_sleep(0.05)")
     for _ in range(3):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.api.served import Served
+from tests.as_node_role import by_hand
 from tests.model.workflow.definitions import document, step
 from windlass.limits import BODY_BYTES_MAX, DEFINITION_BYTES_MAX
 
@@ -200,7 +201,7 @@ async def test_workflows_are_listed_by_name_in_pages_without_their_definitions(
 
 async def test_a_published_version_cannot_be_changed_even_by_hand(api: Served) -> None:
     await api.post("/v1/workflows", greeting(), 201)
-    async with api.database.side() as connection:
+    async with by_hand(api.database) as connection:
         refused = ""
         try:
             await connection.execute("UPDATE windlass.workflow_version SET definition = '{}'")

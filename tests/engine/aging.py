@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from tests.as_node_role import by_hand
 from windlass.engine.executions import facts
 from windlass.store.database import Database
 
@@ -21,7 +22,7 @@ MOVES = {
 async def age(database: Database, job_ids: list[UUID], days: int, *, has_day: bool = True) -> str:
     """Returns how the names of that day's partitions end; with `has_day` they are there."""
     day = (datetime.now(UTC) - timedelta(days=days)).date()
-    async with database.side(readonly=False) as connection:
+    async with by_hand(database, readonly=False) as connection:
         # Finished rows are final to everybody else.
         await connection.execute("SET LOCAL session_replication_role = replica")
         for table, (key, *instants) in MOVES.items():
@@ -37,7 +38,7 @@ async def age(database: Database, job_ids: list[UUID], days: int, *, has_day: bo
 async def age_execution(database: Database, execution_id: UUID, days: int) -> str:
     """When it was made, and all its jobs; when it ended stays."""
     facts._facts.drop([execution_id])  # this process remembers when it was made
-    async with database.side(readonly=False) as connection:
+    async with by_hand(database, readonly=False) as connection:
         await connection.execute(
             """UPDATE windlass.execution SET created_at = created_at - $2 * interval '1 day'
                WHERE id = $1""",

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+from tests.as_node_role import by_hand
 from tests.until import until
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.claim import Frontier, claim, peek
@@ -112,12 +113,12 @@ async def run_all(database: Database) -> None:
 
 
 async def sql(database: Database, statement: str, *args: Any) -> list[Record]:
-    async with database.side() as connection:
+    async with by_hand(database) as connection:
         return await connection.fetch(statement, *args)
 
 
 async def value(database: Database, statement: str, *args: Any) -> Any:
-    async with database.side() as connection:
+    async with by_hand(database) as connection:
         return await connection.fetchval(statement, *args)
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import psutil
 
+from tests.as_node_role import whose
 from tests.faults.forked import ForkedProcess
 from tests.faults.witness import VARIABLE
 from tests.until import until
@@ -121,8 +122,8 @@ class Nodes:
         """`descriptors` is all that the system lets it have; None: as many as we have."""
         log_path = self._folder / f"node-{len(self.started)}.log"
         command = ["node", "--roles", roles, "--workers", str(workers), "--app", app]
-        urls = {"WINDLASS_DATABASE_URL": database_url}
-        urls |= {"WINDLASS_REDIS_URL": redis_url} if redis_url else {}
+        urls = {"WINDLASS_DATABASE_URL": whose(database_url)}
+        urls |= {"WINDLASS_REDIS_URL": whose(redis_url)} if redis_url else {}
         environ = self._environ({**urls, **(settings or {})})
         process: asyncio.subprocess.Process | ForkedProcess
         if descriptors is None:

@@ -4,7 +4,10 @@
     unix:///run/valkey.sock
     redis+sentinel://user:password@one:26379,two:26379/service/0
     redis+cluster://user:password@one:6379,two:6379
+    rediss://user:password@host:6379/0?ssl_ca_certs=/etc/windlass/ca.crt
 
+With TLS a server must prove who it is, by name; `?ssl_ca_certs=…` says whom to believe (else whom
+the machine does), `ssl_certfile` and `ssl_keyfile` are ours. Sentinels are spoken to likewise.
 Of a Cluster some hosts are enough: the rest, and whatever changes, they tell. Of Sentinels, those
 that are named are asked.
 Never: connects. A client finds its server with the first call, and again after each failure.
@@ -20,8 +23,9 @@ from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import NoPermissionError, RedisClusterException, RedisError
 
+from windlass.config.addresses import TLS_SWITCH, TLS_WORDS
 from windlass.config.hosts import hosts_of
 from windlass.limits import FASTLANE_CONNECT_SECONDS
 
@@ -31,6 +35,8 @@ CONNECTIONS_MAX: Final = 8
 SENTINEL_PORT, PORT = 26379, 6379
 # What a call to any of them may raise when the other side is the trouble.
 TROUBLE: Final = (RedisError, RedisClusterException, OSError, TimeoutError)
+# The user of the URL may not do what a node does: see deploy/redis/windlass.acl.
+DENIED: Final = NoPermissionError
 
 
 def client_of(url: str, *, seconds: float = FASTLANE_CONNECT_SECONDS) -> Client:
@@ -43,6 +49,16 @@ def client_of(url: str, *, seconds: float = FASTLANE_CONNECT_SECONDS) -> Client:
             return _of_a_cluster(url, deadlines)
         case _:
             return Redis.from_url(url, max_connections=CONNECTIONS_MAX, **deadlines)
+
+
+def is_verified(url: str) -> bool:
+    """Whether a server must prove who it is, by name."""
+    asked = parse_qs(urlsplit(url).query)
+    return (
+        urlsplit(url).scheme.startswith("rediss")
+        and asked.get("ssl_cert_reqs", ["required"])[-1] == "required"
+        and asked.get(TLS_SWITCH, ["true"])[-1] == "true"
+    )
 
 
 async def look_around(client: Client) -> None:
@@ -131,4 +147,8 @@ def _credentials(url: str) -> dict[str, Any]:
 
 
 def _tls(url: str) -> dict[str, Any]:
-    return {"ssl": True} if urlsplit(url).scheme.startswith("rediss") else {}
+    if not urlsplit(url).scheme.startswith("rediss"):
+        return {}
+    query = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+    asked: dict[str, Any] = {name: query[name] for name in TLS_WORDS if name in query}
+    return {"ssl": True, TLS_SWITCH: query.get(TLS_SWITCH) != "false", **asked}

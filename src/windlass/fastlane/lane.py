@@ -39,6 +39,9 @@ Handler = Callable[[bytes], None]
 BUFFER_MAX: Final = 1_000
 # After a failure calls are not tried for this long: a dead Redis costs one deadline, not thousands.
 BREAK_SECONDS: Final = 1.0
+# After "you may not" it is not tried for so long: somebody has to change the rights first.
+DENIED_SECONDS: Final = 30.0
+_DENIED_IN_SCRIPT: Final = "ACL failure in script"
 CANCEL_AGAIN_SECONDS: Final = 0.5
 SUBSCRIBE_PING_SECONDS: Final = 5.0
 _FORGET: Final = ""  # stands in the outbox for "unlink this key"
@@ -55,6 +58,10 @@ class LaneDown(Unavailable):
     """Redis did not answer in time; the caller has another way."""
 
 
+class Denied(ConnectionError):
+    """The user of the URL may not do what a node does."""
+
+
 class FastLane:
     """All that the engine knows of Redis."""
 
@@ -65,11 +72,13 @@ class FastLane:
         self._has_client = asyncio.Event()
         # What a call may raise when the other side is the trouble: connect.TROUBLE.
         self._trouble: tuple[type[Exception], ...] = (OSError, TimeoutError)
+        self._denial: type[Exception] = PermissionError  # what says so: connect.DENIED
         self._handlers: dict[str, list[Handler]] = {channel: [] for channel in CHANNELS}
         self._outbox: deque[tuple[str, bytes]] = deque(maxlen=BUFFER_MAX)
         self._has_mail = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._broken_until = 0.0
+        self._denied: Denied | None = None  # until the lane is opened anew
         self._on_change: list[Callable[[bool], None]] = []
         # A cancellation can get lost inside a library's call; the flag cannot.
         self._is_closing = False
@@ -116,11 +125,11 @@ class FastLane:
         if self._client is not None:
             return
         await asyncio.to_thread(import_module, "windlass.fastlane.connect")
-        from windlass.fastlane.connect import TROUBLE, client_of
+        from windlass.fastlane.connect import DENIED, TROUBLE, client_of
 
         assert self._url is not None
         self._client = client_of(self._url, seconds=FASTLANE_CONNECT_SECONDS)
-        self._trouble = TROUBLE
+        self._trouble, self._denial = TROUBLE, DENIED
         self._has_client.set()
 
     def publish(self, channel: str, message: bytes) -> None:
@@ -140,7 +149,7 @@ class FastLane:
                 keys = [key] if isinstance(key, str) else key
                 return await self._client.register_script(lua(script))(keys=keys, args=args)
         except self._trouble as trouble:
-            self._broken_until = monotonic() + BREAK_SECONDS
+            self._break(trouble)
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
 
     async def gather(
@@ -162,10 +171,15 @@ class FastLane:
             ):
                 for command in commands:
                     pipeline.execute_command(*command)
-                return await pipeline.execute(raise_on_error=False)
+                answers = await pipeline.execute(raise_on_error=False)
         except self._trouble as trouble:
-            self._broken_until = monotonic() + BREAK_SECONDS
+            self._break(trouble)
             raise LaneDown(f"Redis did not answer: {trouble}") from trouble
+        for answer in answers:
+            if isinstance(answer, Exception) and self._is_denial(answer):
+                self._break(answer)
+                raise LaneDown(f"Redis refused: {answer}") from answer
+        return answers
 
     def forget(self, key: str) -> None:
         """Drop a key when possible. Never waits."""
@@ -201,8 +215,17 @@ class FastLane:
             try:
                 await self._send(mail)
             except self._trouble as trouble:
-                self._broken_until = monotonic() + BREAK_SECONDS
+                self._break(trouble)
                 log.debug("fastlane_send_failed", error=str(trouble))
+
+    def _break(self, trouble: Exception) -> None:
+        """Rest a moment; and where it is the rights that lack, take the lane down: to try again and
+        again would only fill the logs, ours and the server's.
+        """
+        self._broken_until = monotonic() + BREAK_SECONDS
+        if self._is_denial(trouble):
+            self._denied = Denied(f"its user lacks a right that a node needs: {trouble}")
+            self._set_up(False, self._denied)
 
     async def _send(self, mail: list[tuple[str, bytes]]) -> None:
         assert self._client is not None
@@ -218,23 +241,29 @@ class FastLane:
             async with asyncio.timeout(FASTLANE_CALL_SECONDS * 10):
                 await pipeline.execute()
 
+    def _is_denial(self, trouble: Exception) -> bool:
+        return isinstance(trouble, self._denial) or _DENIED_IN_SCRIPT in str(trouble)
+
     async def _receive_loop(self) -> None:
         await self._make_client()
         while not self._is_closing:
             try:
                 await self._receive()
             except self._trouble as trouble:
+                if self._is_denial(trouble):
+                    self._break(trouble)
                 self._set_up(False, trouble)
                 log.debug("fastlane_receive_failed", error=str(trouble))
             except Exception as trouble:  # it is begun again; until then nothing is heard
                 self._set_up(False, trouble)
                 raise
-            await asyncio.sleep(BREAK_SECONDS)
+            await asyncio.sleep(BREAK_SECONDS if self._denied is None else DENIED_SECONDS)
 
     async def _receive(self) -> None:
         from windlass.fastlane.connect import look_around
 
         assert self._client is not None
+        self._denied = None
         await look_around(self._client)
         async with self._client.pubsub() as pubsub:
             await pubsub.subscribe(*CHANNELS)
@@ -242,6 +271,8 @@ class FastLane:
             is_asked = False
             while True:
                 message = await pubsub.get_message(timeout=SUBSCRIBE_PING_SECONDS)
+                if self._denied is not None:
+                    raise self._denied
                 if message is None:
                     # Silence is either peace or a half-open connection: ask, and be answered.
                     if is_asked:

@@ -13,6 +13,7 @@ Doors:
   statements   `statement(name)`: the text of sql/<room>/<name>.sql, wherever it stands, with the
                columns of jobs filled in; `bind`: parameters by the names of its header
   migrate      bring the schema up to date under an advisory lock; what is pending
+  roles        the role that a node logs in as, which owns nothing; that of who only submits by SQL
   address      what a database URL says: several hosts, failover, PgBouncer
   replica      a read replica, for lists and statistics
   row_gate     one try at a time, with backoff, for callers that want the same locked row

@@ -155,6 +155,7 @@ class Database:
         self.url = url
         self.application = application
         self._address = Address(url)
+        self.is_verified = self._address.is_verified  # a server must prove who it is
         self._where = where_of(url)
         self._replica = Replica(read_url, f"{application} lists", _SETTINGS) if read_url else None
         self._hot: asyncpg.Pool[Record] | None = None

@@ -1,7 +1,11 @@
 """Numbered SQL migrations under an advisory lock.
 
 Each file runs in its own transaction together with the row that records it. Files only add
-(expand), so nodes of the previous release keep working while a new one starts.
+(expand), so nodes of the previous release keep working while a new one starts. Roles that have
+rights of ours (store.roles) get those to what is new.
+
+A role that does not own the schema migrates nothing: it finds everything there, or hears who has to
+do what.
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ from typing import Final
 
 import asyncpg
 
-from windlass.errors import DatabaseNewer, MigrationMismatch
-from windlass.store.address import Address
+from windlass.errors import DatabaseNewer, MigrationMismatch, SchemaBehind
+from windlass.store.roles import Standing, reached, refuse_lacking, renew_rights, standing_of
 
 # Any number will do, as long as it is ours alone.
 _LOCK: Final = 0x57494E444C415353
@@ -61,28 +65,56 @@ def migrations() -> list[Migration]:
 async def migrate(url: str, *, may_be_newer: bool = True) -> list[Migration]:
     """Apply what is missing; returns what was applied. Safe to call from many nodes at once.
 
-    Where it may not be newer, tables of a later release raise DatabaseNewer.
+    Where it may not be newer, tables of a later release raise DatabaseNewer. Whoever may not make
+    what is missing hears SchemaBehind, and RightsMissing if he may not use what is there.
 
     The lock is a transaction's, and is taken for each file anew: a session may be another one after
     every commit (PgBouncer). What somebody else applied in between is no longer missing.
     """
-    connection = await Address(url).connect(seconds=30, command_timeout=600)
+    connection = await reached(url)
     applied: list[Migration] = []
     try:
+        standing = await standing_of(connection)
+        if standing.is_guest:
+            await _find_ready(connection, standing, may_be_newer=may_be_newer)
+            return []
         if not may_be_newer:
             await _refuse_newer(connection)
-        while (migration := await _apply_next(connection)) is not None:
-            applied.append(migration)
+        try:
+            while (migration := await _apply_next(connection)) is not None:
+                applied.append(migration)
+        except asyncpg.InsufficientPrivilegeError as trouble:
+            if standing.owner is not None:
+                raise
+            raise SchemaBehind(standing.role, None, [one.name for one in migrations()]) from trouble
+        if applied:
+            await renew_rights(connection)
         return applied
     finally:
         await connection.close()
+
+
+async def _find_ready(
+    connection: asyncpg.Connection[asyncpg.Record], standing: Standing, *, may_be_newer: bool
+) -> None:
+    """For whoever may not migrate. Raises RightsMissing, SchemaBehind or what `pending` does."""
+    async with connection.transaction(readonly=True):
+        if not standing.may_read:
+            await refuse_lacking(connection, standing)
+        if not may_be_newer:
+            await _refuse_newer(connection)
+        if missing := await pending(connection):
+            raise SchemaBehind(standing.role, standing.owner, [one.name for one in missing])
+        await refuse_lacking(connection, standing)
 
 
 async def _apply_next(connection: asyncpg.Connection[asyncpg.Record]) -> Migration | None:
     """Apply the first that is missing, if any."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        await connection.execute(_LEDGER)
+        # Whoever owns the schema need not be able to make one.
+        if await connection.fetchval("SELECT to_regclass('windlass.migration')") is None:
+            await connection.execute(_LEDGER)
         missing = await pending(connection)
         if not missing:
             return None

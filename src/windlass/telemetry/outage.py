@@ -6,6 +6,7 @@ for the debug level then (`is_quiet`): the outage itself was said.
 
 from __future__ import annotations
 
+import ssl
 import threading
 from typing import Final, Literal
 
@@ -19,6 +20,7 @@ log = structlog.get_logger()
 
 # A broken connection is an outage only if what follows fails as well, for so long.
 BLIP_SECONDS: Final = 1.0
+_NO_TLS: Final = "WRONG_VERSION_NUMBER"  # so OpenSSL calls an answer that is no TLS
 Server = Literal["postgresql", "redis"]
 
 
@@ -93,6 +95,12 @@ def reason_text(trouble: BaseException) -> str:
             return "it closed the connection"
         if isinstance(cause, TimeoutError):
             return "no answer in time"
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not believed: {cause.verify_message.rstrip('.')}"
+        if isinstance(cause, ssl.SSLError):
+            return (
+                "it does not speak TLS" if cause.reason == _NO_TLS else f"TLS fails: {cause.reason}"
+            )
         cause = cause.__cause__ or cause.__context__
     if "connection refused" in str(trouble).lower():
         return "connection refused"

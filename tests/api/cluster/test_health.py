@@ -9,6 +9,7 @@ import pytest
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
 from tests.api.served import Served, serve
+from tests.as_node_role import by_hand
 from tests.engine.hands import sql
 from windlass.config import Settings
 from windlass.engine.doctor.doctor import doctor
@@ -98,7 +99,7 @@ async def _until_ready(api: Served) -> None:
 async def test_a_history_without_days_to_come_is_told_by_health_and_doctor(
     api: Served,
 ) -> None:
-    async with api.database.side() as connection:
+    async with by_hand(api.database) as connection:
         day = await connection.fetchval("SELECT to_char(now() + interval '2 days', 'YYYYMMDD')")
         await connection.execute(f"DROP TABLE windlass.attempt_{day}")
     health = await api.get("/health")

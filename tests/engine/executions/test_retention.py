@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.as_node_role import by_hand
 from tests.engine.aging import age, age_execution
 from tests.engine.execution_rows import job, put, read
 from tests.engine.executions.endings import ended_as
@@ -243,7 +244,7 @@ async def test_a_parent_that_a_waiting_job_names_stays(database: Database) -> No
     await age(database, [old], 20)
     # An id tells when its job was made.
     made = ids.uuid7_at(datetime.now(UTC) - timedelta(days=20))
-    async with database.side(readonly=False) as connection:
+    async with by_hand(database, readonly=False) as connection:
         await connection.execute("SET LOCAL session_replication_role = replica")
         await connection.execute("UPDATE windlass.job_history SET id = $1", made)
         await connection.execute(

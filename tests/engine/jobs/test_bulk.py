@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.as_node_role import by_hand
 from tests.engine.hands import (
     counted,
     end,
@@ -226,7 +227,7 @@ async def test_one_job_that_fails_is_counted_and_its_neighbours_are_done(
     CREATE TRIGGER odd BEFORE DELETE ON windlass.job FOR EACH ROW
     WHEN (OLD.id = '{made[4]}') EXECUTE FUNCTION pg_temp.no()
     """
-    async with database.side() as connection:
+    async with by_hand(database) as connection:
         await connection.execute(refuse)
         try:
             ended = await do(database, request("cancel", queue="mail"))

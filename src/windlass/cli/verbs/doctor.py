@@ -63,13 +63,13 @@ async def _examine(settings: Settings, repair: bool, output: str) -> int:
             )
         finally:
             await database.close()
-    notes = _notes(settings)
+    report.notes += _notes(settings)
+    if settings.redis_url is not None:
+        report.notes.append(await _redis_note(settings.redis_url))
     if output == "json":
-        _print_json(report, shown_address(address), notes)
+        _print_json(report, shown_address(address))
     else:
         _print(report, repair, shown_address(address))
-        for note in notes:
-            print(f"note: {note}")
     return 0 if report.is_well else 1
 
 
@@ -89,7 +89,36 @@ def _notes(settings: Settings) -> list[str]:
     return notes
 
 
+async def _redis_note(url: str) -> str:
+    """Does it answer, over which wire, and as whom do we speak to it?"""
+    from urllib.parse import urlsplit
+
+    from windlass.config.redaction import where_of
+    from windlass.fastlane.connect import TROUBLE, client_of, close_client, is_verified
+    from windlass.telemetry.outage import reason_text
+
+    parts = urlsplit(url)
+    client = client_of(url)
+    try:
+        await client.ping()
+    except TROUBLE as trouble:
+        return f"Redis: {where_of(url)} does not answer ({reason_text(trouble)})"
+    finally:
+        await close_client(client)
+    if parts.scheme.startswith("rediss"):
+        is_known = "" if is_verified(url) else "; who answers is not checked"
+        wire = f"encrypted{is_known}"
+    else:
+        is_local = parts.scheme == "unix"
+        wire = "by a socket of this machine" if is_local else "not encrypted"
+    user = parts.username or "default"
+    least = "; deploy/redis/windlass.acl has a user with less rights" if user == "default" else ""
+    return f"Redis: {wire}, as the user {user}{least}"
+
+
 def _print(report: DoctorReport, repair: bool, database: str) -> None:
+    for note in report.notes:
+        print(f"note: {note}")
     for finding in report.findings:
         print(f"{finding.check}  {finding.subject}: {finding.detail}")
         if finding.repair is not None:
@@ -103,8 +132,8 @@ def _print(report: DoctorReport, repair: bool, database: str) -> None:
         print("run again with --repair to mend what can be mended")
 
 
-def _print_json(report: DoctorReport, database: str, notes: list[str]) -> None:
+def _print_json(report: DoctorReport, database: str) -> None:
     import msgspec
 
-    found = {"database": database, **msgspec.to_builtins(report), "notes": notes}
+    found = {"database": database, **msgspec.to_builtins(report)}
     print(msgspec.json.encode(found).decode())

@@ -14,5 +14,6 @@ Doors:
 Checks:
     folds       events fold to rows (G10); no job is both unfinished and in the history
     links       dependencies are linked (G5); every running job has an owner
+    privileges  our role has the rights of a node; notes what it has beyond, and on the wire
     ledger      every due instant of a schedule has its row (G6)
 """

@@ -2,8 +2,9 @@
 
 Checks G10 (events fold to rows), that no job is without an owner, that parents and children are
 linked, that locks are held and waited for by living jobs, counters against truth, that the ledgers
-of schedules have no gaps, and that the days to come have their partitions. Repairs, when asked,
-only what cannot do harm: links, what a job waits for, and counters, whose corrections are deltas.
+of schedules have no gaps, that the days to come have their partitions, and that our role has the
+rights of a node. Repairs, when asked, only what cannot do harm: links, what a job waits for, and
+counters, whose corrections are deltas.
 May run beside working nodes; nobody has to stand still.
 """
 
@@ -19,6 +20,7 @@ from windlass.engine.doctor.finding import Finding
 from windlass.engine.doctor.folds import check_folds
 from windlass.engine.doctor.ledger import check_ledger
 from windlass.engine.doctor.links import check_links, check_owners
+from windlass.engine.doctor.privileges import check_privileges
 from windlass.engine.jobs.partitions import days_ahead
 from windlass.engine.locks.mend import mend_locks
 from windlass.limits import PARTITIONS_AHEAD_DAYS, PARTITIONS_LOW_DAYS
@@ -37,6 +39,7 @@ class DoctorReport:
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)  # by check
     repaired: int = 0
+    notes: list[str] = field(default_factory=list)  # under which role, over which wire
 
     @property
     def is_well(self) -> bool:
@@ -70,6 +73,9 @@ async def doctor(
     report.add(await check_counters(database, repair=repair))
     report.add(await check_ledger(database, retention_days))
     report.add(await check_partitions(database))
+    notes, wrong = await check_privileges(database)
+    report.notes += notes
+    report.add(wrong)
     return report
 
 
