@@ -12,5 +12,6 @@ Doors:
   users      make, change, disable, delete; choose and reset passwords
   sessions   begin, rotate, list, end
   keys       API keys: make, list, rotate, revoke
+  forget     sessions, rotated tokens and counted tries that matter no more
   first      the first key and the first user; a new key for one that was lost
 """

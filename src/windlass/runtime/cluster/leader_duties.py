@@ -18,6 +18,7 @@ from windlass.engine.cluster.nodes import is_current
 from windlass.engine.cluster.operation_steps import forget_operations
 from windlass.engine.effects import Effects
 from windlass.engine.executions.upkeep import find_neglected
+from windlass.engine.identity.forget import forget_identity
 from windlass.engine.isolated_round import ItemBackoff
 from windlass.engine.jobs.bulk import forget_bulk
 from windlass.engine.jobs.tasks import forget_tasks
@@ -68,6 +69,10 @@ def leader_duty_table(
         while await forget_tasks(database):
             pass
 
+    async def identity() -> None:
+        while await forget_identity(database):
+            pass
+
     async def locks() -> None:
         follow(await mend_locks(database, backoff))
         while await forget_locks(database):
@@ -79,6 +84,7 @@ def leader_duty_table(
         ("forget operations", FORGET_EVERY_SECONDS, operations),
         ("forget signals", FORGET_EVERY_SECONDS, signals),
         ("forget tasks", FORGET_EVERY_SECONDS, tasks),
+        ("forget identity", FORGET_EVERY_SECONDS, identity),
         ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
         ("mend locks", LOCK_STRAYS_SECONDS, locks),
     ]
