@@ -27,6 +27,8 @@ from windlass.limits import (
     LOGIN_SECONDS,
     LOGIN_USER_BURST,
     LOGIN_USER_SECONDS,
+    SIGN_ON_ADDRESS_BURST,
+    SIGN_ON_ADDRESS_SECONDS,
 )
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -105,6 +107,12 @@ async def log_in(
     if begun is None:
         raise LoginFailed
     return Login(user_id=user["id"], session=begun)
+
+
+async def count_beginning(database: Database, address: str) -> None:
+    """Somebody begins to log in elsewhere (engine.identity.sign_on). Raises TooManyTries."""
+    subject = _hashed("elsewhere", _network(address))
+    await _count(database, [(subject, SIGN_ON_ADDRESS_BURST, SIGN_ON_ADDRESS_SECONDS)])
 
 
 async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -> None:
