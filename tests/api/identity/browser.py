@@ -55,8 +55,11 @@ class Browser:
     ) -> None:
         await self.client.close()
 
-    async def get(self, url: str, *, is_sent: bool = False, **headers: str) -> Seen:
+    async def get(
+        self, url: str, headers: dict[str, str] | None = None, *, is_sent: bool = False
+    ) -> Seen:
         """`is_sent`: another site sent it there."""
+        headers = headers or {}
         is_ours = url.startswith((PUBLIC_URL, "/"))
         if is_ours:
             url = self.node_url + url.removeprefix(PUBLIC_URL)

@@ -169,7 +169,7 @@ class OpenIdProvider:
             case "huge":
                 return web.Response(text=json.dumps({**said, "x": "x" * 10_000_000}))
             case "twins":
-                return web.Response(text=json.dumps(said)[:-1] + ', "issuer": "another"}')
+                return web.Response(text=f"{json.dumps(said)[:-1]}, {json.dumps(said)[1:]}")
             case "list":
                 return web.json_response([said])
             case "redirect":

@@ -79,14 +79,15 @@ async def test_the_provider_is_asked_as_the_standards_have_it(
 async def test_host_and_forwarded_headers_decide_nothing(
     provider: ProviderProcess, browser: Browser
 ) -> None:
-    seen = await browser.get(
-        "/v1/session/oidc",
-        Host="evil.example",
-        **{"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "gopher"},
-    )
+    headers = {
+        "Host": "evil.example",
+        "X-Forwarded-Host": "evil.example",
+        "Forwarded": "host=evil.example;proto=gopher",
+    }
+    seen = await browser.get("/v1/session/oidc", headers)
     assert "evil" not in seen.location
     back = (await browser.get(seen.location)).location
-    seen = await browser.get(back, is_sent=True, Host="evil.example")
+    seen = await browser.get(back, headers, is_sent=True)
     assert seen.location == f"{PUBLIC_URL}/"
 
 

@@ -137,6 +137,8 @@ class Provider:
         status, fields = await self._ask("POST", url, headers, urlencode(form).encode())
         if status != 200:
             raise _refused(url, status, fields)
+        if not fields:
+            raise _without_json(url)
         token = fields.get("id_token")
         if not isinstance(token, str) or not token.isascii():
             raise SignOnFailed("the identity provider gave no ID token; are the scopes right?")
@@ -194,7 +196,7 @@ class Provider:
         if status != 200:
             raise ProviderAway(f"the identity provider at {target_of(url)} answered {status}")
         if not fields:
-            raise ProviderAway(f"the identity provider at {target_of(url)} answered without JSON")
+            raise _without_json(url)
         return fields
 
     async def _ask(
@@ -246,6 +248,10 @@ class Provider:
             return connection.status, text
         finally:
             self._pool.give(connection)
+
+
+def _without_json(url: str) -> ProviderAway:
+    return ProviderAway(f"the identity provider at {target_of(url)} answered no JSON object")
 
 
 def _refused(url: str, status: int, fields: Fields) -> Exception:
