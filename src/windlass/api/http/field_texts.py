@@ -686,6 +686,18 @@ OPERATIONS: Final[dict[str, str]] = {
     ),
     "DELETE /v1/session": "Its token opens nothing any more, on any node.",
     "PUT /v1/session/password": "Your other sessions end, and this one gets another token.",
+    "GET /v1/session/methods": (
+        "For a login page, before anybody is known. `oidc.url` is on the host that browsers are "
+        "sent back to, and is followed as a link."
+    ),
+    "GET /v1/session/oidc": (
+        "For browsers, as a link: it leads to the provider (authorization code with PKCE). A "
+        "cookie keeps a secret meanwhile; ten minutes are given."
+    ),
+    "GET /v1/session/oidc/callback": (
+        "The provider sends browsers here; nobody else has a use for it. A state is good once, in "
+        "the browser that began. What else is in the query is let be."
+    ),
     "GET /v1/sessions": "With the device and address of each, as they were at login.",
     "DELETE /v1/sessions": "On every node within two seconds.",
     "DELETE /v1/sessions/{session_id}": "On every node within two seconds.",

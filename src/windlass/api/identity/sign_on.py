@@ -180,7 +180,6 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=sign_ons.begin,
             summary="Log in through the identity provider (OpenID Connect)",
             tag=_TAG,
-            description="For browsers: follow it as a link.",
             query=(
                 Param(
                     name="return_to",
@@ -212,7 +211,6 @@ def routes(parts: ApiParts) -> list[Route]:
             handle=sign_ons.callback,
             summary="Come back from the identity provider",
             tag=_TAG,
-            description="Not to be called by anybody but a browser that the provider sends here.",
             query=(
                 _text_param("state", 100, "Which login it is"),
                 _text_param("code", SIGN_ON_CODE_CHARS_MAX, "Good for one ID token"),
