@@ -20,7 +20,7 @@ from windlass.errors import WindlassError
 SERVER_MODULES: Final = frozenset(
     {
         *("aiohappyeyeballs", "argon2", "asyncpg", "cryptography", "holidays", "idna"),
-        *("prometheus_client", "pydantic_core", "redis", "starlette", "structlog"),
+        *("joserfc", "prometheus_client", "pydantic_core", "redis", "starlette", "structlog"),
         *("uvicorn", "uvloop"),
     }
 )

@@ -613,6 +613,38 @@ KEY_OVERLAP_SECONDS, KEY_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
 KEYS_OF_USER_MAX = 100
 COOKIES_BYTES_MAX, IDENTITY_BODY_BYTES_MAX = 8 * 1024, 64 * 1024
 
+# Login through OpenID Connect. One that was begun is good for so long, and so many are under way in
+# all; more get 503. Of an address so many begin at once, and then one in so many seconds.
+SIGN_ON_SECONDS, SIGN_ON_UNDER_WAY_MAX = 600.0, 10_000
+SIGN_ON_ADDRESS_BURST, SIGN_ON_ADDRESS_SECONDS = 100, 1.0
+assert (
+    SIGN_ON_ADDRESS_BURST + SIGN_ON_SECONDS / SIGN_ON_ADDRESS_SECONDS < SIGN_ON_UNDER_WAY_MAX / 10
+)
+# How many a node begins or ends at once; more get 503.
+SIGN_ON_BEGUN_AT_ONCE, SIGN_ON_ENDED_AT_ONCE = 32, 32
+# What a request to the provider may take, from the first lookup to the last byte of its answer.
+PROVIDER_SECONDS_MAX = 10.0
+# How long its description and its keys are believed; after a failure it is left in peace so long.
+PROVIDER_KEPT_SECONDS, PROVIDER_FAILURE_SECONDS = 3600.0, 1.0
+# For a key that is not known its keys are asked for again, at most once in so long.
+PROVIDER_KEYS_AGAIN_SECONDS = 10.0
+assert PROVIDER_FAILURE_SECONDS < PROVIDER_KEYS_AGAIN_SECONDS < PROVIDER_KEPT_SECONDS
+PROVIDER_ANSWER_BYTES_MAX, PROVIDER_KEYS_MAX, PROVIDER_URL_CHARS_MAX = 64 * 1024, 100, 2_000
+assert PROVIDER_ANSWER_BYTES_MAX <= RESPONSE_BYTES_MAX, (
+    "a longer one is not told from its beginning"
+)
+# Keys of RSA that are not too weak to trust nor too long to compute with.
+RSA_BITS_MIN, RSA_BITS_MAX = 2_048, 8_192
+# Clocks of the provider and of PostgreSQL may be apart so far.
+ID_TOKEN_LEEWAY_SECONDS = 60
+# `sub` is at most 255 characters (OpenID Connect Core §2); of a claim so many values are looked at.
+SUBJECT_CHARS_MAX, CLAIM_VALUES_MAX = 255, 2_000
+OIDC_TEXT_CHARS_MAX, OIDC_ROLES_MAX = 500, 200
+# What the provider sends along with a browser, and where that goes on afterwards.
+SIGN_ON_CODE_CHARS_MAX, RETURN_TO_CHARS_MAX = 4_096, 1_000
+# Users of one name get a number behind it, up to this.
+NAMESAKES_MAX = 20
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 # Of the things that the beginning of an id can mean, so many are named.

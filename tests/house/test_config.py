@@ -90,6 +90,16 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "retention_days": "30",
         "egress_allow": "127.0.0.0/8, hooks.internal",
         "auth": "off",
+        "public_url": "https://windlass.example.com",
+        "oidc_issuer": "https://login.example.com/realms/main",
+        "oidc_client_id": "windlass",
+        "oidc_client_secret": "sesame",
+        "oidc_scopes": "openid groups",
+        "oidc_role_claim": "realm_access.roles",
+        "oidc_roles": "bosses=admin, cn=ops=operator",
+        "oidc_default_role": "viewer",
+        "oidc_user_claim": "email",
+        "oidc_name": "Example Login",
         "secret_key": "0f" * 32,
         "sign_webhooks": "off",
         "otel_exporter_otlp_endpoint": "http://collector:4318",
@@ -109,6 +119,7 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
     assert by_file.roles == ("api", "worker")
     assert by_file.stale_coordinator_seconds == 7 * 86400
     assert by_file.egress_allow == ("127.0.0.0/8", "hooks.internal")
+    assert by_file.oidc_roles == ("bosses=admin", "cn=ops=operator")
     assert by_file.data == Path("some/folder")
 
 
@@ -266,6 +277,24 @@ BAD: dict[str, list[object]] = {
     "retention_days": [0, "14d", 3651],
     "egress_allow": ["10.0.0.1/8", "10.0.0.0/33", "http://x", "a,,b", [["x"]], "999.9.9.9"],
     "auth": ["maybe", 0],
+    "public_url": [
+        *("", "windlass.example.com", "http://windlass.example.com", "https://", 5),
+        *("https://a/b", "https://a?b", "https://a#b", "https://a?", "https://a b"),
+        *("https://user@a", "https://a:99999", "https://a:0", "https://a:x", "https://a:"),
+        *("https://ä.example", "https://a\\b", "javascript:alert(1)", "https://[::1"),
+    ],
+    "oidc_issuer": [
+        *("", "login.example.com", "http://login.example.com", "https://a?b=c", "https://a/#b"),
+        *("https://a:b@c", "https:///path", "https://a/ b", "ftp://a", 5),
+    ],
+    "oidc_client_id": ["", "a b", "ä", "x" * 501, 5],
+    "oidc_client_secret": ["", "a b", "x" * 501, ["x"]],
+    "oidc_scopes": ["", "profile email", 'openid "x"', ["openid"]],
+    "oidc_role_claim": ["", "a b", 5],
+    "oidc_roles": ["", "bosses", "bosses=", "=admin", "bosses=boss", "a=admin,a=viewer", ["a"], 5],
+    "oidc_default_role": ["", "boss", "none", 5],
+    "oidc_user_claim": ["", "a b"],
+    "oidc_name": ["", "x" * 129, "a\nb", 5],
     "secret_key": [
         "short",
         12345678901234567890123456789012,
@@ -310,6 +339,13 @@ def test_a_bad_line_in_the_file_is_told_even_when_a_flag_overrides_it(tmp_path: 
     assert problem.source == "windlass.toml"
 
 
+OIDC: Mapping[str, object] = {
+    "public_url": "https://windlass.example.com",
+    "oidc_issuer": "https://login.example.com",
+    "oidc_client_id": "windlass",
+}
+
+
 @pytest.mark.parametrize(
     ("flags", "blamed"),
     [
@@ -318,6 +354,12 @@ def test_a_bad_line_in_the_file_is_told_even_when_a_flag_overrides_it(tmp_path: 
         ({"auth": "off", "host": "0.0.0.0"}, "auth"),
         ({"auth": "off", "host": "::"}, "auth"),
         ({"auth": "off", "host": "example.org"}, "auth"),
+        ({**OIDC, "oidc_client_id": None}, "oidc_issuer"),
+        ({**OIDC, "public_url": None}, "oidc_issuer"),
+        ({"oidc_client_id": "windlass"}, "oidc_issuer"),
+        ({"oidc_client_secret": "sesame"}, "oidc_client_secret"),
+        ({"oidc_role_claim": "groups"}, "oidc_roles"),
+        ({"oidc_roles": "bosses=admin"}, "oidc_roles"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(
@@ -329,6 +371,24 @@ def test_settings_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LOCALHOST"])
 def test_auth_may_be_off_on_loopback(host: str) -> None:
     assert load({"auth": "off", "host": host}).settings.auth == "off"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://localhost:5777", "http://127.0.0.1:5777", "http://[::1]:8080", "https://a"]
+)
+def test_addresses_of_the_web_are_https_but_where_nobody_can_listen(address: str) -> None:
+    given = {**OIDC, "public_url": f"{address}/", "oidc_issuer": address}
+    settings = load(given).settings
+    assert (settings.public_url, settings.oidc_issuer) == (address, address)
+
+
+def test_an_issuer_is_kept_to_the_letter_and_its_secret_to_nobody() -> None:
+    settings = load(
+        {**OIDC, "oidc_issuer": "https://a/b/", "oidc_client_secret": "sesame"}
+    ).settings
+    assert settings.oidc_issuer == "https://a/b/"
+    assert "sesame" not in repr(settings)
+    assert shown("oidc_client_secret", settings.oidc_client_secret) == "***"
 
 
 def test_relations_are_not_judged_on_values_that_are_wrong_by_themselves() -> None:

@@ -35,7 +35,7 @@ from windlass.api.http.reply import JSON, Reply, encode
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.router import Router
 from windlass.api.http.stream import EventStreams
-from windlass.api.identity import keys, session, sessions, users
+from windlass.api.identity import keys, session, sessions, sign_on, users
 from windlass.api.jobs import (
     bulk,
     complete,
@@ -80,6 +80,8 @@ class Api(Door):
         await self._streams.close()
         await self._parts.tokens.close()
         self._parts.passwords.close()
+        if self._parts.sign_on is not None:
+            await self._parts.sign_on.close()
 
 
 def build_app(parts: ApiParts) -> Api:
@@ -110,6 +112,7 @@ def build_app(parts: ApiParts) -> Api:
         *schedule_times.routes(parts),
         *events.routes(parts, streams),
         *session.routes(parts),
+        *sign_on.routes(parts),
         *sessions.routes(parts),
         *users.routes(parts),
         *keys.routes(parts),

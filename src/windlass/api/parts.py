@@ -33,6 +33,7 @@ from windlass.strategies.plugins.description import Description
 
 if TYPE_CHECKING:
     from windlass.engine.cluster.sweep import SweepReport
+    from windlass.engine.identity.sign_on import SignOn
 
 
 class NodeFacts(Protocol):
@@ -90,6 +91,8 @@ class ApiParts:
     # Who shows a token; whoever logs in.
     tokens: Tokens
     passwords: Passwords = field(default_factory=Passwords)
+    # Logs in through an identity provider; None: there is none.
+    sign_on: SignOn | None = None
     # Reads large bodies; whoever made the parts closes it.
     readers: BatchReaders = field(default_factory=BatchReaders)
     # Encrypts secrets; None: there is no key, and none can be stored.

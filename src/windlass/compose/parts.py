@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass import ids
+from windlass.api.identity.sign_on import CALLBACK_PATH
 from windlass.api.parts import ApiParts, NodeFacts, Sweeping
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
@@ -39,6 +40,7 @@ from windlass.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from windlass.engine.cluster.sweep import SweepReport
+    from windlass.engine.identity.sign_on import SignOn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ def api_parts(
     queue_defaults = QueueDefaults(
         max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
     )
+    tokens = Tokens(database, engine.lane, engine.announcer, engine.scope)
     return ApiParts(
         database=database,
         enqueuer=Enqueuer(database, queue_defaults=queue_defaults, follow=follow, starter=starter),
@@ -124,7 +127,8 @@ def api_parts(
         waiters=Waiters(database, engine.announcer),
         lane=engine.lane,
         settings=settings,
-        tokens=Tokens(database, engine.lane, engine.announcer, engine.scope),
+        tokens=tokens,
+        sign_on=_sign_on(settings, database, tokens),
         kinds=kinds,
         strategies=strategies,
         node=node,
@@ -137,6 +141,15 @@ def api_parts(
         marks=engine.marks,
         tally=tally,
     )
+
+
+def _sign_on(settings: Settings, database: Database, tokens: Tokens) -> SignOn | None:
+    """None: nobody logs in elsewhere, and nobody imports the libraries for it."""
+    if settings.oidc_issuer is None:
+        return None
+    from windlass.engine.identity.sign_on import sign_on_of
+
+    return sign_on_of(settings, database, tokens, CALLBACK_PATH)
 
 
 class SweeperWhenAsked:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from windlass import duration, limits
 from windlass.config import secret_key
@@ -29,6 +29,7 @@ _HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE
 _QUEUE = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,127})(=(?P<weight>[1-9][0-9]{0,3}))?", re.ASCII
 )
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _APP = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -202,6 +203,95 @@ def key_list() -> Parser:
         return text
 
     return Parser(parse=parse, allowed=secret_key.ALLOWED)
+
+
+def web_origin() -> Parser:
+    """https://host[:port] and nothing behind it; http only where nobody can listen."""
+
+    def parse(value: object) -> str:
+        text = plain_text(value).removesuffix("/")
+        parts = _web(text)
+        if parts.path or parts.query or parts.fragment or text.endswith(("?", "#")):
+            raise ValueError
+        return f"{parts.scheme}://{parts.netloc.lower()}"
+
+    return Parser(
+        parse=parse,
+        allowed="an address like https://windlass.example.com, without a path; http only of "
+        "localhost",
+    )
+
+
+def issuer() -> Parser:
+    """Kept to the letter: a token's `iss` is compared with it so."""
+
+    def parse(value: object) -> str:
+        text = plain_text(value)
+        parts = _web(text)
+        if parts.query or parts.fragment or text.endswith(("?", "#")):
+            raise ValueError
+        return text
+
+    return Parser(
+        parse=parse,
+        allowed="an issuer like https://login.example.com/realms/main, without a query; http only "
+        "of localhost",
+    )
+
+
+def _web(text: str) -> SplitResult:
+    """An address of the web that only its owner can answer at. Raises ValueError."""
+    parts = urlsplit(text)
+    port = parts.port  # raises what is none
+    if not text.isascii() or re.search(r"[\s\\\"<>]", text) or "@" in parts.netloc or port == 0:
+        raise ValueError
+    if not parts.hostname or not is_host(parts.hostname) or parts.netloc.endswith(":"):
+        raise ValueError
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname)):
+        raise ValueError
+    return parts
+
+
+def visible(chars_max: int) -> Parser:
+    """Visible ASCII without a space: what others issue to be typed as it is."""
+
+    def parse(value: object) -> str:
+        text = plain_text(value, chars_max=chars_max)
+        if not text.isascii() or " " in text:
+            raise ValueError
+        return text
+
+    return Parser(parse=parse, allowed=f"at most {chars_max} visible characters without spaces")
+
+
+def scopes() -> Parser:
+    """Of OAuth (RFC 6749 §3.3), of which OpenID Connect needs one."""
+
+    def parse(value: object) -> str:
+        words = plain_text(value).split()
+        if "openid" not in words or not all(_SCOPE.fullmatch(word) for word in words):
+            raise ValueError
+        return " ".join(dict.fromkeys(words))
+
+    return Parser(parse=parse, allowed="scopes between spaces, openid among them")
+
+
+def role_list(*roles: str) -> Parser:
+    """What others call a group, and the role that it has here. A name may hold =, a role not."""
+
+    def parse(value: object) -> tuple[str, ...]:
+        pairs: dict[str, str] = {}
+        for item in text_list(value, items_max=limits.OIDC_ROLES_MAX):
+            name, _, role = (part.strip() for part in item.rpartition("="))
+            if not name or role not in roles or pairs.setdefault(name, role) != role:
+                raise ValueError
+        return tuple(f"{name}={role}" for name, role in pairs.items())
+
+    return Parser(
+        parse=parse,
+        allowed="groups and roles like windlass-admins=admin, staff=viewer, separated by commas; "
+        f"roles are {' '.join(roles)}",
+    )
 
 
 def folder() -> Parser:

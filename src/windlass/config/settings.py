@@ -11,6 +11,9 @@ from windlass import limits
 Role = Literal["api", "worker", "leader"]
 QueueOrder = Literal["turns", "strict"]
 ROLES: tuple[Role, ...] = ("api", "worker", "leader")
+# Of people (model.identity.rights, which stands above this), the lowest first.
+UserRole = Literal["viewer", "operator", "editor", "admin"]
+USER_ROLES: tuple[UserRole, ...] = ("viewer", "operator", "editor", "admin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,24 @@ class Settings:
     # CIDRs and hosts that deliveries may reach although they are private.
     egress_allow: tuple[str, ...] = ()
     auth: Literal["on", "off"] = "on"
+    # Where browsers reach Windlass. Needed for logins elsewhere, and taken from nothing that a
+    # caller sends. None: nobody is sent back here.
+    public_url: str | None = None
+    # Login through OpenID Connect. None: only with a name and a password.
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    # None: a public client, which has none.
+    oidc_client_secret: str | None = field(default=None, repr=False)
+    oidc_scopes: str = "openid profile email"
+    # The claim with groups or roles, and which of them means which role: `ops=operator`.
+    oidc_role_claim: str | None = None
+    oidc_roles: tuple[str, ...] = ()
+    # Of whom no claim gives one. None: may not come in.
+    oidc_default_role: UserRole | None = None
+    # What a user is called here. None: preferred_username, a verified email, or sub.
+    oidc_user_claim: str | None = None
+    # On the button of the login page.
+    oidc_name: str = "OpenID Connect"
     # Encrypts secrets at rest. None: secrets cannot be stored.
     secret_key: str | None = field(default=None, repr=False)
     # Off: deliveries leave unsigned. On, and no key: they are refused.

@@ -8,7 +8,7 @@ from typing import Any
 
 from windlass import limits
 from windlass.config import addresses, parsers
-from windlass.config.settings import ROLES, Settings
+from windlass.config.settings import ROLES, USER_ROLES, Settings
 
 _DAY_SECONDS = 24 * 3600
 
@@ -47,6 +47,19 @@ PARSERS: dict[str, parsers.Parser] = {
     "retention_days": parsers.whole_number(1, 3650),
     "egress_allow": parsers.network_list(),
     "auth": parsers.switch(),
+    "public_url": parsers.web_origin(),
+    "oidc_issuer": parsers.issuer(),
+    "oidc_client_id": parsers.visible(limits.OIDC_TEXT_CHARS_MAX),
+    "oidc_client_secret": parsers.visible(limits.OIDC_TEXT_CHARS_MAX),
+    "oidc_scopes": parsers.scopes(),
+    "oidc_role_claim": parsers.visible(limits.OIDC_TEXT_CHARS_MAX),
+    "oidc_roles": parsers.role_list(*USER_ROLES),
+    "oidc_default_role": parsers.one_of(*USER_ROLES),
+    "oidc_user_claim": parsers.visible(limits.OIDC_TEXT_CHARS_MAX),
+    "oidc_name": parsers.matching(
+        lambda text: len(text) <= limits.NAME_CHARS_MAX,
+        f"at most {limits.NAME_CHARS_MAX} characters",
+    ),
     "secret_key": parsers.key_list(),
     "sign_webhooks": parsers.switch(),
     "otel_exporter_otlp_endpoint": parsers.url("http", "https", like="https://collector:4318"),
@@ -112,5 +125,29 @@ RELATIONS = (
         other="host",
         holds=lambda auth, host: auth == "on" or parsers.is_loopback(host),
         allowed="on, unless {other} is a loopback address such as 127.0.0.1",
+    ),
+    Relation(
+        setting="oidc_issuer",
+        other="oidc_client_id",
+        holds=lambda issuer, client: (issuer is None) == (client is None),
+        allowed="set together with {other}, as the provider knows this client",
+    ),
+    Relation(
+        setting="oidc_issuer",
+        other="public_url",
+        holds=lambda issuer, address: issuer is None or address is not None,
+        allowed="none, unless {other} says where browsers reach Windlass, and are sent back to",
+    ),
+    Relation(
+        setting="oidc_client_secret",
+        other="oidc_issuer",
+        holds=lambda secret, issuer: secret is None or issuer is not None,
+        allowed="none, unless {other} names the provider that knows it",
+    ),
+    Relation(
+        setting="oidc_roles",
+        other="oidc_role_claim",
+        holds=lambda roles, claim: (roles != ()) == (claim is not None),
+        allowed="set together with {other}, the claim in which its names stand",
     ),
 )

@@ -220,6 +220,13 @@ MESSAGES: Final[Mapping[str, str]] = {
     ),
     "request_failed": "a request failed for a reason nobody foresaw; it was answered with 500",
     "request_refused": "a request could not be answered now: {error}",
+    "sign_on_failed": (
+        "somebody could not log in through the identity provider {issuer}: {reason}"
+    ),
+    "sign_on_last_admin": (
+        "{user} is the last admin, and the identity provider says {role}: nothing was changed, and "
+        "{user} was kept out; make somebody else an admin"
+    ),
     "api_failed": "the API ended with an error: {reason}",
     "api_ended": "the API ended by itself; so does this node",
     # -- the log itself ----------------------------------------------------------------------------

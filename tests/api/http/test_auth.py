@@ -42,7 +42,8 @@ async def test_every_route_but_health_refuses_a_caller_without_a_key(door: Serve
     assert asked > 50
     explained = ["/problems", "/problems/{code}"]
     assert keyless == [
-        *("/v1/jobs/{job_id}/complete", "/v1/session"),
+        *("/v1/jobs/{job_id}/complete", "/v1/session", "/v1/session/methods"),
+        *("/v1/session/oidc", "/v1/session/oidc/callback"),
         *(*explained, "/openapi.json", "/docs"),
     ]
 

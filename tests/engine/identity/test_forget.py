@@ -12,7 +12,7 @@ async def _count(database: Database, table: str) -> int:
     return int(rows[0]["count"])
 
 
-async def test_tries_sessions_and_rotated_tokens_go_when_they_matter_no_more(
+async def test_tries_logins_sessions_and_rotated_tokens_go_when_they_matter_no_more(
     database: Database,
 ) -> None:
     user_id, key_id = ids.uuid7(), ids.uuid7()
@@ -35,6 +35,12 @@ async def test_tries_sessions_and_rotated_tokens_go_when_they_matter_no_more(
                    VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 day', '::1', '')""",
                 *(ids.uuid7(), user_id, name.encode(), days),
             )
+        await connection.execute(
+            """INSERT INTO windlass.login_under_way
+                   (state_hash, browser_hash, return_to, expires_at)
+               SELECT decode(md5(n::text), 'hex'), '', '/', clock_timestamp() + n * interval '1 min'
+               FROM generate_series(-6000, 2) n"""
+        )
         for name, seconds in (("over", -1), ("in overlap", 60), ("current", None)):
             await connection.execute(
                 """INSERT INTO windlass.key_token (hash, key_id, until)
@@ -46,6 +52,7 @@ async def test_tries_sessions_and_rotated_tokens_go_when_they_matter_no_more(
         pass
 
     assert await _count(database, "login_try") == 3, "those of the future slow somebody down still"
+    assert await _count(database, "login_under_way") == 2
     assert await _count(database, "session") == 2
     assert await _count(database, "key_token") == 2
     assert await _count(database, "user_account") == 1

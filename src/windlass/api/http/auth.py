@@ -106,6 +106,12 @@ def _may_be_token(text: bytes) -> bool:
 
 def session_in(caller: Caller) -> bytes | None:
     """The token of the session in the cookie. None: there is none. Raises CookiesTooLarge."""
+    token = cookie_in(caller, _COOKIE)
+    return token if token is not None and _may_be_token(token) else None
+
+
+def cookie_in(caller: Caller, begins: bytes) -> bytes | None:
+    """What follows `begins`, a cookie's name and =. None: there is none. Raises CookiesTooLarge."""
     cookies = caller.headers.get(b"cookie")
     if cookies is None:
         return None
@@ -113,9 +119,8 @@ def session_in(caller: Caller) -> bytes | None:
         raise CookiesTooLarge
     for cookie in cookies.split(b";"):
         text = cookie.strip()
-        if text.startswith(_COOKIE):
-            token = text[len(_COOKIE) :]
-            return token if _may_be_token(token) else None
+        if text.startswith(begins):
+            return text[len(begins) :]
     return None
 
 

@@ -92,6 +92,7 @@ SCHEMAS: Final[dict[str, str]] = {
     "WorkflowVersionSummary": "A version without its definition.",
     "Caller": "Who calls, and what he may do.",
     "EndedSessions": "How many sessions have ended.",
+    "LoginMethods": "In what ways one may log in here.",
     "Key": "An API key, without its token.",
     "MadeKey": "An API key with its token, which is shown only now.",
     "Session": "One place where a user is logged in.",
@@ -470,6 +471,7 @@ FIELDS: Final[dict[str, str]] = {
     ),
     "new": "The new password: long rather than colourful",
     "old": "The password of now",
+    "oidc": "Through an identity provider (OpenID Connect); null: there is none",
     "one_time_password": "Opens nothing but the choice of another; null: none was made",
     "password": "As it was chosen; null where a user is made: a one-time password is made",
     "right": "A noun and a verb, such as jobs:submit",
@@ -556,6 +558,10 @@ OF: Final[dict[tuple[str, str], str]] = {
     ("Caller", "queues"): "The only queues you may touch; null: you are not confined to any",
     ("Caller", "workflows"): "The only workflows you may touch; null: you are not confined to any",
     ("Caller", "expires_at"): "When the session or key ends at the latest; null: never",
+    ("LoginMethods", "auth"): "off: nobody needs to log in, and everybody may do everything",
+    ("LoginMethods", "password"): "With a name and a password, by POST /v1/session",
+    ("LoginMethods", "name"): "What to write on the button",
+    ("LoginMethods", "url"): "Where the button leads; add ?return_to=/PATH to come back there",
     ("Caller", "token"): "Of the session, if you asked for it at login; null else",
     ("Key", "name"): "What it is for",
     ("Key", "queues"): "The only queues it may touch; null: it is not confined to any",
@@ -682,6 +688,18 @@ OPERATIONS: Final[dict[str, str]] = {
     ),
     "DELETE /v1/session": "Its token opens nothing any more, on any node.",
     "PUT /v1/session/password": "Your other sessions end, and this one gets another token.",
+    "GET /v1/session/methods": (
+        "For a login page, before anybody is known. `oidc.url` is on the host that browsers are "
+        "sent back to, and is followed as a link."
+    ),
+    "GET /v1/session/oidc": (
+        "For browsers, as a link: it leads to the provider (authorization code with PKCE). A "
+        "cookie keeps a secret meanwhile; ten minutes are given."
+    ),
+    "GET /v1/session/oidc/callback": (
+        "The provider sends browsers here; nobody else has a use for it. A state is good once, in "
+        "the browser that began. What else is in the query is let be."
+    ),
     "GET /v1/sessions": "With the device and address of each, as they were at login.",
     "DELETE /v1/sessions": "On every node within two seconds.",
     "DELETE /v1/sessions/{session_id}": "On every node within two seconds.",

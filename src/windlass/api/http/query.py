@@ -1,6 +1,7 @@
 """Query parameters: declared once, checked and documented from the same table.
 
-An unknown parameter is refused: a misspelt filter must not quietly answer something else.
+An unknown parameter is refused: a misspelt filter must not quietly answer something else. But for
+routes that somebody else sends a browser to, with whatever he adds.
 Pointers to query parameters are written `?name`.
 """
 
@@ -60,7 +61,7 @@ class Param:
     is_required: bool = False  # refused where it is needed; here it is only described
 
 
-def read_query(scope: Scope, params: Sequence[Param]) -> dict[str, Any]:
+def read_query(scope: Scope, params: Sequence[Param], *, takes_any: bool = False) -> dict[str, Any]:
     """The given values by name. Raises InvalidInput with every problem."""
     text = scope["query_string"]
     if not text:
@@ -70,6 +71,8 @@ def read_query(scope: Scope, params: Sequence[Param]) -> dict[str, Any]:
     problems: list[FieldProblem] = []
     for name, raw in _pairs(text):
         param = known.get(name)
+        if param is None and takes_any:
+            continue
         if param is None:
             offered = f"known are {' '.join(known)}" if known else "none is taken here"
             detail = f"unknown parameter; {say_instead(name, known)}{offered}"

@@ -62,6 +62,7 @@ class Route:
     tag: str
     answers: Mapping[int, Answer]
     query: Sequence[Param] = ()
+    takes_any_query: bool = False  # True: somebody else writes it, and what is not known is let be
     path_schemas: Mapping[str, Schema] = field(default_factory=dict)
     headers: Mapping[str, tuple[str, Schema]] = field(default_factory=dict)  # optional ones
     body: Schema | None = None  # None: takes no body
@@ -88,7 +89,8 @@ class Route:
 async def answer(route: Route, request: Call) -> ASGIApp:
     """What the route says, or the problem it met: every error has an answer."""
     try:
-        reply = await route.handle(request, read_query(request.scope, route.query))
+        query = read_query(request.scope, route.query, takes_any=route.takes_any_query)
+        reply = await route.handle(request, query)
     except Exception as trouble:
         return problem_reply(trouble, caller_of(request.scope).request_id)
     if isinstance(reply, PageReply) and reply.next_cursor is not None:

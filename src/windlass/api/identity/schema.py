@@ -199,6 +199,11 @@ SCHEMAS: Final[Named] = {
         is_this=FLAG,
     ),
     "EndedSessions": record(ended=COUNT),
+    "LoginMethods": record(
+        auth={"type": "string", "enum": ["on", "off"]},
+        password=FLAG,
+        oidc=nullable(record(name=TEXT, url=TEXT)),
+    ),
     "Key": record(**_key()),
     "MadeKey": record(**_key(), token=TEXT),
 }

@@ -13,5 +13,7 @@ Doors:
   sessions   begin, rotate, list, end
   keys       API keys: make, list, rotate, revoke
   forget     sessions, rotated tokens and counted tries that matter no more
+  sign_on    `SignOn`: log in through an identity provider (OpenID Connect, code flow with PKCE);
+             provider (its endpoints and keys), id_token (signatures), sign_on_answers
   first      the first key and the first user; a new key for one that was lost
 """

@@ -27,6 +27,8 @@ from windlass.limits import (
     LOGIN_SECONDS,
     LOGIN_USER_BURST,
     LOGIN_USER_SECONDS,
+    SIGN_ON_ADDRESS_BURST,
+    SIGN_ON_ADDRESS_SECONDS,
 )
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -101,6 +103,12 @@ async def count_own_try(database: Database, user_id: UUID) -> bytes:
 async def clear_tries(connection: Connection[Record], subject: bytes) -> None:
     """Whoever knew it begins anew. In the caller's transaction."""
     await connection.fetch(statement("login_try_clear"), subject)
+
+
+async def count_beginning(database: Database, address: str) -> None:
+    """Somebody begins to log in elsewhere (engine.identity.sign_on). Raises TooManyTries."""
+    subject = _hashed("elsewhere", _network(address))
+    await _count(database, [(subject, SIGN_ON_ADDRESS_BURST, SIGN_ON_ADDRESS_SECONDS)])
 
 
 async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -> None:

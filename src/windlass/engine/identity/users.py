@@ -24,7 +24,8 @@ from windlass.engine.identity.sessions import (
     rotate_session,
 )
 from windlass.errors import Conflict, Forbidden, InvalidInput, NotFound
-from windlass.limits import ONE_TIME_SECONDS
+from windlass.limits import NAMESAKES_MAX, ONE_TIME_SECONDS
+from windlass.model.identity.claims import namesake
 from windlass.model.identity.rights import Role
 from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
@@ -86,6 +87,16 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserElsewhere:
+    """A user of an identity provider, as far as logging in needs it."""
+
+    id: UUID
+    name: str
+    role: Role
+    is_disabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedUser:
     user: User
     ended: list[bytes]  # hashes of the tokens of sessions that ended
@@ -125,6 +136,29 @@ async def add_user(
     if not made:
         raise NameTaken(name)
     return NewPassword(user=await read_user(database, user_id), ended=[], password=one_time)
+
+
+async def find_user_elsewhere(
+    database: Database, issuer: str, subject: str
+) -> UserElsewhere | None:
+    """Whom an identity provider means. None: nobody yet."""
+    rows = await database.read("user_elsewhere", issuer, subject)
+    return UserElsewhere(**dict(rows[0])) if rows else None
+
+
+async def add_user_elsewhere(
+    database: Database, *, issuer: str, subject: str, name: str, role: Role
+) -> UserElsewhere:
+    """Without a password. Somebody who has the name already never becomes the same user: the new
+    one gets a number behind it. Raises NameTaken when there are too many of them.
+    """
+    for number in range(1, NAMESAKES_MAX + 1):
+        called = namesake(name, number)
+        await database.ask_for("user_add_elsewhere", ids.uuid7(), called, role, issuer, subject)
+        # It may have been made by another login of the same person at this very moment.
+        if (user := await find_user_elsewhere(database, issuer, subject)) is not None:
+            return user
+    raise NameTaken(name)
 
 
 async def change_user(

@@ -11,4 +11,5 @@ Doors:
     rights      ROLES, RIGHTS: the table; `rights_of` a role; NOBODY and ANYBODY, no rights
     principal   Principal: a caller that was recognised; `check_right`, `check_queue` and the like
     account     names of users, passwords, scopes of keys: read, or refused with what is allowed
+    claims      what an ID token says: for us, of whom, and which role that has here
 """
