@@ -155,23 +155,6 @@ def cidr_list(items_max: int) -> Parser:
     )
 
 
-def origin() -> Parser:
-    """Scheme, host and perhaps a port; a slash at the end is left out."""
-    address = url("http", "https", like="https://windlass.example.com")
-
-    def parse(value: object) -> str:
-        text = str(address.parse(value)).removesuffix("/").lower()
-        parts = urlsplit(text)
-        port = parts.port
-        if not is_host(parts.hostname or "") or text != f"{parts.scheme}://{parts.netloc}":
-            raise ValueError
-        if "@" in parts.netloc or parts.netloc.endswith(":") or port == 0:
-            raise ValueError
-        return text
-
-    return Parser(parse=parse, allowed=f"{address.allowed}, without path, user or query")
-
-
 def queue_list(*, weighted: bool) -> Parser:
     """Names of queues, each of them once; some perhaps with a weight: `mail=3`."""
 

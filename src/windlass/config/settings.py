@@ -35,7 +35,7 @@ class Settings:
     tls_key_password_file: Path | None = None
     # CIDRs of proxies whose word about a caller's address is taken.
     trusted_proxies: tuple[str, ...] = ()
-    # Where browsers reach Windlass. None: wherever they say (Host).
+    # Where browsers reach Windlass. None: wherever they say (Host), and nobody logs in elsewhere.
     public_url: str | None = None
     # Slots. 0: jobs run inline, one at a time.
     workers: int = 16
@@ -69,9 +69,6 @@ class Settings:
     # CIDRs and hosts that deliveries may reach although they are private.
     egress_allow: tuple[str, ...] = ()
     auth: Literal["on", "off"] = "on"
-    # Where browsers reach Windlass. Needed for logins elsewhere, and taken from nothing that a
-    # caller sends. None: nobody is sent back here.
-    public_url: str | None = None
     # Login through OpenID Connect. None: only with a name and a password.
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
