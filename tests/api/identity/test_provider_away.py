@@ -11,10 +11,12 @@ import pytest
 
 from tests.api.conftest import Serve
 from tests.api.identity.browser import Browser
-from tests.api.identity.conftest import ProviderProcess, provider_process
+from tests.api.identity.provider import ProviderProcess, provider_process
 from tests.api.served import Served
 from tests.ports import free_port
+from windlass.engine.doctor.doctor import doctor
 from windlass.engine.identity import provider as provider_module
+from windlass.engine.identity.sign_on import provider_of
 
 Open = Callable[[Served], Browser]
 TROUBLES = {
@@ -170,3 +172,23 @@ async def test_a_provider_that_hangs_keeps_nobody_waiting_for_long_and_frees_its
     await provider.order()
     await browser.log_in()
     assert browser.has_session
+
+
+async def test_the_doctor_says_whether_the_provider_answers(
+    api: Served, provider: ProviderProcess
+) -> None:
+    async def findings(**settings: Any) -> list[str]:
+        asked = provider_of(provider.settings(**settings))
+        assert asked is not None
+        try:
+            report = await doctor(api.database, provider=asked)
+        finally:
+            await asked.close()
+        return [f"{one.check} {one.subject}: {one.detail}" for one in report.findings]
+
+    assert await findings() == []
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    [finding] = await findings(oidc_issuer=nowhere)
+    assert finding.startswith(f"sign_on {nowhere}: the identity provider at")
+    [finding] = await findings(oidc_issuer=f"{provider.issuer}/")
+    assert "describes another issuer" in finding
