@@ -45,6 +45,9 @@ def test_what_is_signed_must_be_one_plain_object(payload: str) -> None:
     [
         {"use": "enc"},
         {"alg": "ES384"},
+        {"alg": ["ES256"]},
+        {"use": {"sig": True}},
+        {"kid": ["ec"]},
         {"crv": "P-384"},
         {"kty": "oct"},
         {"kid": "another"},
