@@ -231,6 +231,7 @@ mkdir -p ~/.config/fish/completions
         after={"windlass completion fish": "test -s _windlass && bash -n $d/windlass"},
     ),
     Reader(page="docs/locks.md"),
+    Reader(page="docs/sign-on.md"),
     Reader(page="docs/outbox.md", first=ORDERS),
     Reader(
         page="docs/plugins.md",

@@ -236,15 +236,15 @@ def _web(text: str) -> SplitResult:
 
 
 def visible(chars_max: int) -> Parser:
-    """Visible ASCII without a space: what others issue to be typed as it is."""
+    """ASCII as it is typed: what somebody else has issued (RFC 6749 §A.1)."""
 
     def parse(value: object) -> str:
         text = plain_text(value, chars_max=chars_max)
-        if not text.isascii() or " " in text:
+        if not text.isascii():
             raise ValueError
         return text
 
-    return Parser(parse=parse, allowed=f"at most {chars_max} visible characters without spaces")
+    return Parser(parse=parse, allowed=f"at most {chars_max} visible ASCII characters")
 
 
 def scopes() -> Parser:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.conftest import Serve
 from tests.api.identity.browser import Browser
-from tests.api.identity.conftest import ProviderProcess, provider_process
+from tests.api.identity.provider import ProviderProcess, provider_process
 from tests.api.served import Served
 from tests.ports import free_port
+from tests.strategies.http.certificate import self_signed
+from windlass.engine.doctor.doctor import doctor
 from windlass.engine.identity import provider as provider_module
+from windlass.engine.identity.sign_on import provider_of
 
 Open = Callable[[Served], Browser]
 TROUBLES = {
@@ -114,6 +119,52 @@ async def test_a_description_leads_nobody_into_the_network_behind(
     await nobody_came_in(api, browser)
 
 
+async def test_a_provider_without_a_certificate_that_the_system_trusts_is_not_spoken_to(
+    serve_with: Serve,
+    provider: ProviderProcess,
+    open_browser: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_server, _ = self_signed(tmp_path, "localhost")
+    spoken_to = []
+
+    async def describe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        spoken_to.append(await reader.readuntil(b"\r\n\r\n"))
+        ends = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        said = json.dumps({"issuer": issuer, **dict.fromkeys(ends, f"{issuer}/x")}).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said))
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(describe, "127.0.0.1", 0, ssl=at_server)
+    async with server:
+        issuer = f"https://localhost:{server.sockets[0].getsockname()[1]}"
+        settings = provider.settings(oidc_issuer=issuer)
+        seen = await open_browser(await serve_with(settings)).get("/v1/session/oidc")
+        assert (seen.status, seen.code) == (503, "provider_away")
+        assert "certificate verify failed" in seen.body["detail"]
+        assert spoken_to == []
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "receiver.pem"))
+        seen = await open_browser(await serve_with(settings)).get("/v1/session/oidc")
+        assert seen.location.startswith(f"{issuer}/x?response_type=code&")
+        assert spoken_to[0].startswith(b"GET /.well-known/openid-configuration HTTP/1.1")
+
+
+async def test_no_proxy_of_the_environment_is_asked(
+    serve_with: Serve,
+    provider: ProviderProcess,
+    open_browser: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    browser = open_browser(await serve_with(provider.settings()))
+    await browser.log_in()
+    assert browser.has_session
+
+
 async def test_while_the_provider_is_away_a_password_is_as_good_as_before(
     serve_with: Serve, provider: ProviderProcess, open_browser: Open
 ) -> None:
@@ -170,3 +221,23 @@ async def test_a_provider_that_hangs_keeps_nobody_waiting_for_long_and_frees_its
     await provider.order()
     await browser.log_in()
     assert browser.has_session
+
+
+async def test_the_doctor_says_whether_the_provider_answers(
+    api: Served, provider: ProviderProcess
+) -> None:
+    async def findings(**settings: Any) -> list[str]:
+        asked = provider_of(provider.settings(**settings))
+        assert asked is not None
+        try:
+            report = await doctor(api.database, provider=asked)
+        finally:
+            await asked.close()
+        return [f"{one.check} {one.subject}: {one.detail}" for one in report.findings]
+
+    assert await findings() == []
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    [finding] = await findings(oidc_issuer=nowhere)
+    assert finding.startswith(f"sign_on {nowhere}: the identity provider at")
+    [finding] = await findings(oidc_issuer=f"{provider.issuer}/")
+    assert "describes another issuer" in finding

@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.conftest import Serve
 from tests.api.identity.browser import LOGIN, SESSION, Browser
-from tests.api.identity.conftest import ProviderProcess
+from tests.api.identity.provider import ProviderProcess
 from tests.api.identity.provider_process import PUBLIC_URL, REDIRECT_URI
 from tests.api.served import Served, serve
 from windlass.config import Settings

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from tests.api.identity.browser import LOGIN, SESSION, Browser
-from tests.api.identity.conftest import ProviderProcess
+from tests.api.identity.provider import ProviderProcess
 from tests.api.identity.provider_process import CLIENT_SECRET, PUBLIC_URL
 from tests.api.served import Served
 from windlass.engine.identity import login, sign_on

@@ -45,6 +45,9 @@ def test_what_is_signed_must_be_one_plain_object(payload: str) -> None:
     [
         {"use": "enc"},
         {"alg": "ES384"},
+        {"alg": ["ES256"]},
+        {"use": {"sig": True}},
+        {"kid": ["ec"]},
         {"crv": "P-384"},
         {"kty": "oct"},
         {"kid": "another"},
@@ -79,6 +82,14 @@ def test_a_key_that_is_too_long_to_compute_with_is_not_tried() -> None:
     token = jws.serialize_compact({"alg": "RS256", "kid": "rsa"}, "{}", RSA)
     with pytest.raises(KeyUnknown):
         read_id_token(token, [huge])
+
+
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
+def test_a_key_that_is_too_short_to_trust_is_not_tried() -> None:
+    weak = RSAKey.generate_key(1024, {"kid": "rsa"})
+    token = jws.serialize_compact({"alg": "RS256", "kid": "rsa"}, "{}", weak)
+    with pytest.raises(KeyUnknown):
+        read_id_token(token, [weak.as_dict(private=False)])
 
 
 def test_of_two_keys_with_one_name_either_may_have_signed() -> None:

@@ -19,7 +19,7 @@ from windlass.model.identity.claims import (
     role_of,
     subject_of,
 )
-from windlass.model.identity.rights import ROLES
+from windlass.model.identity.rights import ROLES, Role
 
 NOW = 1_800_000_000.0
 GOOD: dict[str, Any] = {
@@ -102,7 +102,7 @@ def test_whatever_claims_there_are_they_are_judged_without_an_error(claims: dict
 
 
 def test_the_highest_role_wins_in_whatever_order() -> None:
-    roles = (("a", "admin"), ("v", "viewer"), ("o", "operator"))
+    roles: tuple[tuple[str, Role], ...] = (("a", "admin"), ("v", "viewer"), ("o", "operator"))
     for given_roles in (roles, roles[::-1]):
         rules = RoleRules(claim="groups", roles=given_roles, default=None)
         assert role_of({"groups": ["v", "a", "o"]}, rules) == "admin"
@@ -110,6 +110,14 @@ def test_the_highest_role_wins_in_whatever_order() -> None:
         assert role_of({"groups": "o v"}, rules) is None
     rules = RoleRules(claim="groups", roles=roles, default="operator")
     assert role_of({"groups": ["v"]}, rules) == "operator", "nobody is made less by a group"
+
+
+@pytest.mark.parametrize(
+    ("verified", "role"), [(True, "admin"), (False, None), (None, None), ("true", None), (1, None)]
+)
+def test_an_address_gives_a_role_only_if_it_is_verified(verified: object, role: str | None) -> None:
+    rules = RoleRules(claim="email", roles=(("ann@example.com", "admin"),), default=None)
+    assert role_of({"email": "ann@example.com", "email_verified": verified}, rules) == role
 
 
 def test_a_claim_may_have_dots_in_its_name_or_lie_deep() -> None:

@@ -48,10 +48,12 @@ async def _examine(settings: Settings, repair: bool, output: str) -> int:
     from windlass.compose.data import database_of
     from windlass.config import shown_address
     from windlass.engine.doctor.doctor import doctor as examine
+    from windlass.engine.identity.sign_on import provider_of
     from windlass.store.database import Database
 
     async with database_of(settings.database_url, settings.data) as address:
         database = Database(address, application="windlass doctor")
+        provider = provider_of(settings)
         await database.open()
         try:
             say(f"looking at {shown_address(address)}")
@@ -59,10 +61,13 @@ async def _examine(settings: Settings, repair: bool, output: str) -> int:
                 database,
                 repair=repair,
                 retention_days=settings.retention_days,
+                provider=provider,
                 on_progress=lambda jobs: say(f"checked {jobs} jobs"),
             )
         finally:
             await database.close()
+            if provider is not None:
+                await provider.close()
     report.notes += _notes(settings)
     if settings.redis_url is not None:
         report.notes.append(await _redis_note(settings.redis_url))

@@ -2,10 +2,10 @@
 
 Checks G10 (events fold to rows), that no job is without an owner, that parents and children are
 linked, that locks are held and waited for by living jobs, counters against truth, that the ledgers
-of schedules have no gaps, that the days to come have their partitions, and that our role has the
-rights of a node. Repairs, when asked, only what cannot do harm: links, what a job waits for, and
-counters, whose corrections are deltas.
-May run beside working nodes; nobody has to stand still.
+of schedules have no gaps, that the days to come have their partitions, that our role has the rights
+of a node, and that the identity provider answers, if there is one. Repairs, when asked, only what
+cannot do harm: links, what a job waits for, and counters, whose corrections are deltas. May run
+beside working nodes; nobody has to stand still.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from windlass import ids
 from windlass.engine.doctor.finding import Finding
@@ -21,11 +21,15 @@ from windlass.engine.doctor.folds import check_folds
 from windlass.engine.doctor.ledger import check_ledger
 from windlass.engine.doctor.links import check_links, check_owners
 from windlass.engine.doctor.privileges import check_privileges
+from windlass.engine.identity.sign_on_answers import ProviderAway
 from windlass.engine.jobs.partitions import days_ahead
 from windlass.engine.locks.mend import mend_locks
 from windlass.limits import PARTITIONS_AHEAD_DAYS, PARTITIONS_LOW_DAYS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+if TYPE_CHECKING:
+    from windlass.engine.identity.provider import Provider
 
 # All are counted; so many are kept to be shown.
 FINDINGS_MAX: Final = 1_000
@@ -57,10 +61,11 @@ async def doctor(
     *,
     repair: bool = False,
     retention_days: int | None = None,
+    provider: Provider | None = None,
     on_progress: Callable[[int], None] = lambda _jobs: None,
 ) -> DoctorReport:
-    """`retention_days` as the nodes have it; None: nothing was forgotten. `on_progress` hears how
-    many jobs have been looked at.
+    """`retention_days` as the nodes have it; None: nothing was forgotten. `provider`, if people log
+    in through one, is asked how it is. `on_progress` hears how many jobs have been looked at.
     """
     report = DoctorReport()
     async for jobs, wrong in check_folds(database):
@@ -76,7 +81,18 @@ async def doctor(
     notes, wrong = await check_privileges(database)
     report.notes += notes
     report.add(wrong)
+    if provider is not None:
+        report.add(await check_provider(provider))
     return report
+
+
+async def check_provider(provider: Provider) -> list[Finding]:
+    """Does it say where people are to be sent, and with which keys it signs?"""
+    try:
+        await provider.keys()
+    except ProviderAway as trouble:
+        return [Finding(check="sign_on", subject=provider.issuer, detail=str(trouble))]
+    return []
 
 
 # Every row is counted.

@@ -28,7 +28,7 @@ _KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "EdDSA": {"kty": "OKP", "crv": "Ed25519"},
     "Ed25519": {"kty": "OKP", "crv": "Ed25519"},
 }
-_SAME: Final = frozenset({"EdDSA", "Ed25519"})
+_SAME: Final = ("EdDSA", "Ed25519")
 # Of a key only this is taken: what is public, and what it is.
 _PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y")
 
@@ -90,7 +90,7 @@ def _candidates(
 ) -> Iterator[Key]:
     """The keys that it may have been signed with; without `kid` there must be one that fits."""
     wanted = _KEYS[algorithm]
-    names = _SAME if algorithm in _SAME else {algorithm}
+    names = _SAME if algorithm in _SAME else (algorithm,)  # what a key says may be no text
     fitting = [
         key
         for key in keys

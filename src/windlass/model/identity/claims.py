@@ -122,7 +122,10 @@ def subject_of(claims: Claims) -> str:
 def role_of(claims: Claims, rules: RoleRules) -> Role | None:
     """The highest role that one of the values has. None: may not come in."""
     best = rules.default
-    values = set(_texts(_at(claims, rules.claim))) if rules.claim is not None else set()
+    values: set[str] = set()
+    # An address that nobody has verified is anybody's.
+    if rules.claim is not None and (rules.claim != "email" or claims.get("email_verified") is True):
+        values.update(_texts(_at(claims, rules.claim)))
     for name, role in rules.roles:
         if name in values and (best is None or has_role(role, best)):
             best = role
