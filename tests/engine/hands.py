@@ -114,7 +114,8 @@ async def run_all(database: Database) -> None:
 
 async def sql(database: Database, statement: str, *args: Any) -> list[Record]:
     async with by_hand(database) as connection:
-        return await connection.fetch(statement, *args)
+        rows: list[Record] = await connection.fetch(statement, *args)
+        return rows
 
 
 async def value(database: Database, statement: str, *args: Any) -> Any:

@@ -27,7 +27,7 @@ from windlass.errors import Unavailable
 from windlass.fastlane.keys import CHANNELS
 from windlass.limits import FASTLANE_CALL_SECONDS, FASTLANE_CONNECT_SECONDS
 from windlass.supervise import supervisor
-from windlass.telemetry.outage import REDIS, reason_text
+from windlass.telemetry.outage import NO_ANSWER, REDIS, reason_text
 
 if TYPE_CHECKING:
     from windlass.fastlane.connect import Client
@@ -297,11 +297,18 @@ class FastLane:
             log.warning("redis_is_shared", fix="give each database a Redis of its own, or a ?db=")
         self.is_shared = is_shared
 
+    def _reason(self, trouble: Exception) -> str:
+        reason = reason_text(trouble)
+        if (self._url or "").startswith("rediss") and reason == NO_ANSWER:
+            # A server without TLS waits for the rest of what it does not understand.
+            return f"{reason}; does it speak TLS, as rediss:// asks for?"
+        return reason
+
     def _set_up(self, is_up: bool, trouble: Exception | None = None) -> None:
         if is_up:
             REDIS.answered(self._where)
         elif trouble is not None and not self._is_closing:
-            REDIS.failed(self._where, reason_text(trouble), is_certain=True)
+            REDIS.failed(self._where, self._reason(trouble), is_certain=True)
         if is_up != self.is_up:
             self.is_up = is_up
             log.debug("fastlane_up" if is_up else "fastlane_down")

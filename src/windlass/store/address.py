@@ -41,6 +41,7 @@ _BOUNCED: Final = frozenset({"application_name", "timezone"})
 # What names a file; "system" stands for the authorities that the machine trusts.
 _FILES: Final = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _SYSTEM: Final = "system"
+_ASKING: Final = frozenset({"require", "verify-ca", "verify-full"})
 _NO_TLS: Final = "rejected SSL upgrade"  # so the driver says that the server does
 # Why the next host is asked. A wrong password is among them: it may be wrong for one host only.
 _PASSED_BY: Final = (
@@ -163,9 +164,14 @@ def _untrusted(trouble: BaseException, sslmode: str) -> str | None:
     """Why there is no TLS with a server, or none that can be relied on; None: that is not it."""
     if isinstance(trouble, ssl.SSLCertVerificationError):
         said = trouble.verify_message.rstrip(".")
-        return f"its certificate is not believed ({said}), and sslmode={sslmode} asks for one"
+        return f"its certificate is not believed: {said}"
     if isinstance(trouble, ssl.SSLError):
         return f"TLS with it fails: {trouble.reason or trouble}"
+    if isinstance(trouble, asyncpg.ConnectionDoesNotExistError) and sslmode in _ASKING:
+        return (
+            "it hung up when TLS was agreed on or the login sent; does it ask for a certificate of "
+            "ours (sslcert, sslkey)?"
+        )
     if isinstance(trouble, ConnectionError) and _NO_TLS in str(trouble):
         return f"it does not speak TLS, and sslmode={sslmode} asks for it"
     return None
@@ -179,8 +185,10 @@ def tls_of(connection: Any) -> str | None:
     # The driver does not tell; what a pool lends stands for the connection itself.
     transport = getattr(getattr(connection, "_con", connection), "_transport", None)
     found = None if transport is None else transport.get_extra_info("ssl_object")
-    cipher = None if found is None else found.cipher()
-    return None if cipher is None else f"{found.version()} {cipher[0]}"
+    if found is None:
+        return None
+    name, _, _ = found.cipher()
+    return f"{found.version()} {name}"
 
 
 async def leave_as_it_is(connection: object) -> None:

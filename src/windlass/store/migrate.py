@@ -87,8 +87,6 @@ async def migrate(url: str, *, may_be_newer: bool = True) -> list[Migration]:
             if standing.owner is not None:
                 raise
             raise SchemaBehind(standing.role, None, [one.name for one in migrations()]) from trouble
-        if applied:
-            await renew_rights(connection)
         return applied
     finally:
         await connection.close()
@@ -119,6 +117,8 @@ async def _apply_next(connection: asyncpg.Connection[asyncpg.Record]) -> Migrati
         if not missing:
             return None
         await _apply(connection, missing[0])
+        if len(missing) == 1:
+            await renew_rights(connection)
         return missing[0]
 
 

@@ -28,6 +28,7 @@ from windlass.telemetry.outage import reason_text
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 RoleKind = Literal["node", "submitter"]
 # Two who give rights to the same table at once would meet in the catalogue.
+_KNOWS_ROLES: Final = "SELECT to_regclass('windlass.role_grant')"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('windlass.role_grant'))"
 
 
@@ -105,6 +106,8 @@ async def give_rights(
 
 async def renew_rights(connection: Session) -> None:
     """Everybody who was given rights gets those to what a migration brought."""
+    if await connection.fetchval(_KNOWS_ROLES) is None:
+        return
     async with connection.transaction():
         await connection.execute(_LOCK)
         for row in await connection.fetch(statement("role_known")):
@@ -132,7 +135,7 @@ async def _refuse_guest(connection: Session) -> None:
 
 
 async def _refuse_unfit(connection: Session, role: str) -> None:
-    if await connection.fetchval("SELECT to_regclass('windlass.role_grant')") is None:
+    if await connection.fetchval(_KNOWS_ROLES) is None:
         raise RoleUnfit("there is no schema windlass of this release; run `windlass migrate up`")
     row = await connection.fetchrow(statement("role_fitness"), role)
     if row is None:

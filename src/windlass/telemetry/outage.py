@@ -20,6 +20,7 @@ log = structlog.get_logger()
 
 # A broken connection is an outage only if what follows fails as well, for so long.
 BLIP_SECONDS: Final = 1.0
+NO_ANSWER: Final = "no answer in time"
 _NO_TLS: Final = "WRONG_VERSION_NUMBER"  # so OpenSSL calls an answer that is no TLS
 Server = Literal["postgresql", "redis"]
 
@@ -94,7 +95,7 @@ def reason_text(trouble: BaseException) -> str:
         if isinstance(cause, ConnectionResetError | BrokenPipeError):
             return "it closed the connection"
         if isinstance(cause, TimeoutError):
-            return "no answer in time"
+            return NO_ANSWER
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not believed: {cause.verify_message.rstrip('.')}"
         if isinstance(cause, ssl.SSLError):

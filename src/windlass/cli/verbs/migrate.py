@@ -9,9 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-app = App(
-    name="migrate", help="Bring a database to this version's tables; give roles rights to them."
-)
+app = App(name="migrate", help="Bring a database to this version's tables.")
 _Url = Annotated[str | None, Parameter(help="postgresql://…")]
 
 
