@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from windlass.duration import parse_seconds
+from windlass.limits import LOGIN_BURST
 
 
 class WindlassError(Exception):
@@ -365,10 +366,10 @@ class TooManyTries(WindlassError):
     code = "too_many_tries"
     status = 429
 
-    def __init__(self, wait_seconds: float, limit: int) -> None:
+    def __init__(self, wait_seconds: float) -> None:
         self.retry_after_seconds = max(1, math.ceil(wait_seconds))
         self.retry_after = self.retry_after_seconds
-        self.limit = limit  # tries that are free
+        self.limit = LOGIN_BURST  # so many are heard at once
         super().__init__(
             f"too many tries to log in; the next one is heard in {self.retry_after_seconds} s"
         )

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Windlass
 from windlass.cli.commands import COMMANDS
+from windlass.model.identity.rights import ROLES
 from windlass.model.job.states import STATES
 
 BASH = which("bash") or "bash"
@@ -63,6 +64,8 @@ def test_bash_completes_nouns_verbs_options_and_choices(script: Path) -> None:
     assert set(completed(script, "windlass", "job", "ls", "--state", "")) == set(STATES)
     assert completed(script, "windlass", "--url", "http://x", "node", "dr") == ["drain"]
     assert completed(script, "windlass", "dead", "ls", "-o", "j") == ["json", "jsonl"]
+    assert completed(script, "windlass", "user", "re") == ["reset-password"]
+    assert set(completed(script, "windlass", "key", "add", "ci", "--role", "")) == set(ROLES)
     assert completed(script, "windlass", "completion", "") == ["bash", "zsh", "fish"]
 
 

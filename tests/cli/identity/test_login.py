@@ -207,6 +207,17 @@ def test_whoever_cannot_be_asked_is_told_what_to_give(
     assert said in ended.err
 
 
+@pytest.mark.parametrize("url", ["http://ann:word@127.0.0.1:1", "127.0.0.1:1", "http://[::1"])
+def test_where_a_login_cannot_be_kept_nothing_is_asked(
+    person: Windlass, tmp_path: Path, url: str
+) -> None:
+    (tmp_path / "old").write_text(WORDS)
+    words = ["--user", "ann", "--password-from", str(tmp_path / "old"), "--url", url]
+    ended = person("login", *words)
+    assert (ended.code, ended.out) == (Exit.USAGE, "")
+    assert "word@" not in ended.err
+
+
 def test_whoever_has_no_terminal_chooses_a_password_later(
     as_admin: Windlass, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,7 +105,7 @@ def test_without_a_home_there_is_nothing_to_find_and_no_place_to_keep(
         monkeypatch.setenv("HOME", home)
     assert find_login(URL) is None
     forget_login(URL)
-    with pytest.raises(Stopped, match="set HOME"):
+    with pytest.raises(Stopped, match="HOME or XDG_CONFIG_HOME"):
         keep_login(URL, "ann", "wls_a", None)
 
 

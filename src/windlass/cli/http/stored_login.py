@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from windlass.cli.exits import Stopped
+from windlass.cli.exits import BadUsage, Stopped
 from windlass.cli.show.output import say
 from windlass.sdk.http.local_key import read_private
 
@@ -61,17 +61,23 @@ def find_login(url: str) -> StoredLogin | None:
     return login if login.url == address_of(url) else None
 
 
+def place_for(url: str) -> Path:
+    """Where a login for this address is kept. Raises Stopped: nowhere."""
+    path = _path(url)
+    if path is None:
+        raise BadUsage(
+            "there is no place to keep a login for this --url: give an address such as "
+            "http://127.0.0.1:5777, without a user, and set HOME or XDG_CONFIG_HOME"
+        )
+    return path
+
+
 def keep_login(url: str, user: str, token: str, expires_at: str | None) -> Path:
     """Instead of any other for this address. Raises Stopped."""
     from windlass.compose.private_file import write_private
 
-    path, address = _path(url), address_of(url)
-    if path is None or address is None:
-        raise Stopped(
-            "there is no place to keep a login: set HOME or XDG_CONFIG_HOME, and give no user in "
-            "the address"
-        )
-    kept = {"url": address, "user": user, "token": token, "expires_at": expires_at}
+    path = place_for(url)
+    kept = {"url": address_of(url), "user": user, "token": token, "expires_at": expires_at}
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(path, json.dumps(kept))

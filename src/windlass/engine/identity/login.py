@@ -123,7 +123,7 @@ async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -
             [seconds for _, _, seconds in ordered],
         )
         if refused:
-            raise TooManyTries(max(row["wait_seconds"] for row in refused), LOGIN_BURST)
+            raise TooManyTries(max(row["wait_seconds"] for row in refused))
 
     await database.together(work)
 

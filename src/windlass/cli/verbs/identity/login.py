@@ -15,7 +15,12 @@ from cyclopts import App, Parameter
 from windlass.cli.exits import BadUsage, Exit, Stopped
 from windlass.cli.http.client import Client
 from windlass.cli.http.problem import Refused
-from windlass.cli.http.stored_login import find_login, forget_login, keep_login
+from windlass.cli.http.stored_login import (
+    find_login,
+    forget_login,
+    keep_login,
+    place_for,
+)
 from windlass.cli.options import ADDRESSED, SERVED, Address, Server
 from windlass.cli.show.moment import when
 from windlass.cli.show.output import say, show_once
@@ -55,6 +60,7 @@ def log_in(
     A one-time password leads at once to the choice of another one.
     """
     check_apart(password_from, new_password_from)
+    place_for(address.url)  # before a one-time password is spent
     name = user if user is not None else _asked_name()
     _warn_of_plain_text(address.url)
     before = find_login(address.url)
