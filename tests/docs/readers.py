@@ -538,6 +538,14 @@ windlass job submit wait --input '{"seconds": 6}'
         first=SECOND_NODE + "\n\nuntil windlass sweep --dry-run | grep -q 'kept 2'; do :; done",
     ),
     Reader(
+        page="docs/operating/tls-and-proxies.md",
+        node=False,
+        fails={"WINDLASS_CA_FILE= windlass health": 9},
+        after={
+            "export WINDLASS_PUBLIC_URL": "windlass config show | grep -q windlass.example.com",
+        },
+    ),
+    Reader(
         page="docs/operating/targets.md",
         words={"shop.example": "$NOBODY"},
         first="""

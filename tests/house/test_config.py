@@ -13,7 +13,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.house.repository import ROOT
-from windlass.config import Loaded, Problem, Settings, SettingsProblems, load_settings, shown
+from windlass.config import (
+    Loaded,
+    Problem,
+    Settings,
+    SettingsProblems,
+    load_settings,
+    shown,
+    shown_address,
+)
 from windlass.config.load import hand_over, take_over
 from windlass.config.table import PARSERS
 
@@ -69,6 +77,11 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "redis_url": "rediss://cache:6380/1",
         "host": "::1",
         "port": "5888",
+        "tls_cert": "tls/api.pem",
+        "tls_key": "tls/api.key",
+        "tls_key_password_file": "tls/password",
+        "trusted_proxies": "10.0.0.5, 2001:db8::/32",
+        "public_url": "https://windlass.example",
         "workers": "0",
         "roles": "worker,api",
         "queues": "mail=3, reports",
@@ -121,6 +134,8 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
     assert by_file.egress_allow == ("127.0.0.0/8", "hooks.internal")
     assert by_file.oidc_roles == ("bosses=admin", "cn=ops=operator")
     assert by_file.data == Path("some/folder")
+    assert by_file.tls_key == Path("tls/api.key")
+    assert by_file.trusted_proxies == ("10.0.0.5/32", "2001:db8::/32")
 
 
 def test_a_nested_name_is_the_same_setting_in_file_and_environment(tmp_path: Path) -> None:
@@ -455,6 +470,32 @@ def test_no_secret_is_shown_by_a_problem_or_a_repr(tmp_path: Path) -> None:
     assert shown("database_url", good.database_url) == "'postgresql://***@db/x'"
     assert shown("secret_key", good.secret_key) == "***"
     assert shown("secret_key", None) == "none"
+
+
+@pytest.mark.parametrize(
+    ("written", "is_shown"),
+    [
+        # Whoever forgets the @ has a password where a port should be.
+        ("postgresql://u:secret", "postgresql://u:***"),
+        ("postgresql://u:secret/x", "postgresql://u:***/x"),
+        ("postgresql://u:se,cret", "postgresql://u:***"),
+        ("postgresql://u:1secret", "postgresql://u:***"),
+        ("redis://:secret", "redis://:***"),
+        ("host=db password=secret user=x", "host=db password=*** user=x"),
+        ("host=db password='se cret' user=x", "host=db password=*** user=x"),
+        ("postgresql://db:5432/x", "postgresql://db:5432/x"),
+        ("postgresql://one:5432,two:5433/x", "postgresql://one:5432,two:5433/x"),
+        ("postgresql://[::1]:5432/x", "postgresql://[::1]:5432/x"),
+        ("http://collector:4318?x=1", "http://collector:4318?x=1"),
+    ],
+)
+def test_an_address_that_is_wrong_shows_no_password_either(written: str, is_shown: str) -> None:
+    assert shown_address(written) == is_shown
+
+
+def test_what_is_pasted_for_an_address_and_is_none_is_not_shown() -> None:
+    assert shown("database_url", "u:secret") == "***"
+    assert shown("redis_url", "secret") == "***"
 
 
 def test_a_variable_in_lower_case_is_a_mistake_worth_telling() -> None:

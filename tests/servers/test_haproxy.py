@@ -14,6 +14,7 @@ import aiohttp
 from tests.faults.real_cluster import Cluster
 from tests.ports import free_ports
 from tests.until import until
+from windlass.engine.identity.first import reset_admin_key
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "haproxy.cfg"
 # Debian keeps it where a normal user's PATH does not look.
@@ -46,6 +47,50 @@ async def test_the_configuration_is_accepted_without_a_warning() -> None:
         said, _ = await checking.communicate()
         assert checking.returncode == 0, said.decode()
         assert b"WARNING" not in said
+
+
+async def test_nodes_that_trust_it_know_who_calls(cluster: Cluster) -> None:
+    [front] = free_ports(1)
+    node = await cluster.nodes.start(
+        cluster.database.url,
+        cluster.redis_url,
+        roles="api",
+        settings={
+            "WINDLASS_PORT": str(free_ports(1)[0]),
+            "WINDLASS_TRUSTED_PROXIES": "127.0.0.1",
+            "WINDLASS_SECRET_KEY": "0f" * 32,
+        },
+    )
+    key = await reset_admin_key(cluster.database)
+    admin = {"Authorization": f"Bearer {key}"}
+    ann = {"name": "ann", "role": "viewer", "password": "correct horse battery"}
+    url = f"http://127.0.0.1:{front}"
+    there = dict.fromkeys((f"WINDLASS_NODE_{n}" for n in (1, 2, 3)), node.url.partition("//")[2])
+    # Another address of this machine, so that the caller's is not the proxy's.
+    elsewhere = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
+    async with (
+        haproxy("-db", WINDLASS_BIND=f"127.0.0.1:{front}", **there),
+        aiohttp.ClientSession(connector=elsewhere) as client,
+    ):
+
+        async def is_up() -> bool:
+            try:
+                async with client.get(f"{url}/health") as answer:
+                    return answer.status == 200
+            except aiohttp.ClientError:
+                return False
+
+        await until(is_up, what="it answers")
+        async with client.post(f"{url}/v1/users", json=ann, headers=admin) as answer:
+            assert answer.status == 201, await answer.text()
+        claims = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+        login = {"user": "ann", "password": ann["password"]}
+        async with client.post(f"{url}/v1/session", json=login, headers=claims) as answer:
+            assert answer.status == 201, await answer.text()
+            assert "Strict-Transport-Security" not in answer.headers
+        async with client.get(f"{url}/v1/sessions", headers=admin) as answer:
+            [session] = (await answer.json())["data"]
+            assert session["address"] == "127.0.0.2"
 
 
 async def test_any_node_answers_any_request_and_one_may_die(cluster: Cluster) -> None:

@@ -16,11 +16,18 @@ _SECRET_WORD = re.compile(r"secret|passw|token|credential|(?:^|_)keys?(?:$|_)", 
 # Greedy up to the last @: a password may itself hold `@`, `:` or `/`.
 _USERINFO = re.compile(r"^([a-z0-9+.-]*:?/*).*@", re.IGNORECASE | re.DOTALL)
 _QUERY_SECRET = re.compile(r"([?&][^=&]*(?:passw|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+# As libpq also takes them: `host=db password='it is'`.
+_WORD_SECRET = re.compile(
+    r"((?:^|\s)[^=\s]*(?:passw|secret|token|key)[^=\s]*\s*=\s*)(?:'[^']*'?|\S+)", re.IGNORECASE
+)
+# Where a port should be: a port, or, where its @ was forgotten, a password.
+_NO_PORT = re.compile(r"(://(?:[^/?#@]*,)?[^/?#@,:\[\]]*:)(?![0-9]*(?:[/?#,]|$))[^/?#@]*")
 
 
 def shown_address(url: str) -> str:
     """An address without whoever's name and password it holds."""
-    return _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(rf"\g<1>{HIDDEN}@", url))
+    text = _QUERY_SECRET.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(rf"\g<1>{HIDDEN}@", url))
+    return _NO_PORT.sub(rf"\g<1>{HIDDEN}", _WORD_SECRET.sub(rf"\g<1>{HIDDEN}", text))
 
 
 def where_of(url: str) -> str:
@@ -44,6 +51,8 @@ def shown(setting: str, value: object) -> str:
         return "a huge number"  # Python itself refuses to print one of more than 4,300 digits
     if isinstance(value, bool | int | float):
         return repr(value)
+    if setting.endswith("_url") and "://" not in str(value):
+        return HIDDEN  # who knows what has been pasted there
     text = shown_address(str(value))
     if len(text) > SHOWN_CHARS_MAX:
         text = text[:SHOWN_CHARS_MAX] + "…"

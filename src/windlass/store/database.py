@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -107,6 +108,8 @@ _COLLISIONS: Final = (
 # So PostgreSQL says of a cancel that somebody asked for, and mostly nobody did: if a row is to be
 # had at the very moment its lock_timeout passes, and the statement goes on to wait for the next,
 # the reason is forgotten on the way (once in some 15,000 such moments on a busy machine).
+# What asyncpg says of an argument: `… argument $1: <the value> (why)`.
+_ARGUMENT: Final = re.compile(r"(invalid input for query argument \$\d+): .*", re.DOTALL)
 _BY_REQUEST: Final = "user request"
 
 
@@ -463,6 +466,14 @@ async def _acquire(pool: asyncpg.Pool[Record]) -> Connection[Record]:
         raise NoConnection(f"PostgreSQL takes no connection: {trouble}") from trouble
 
 
+def _without_value(trouble: Exception) -> str:
+    """What PostgreSQL or its client said, without the value or row that it was about, which may be
+    nobody's business: a DETAIL shows a whole row, and the client what it could not encode.
+    """
+    text = str(trouble.args[0] if trouble.args else trouble)
+    return _ARGUMENT.sub(r"\1", text)
+
+
 @contextlib.asynccontextmanager
 async def _translated() -> AsyncIterator[None]:
     try:
@@ -472,7 +483,7 @@ async def _translated() -> AsyncIterator[None]:
     except asyncpg.LockNotAvailableError as trouble:
         raise RowLocked(f"somebody else holds what was asked for: {trouble}") from trouble
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as trouble:
-        raise BadValue(f"PostgreSQL cannot take a value: {trouble}") from trouble
+        raise BadValue(f"PostgreSQL cannot take a value: {_without_value(trouble)}") from trouble
     except asyncpg.ConfigurationLimitExceededError as trouble:
         raise LimitReached(f"PostgreSQL refused what is beyond a limit: {trouble}") from trouble
     except asyncpg.ReadOnlySQLTransactionError as trouble:

@@ -76,6 +76,21 @@ async def test_only_the_hash_of_the_first_key_is_kept_and_there_is_one_first(api
     assert api.key not in str(dict(row))
 
 
+@pytest.mark.parametrize("odd", ["\0", "\ud800", "\udfff"])
+async def test_what_no_name_or_password_holds_is_refused_at_the_door(
+    door: Served, odd: str
+) -> None:
+    whole = "correct horse battery"
+    for method, path, body in (
+        ("POST", "/v1/session", {"user": f"a{odd}", "password": whole}),
+        ("POST", "/v1/session", {"user": "a", "password": whole + odd}),
+        ("POST", "/v1/users", {"name": f"a{odd}", "role": "viewer"}),
+        ("POST", "/v1/users", {"name": "a", "role": "viewer", "password": whole + odd}),
+    ):
+        problem = await door.call(method, path, 422, json=body)
+        assert whole not in str(problem)
+
+
 async def test_a_revoked_key_is_refused_within_seconds(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

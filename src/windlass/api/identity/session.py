@@ -184,11 +184,16 @@ def _text(chars_max: int) -> Any:
     """As it was typed: a login is compared, not judged."""
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or not 1 <= len(value) <= chars_max:
+        if not isinstance(value, str) or not 1 <= len(value) <= chars_max or not _is_text(value):
             raise ValueError(f"must be text of 1 to {chars_max} characters")
         return value
 
     return read
+
+
+def _is_text(value: str) -> bool:
+    """Neither a name nor a password of anybody's holds NUL, or half of a character."""
+    return "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def _name(value: object) -> str:

@@ -247,6 +247,8 @@ def _stop(trouble: WindlassError, login_ended: str | None) -> Stopped:
         return Stopped(f"{trouble.url} cannot be heard: {reason}")
     if network.errno and not trouble.is_final and not isinstance(network, socket.gaierror):
         reason = os.strerror(network.errno)  # asyncio says only that a call failed
+    if trouble.is_final:  # somebody answers there, and is not trusted
+        return Unreachable(f"cannot reach Windlass at {trouble.url}: {reason}")
     return Unreachable(
         f"cannot reach Windlass at {trouble.url}: {reason}\n"
         "  is it running (windlass up)? its address is given by --url or WINDLASS_URL"

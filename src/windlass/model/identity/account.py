@@ -75,6 +75,8 @@ def read_password(value: object, user: str = "") -> str:
             f"must be {PASSWORD_CHARS_MIN} to {PASSWORD_CHARS_MAX} characters of whatever kind; a "
             "few words in a row will do"
         )
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in value):
+        raise ValueError("holds NUL or half of a character (a lone surrogate); send whole ones")
     plain = value.lower()
     if len(set(plain)) < _CHARS_APART_MIN or _is_known(plain) or (user and _is_of(plain, user)):
         raise ValueError(
