@@ -59,6 +59,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     "Look after it": (
         _command("key", "Make a new admin key when the old one is lost or known."),
         _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),
+        _command("audit", "See who did what, from where; export it."),
         _command("operation", "Follow changes of nodes, and verbs on many jobs; call them back."),
         _command("health", "Is the server well?"),
         _command("stats", "Counters of jobs by queue and state."),

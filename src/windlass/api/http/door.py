@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
+from uuid import UUID
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,6 +26,7 @@ from windlass.api.http.problem import problem_reply
 from windlass.api.http.route import PARAMETER, Route
 from windlass.api.http.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
+from windlass.model.identity.actor import Actor, begin_acting, caller_as_actor, end_acting
 from windlass.model.identity.principal import ANONYMOUS, program
 
 _OPEN: Final = "/health"
@@ -31,9 +34,14 @@ _OPEN: Final = "/health"
 
 class Door:
     def __init__(
-        self, app: ASGIApp, authenticator: Authenticator | None, routes: Sequence[Route]
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator | None,
+        routes: Sequence[Route],
+        node_id: Callable[[], UUID | None] = lambda: None,  # None: no node serves it
     ) -> None:
         self._app = app
+        self._node_id = node_id
         self._authenticator = authenticator  # None: everybody may come in
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)
         # For those who need no key: whoever they are, they keep none out that has one.
@@ -59,6 +67,8 @@ class Door:
                 message = {**message, "headers": [*message["headers"], mark]}
             await send(message)
 
+        # Whoever reads this in the audit log: nobody asks for it unless something is changed.
+        acting = begin_acting(partial(_actor, caller, self._node_id))
         try:
             await self._admit(caller, scope)
             await self._app(scope, receive, send_marked)
@@ -67,6 +77,7 @@ class Door:
                 raise
             await problem_reply(trouble, caller.request_id)(scope, receive, send_marked)
         finally:
+            end_acting(acting)
             if caller.give_room() > BODY_BYTES_MAX:
                 asyncio.get_running_loop().run_in_executor(None, give_back)
 
@@ -88,6 +99,15 @@ class Door:
             return True
         paths = self._open_paths.get(method)
         return paths is not None and paths.fullmatch(path) is not None
+
+
+def _actor(caller: Caller, node_id: Callable[[], UUID | None]) -> Actor:
+    return caller_as_actor(
+        caller.principal,
+        address=caller.address,
+        request_id=caller.request_id,
+        node_id=node_id(),
+    )
 
 
 def _any_of(paths: Iterable[str]) -> re.Pattern[str]:

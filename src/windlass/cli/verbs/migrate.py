@@ -30,7 +30,11 @@ def migrate(
     url = load_settings(flags, os.environ, Path.cwd()).settings.database_url
     if url is None:
         raise BadUsage("say which database: --database-url or WINDLASS_DATABASE_URL")
-    return asyncio.run(_up(url) if verb == "up" else _status(url))
+    from windlass.cli.actor import at_the_terminal
+    from windlass.model.identity.actor import acting_as
+
+    with acting_as(at_the_terminal()):
+        return asyncio.run(_up(url) if verb == "up" else _status(url))
 
 
 async def _up(url: str) -> int:

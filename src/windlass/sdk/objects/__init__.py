@@ -13,5 +13,6 @@ is an item and no attribute.
     workflows.py    workflows, versions, drafts, differences
     schedules.py    schedules, firings, what is to come
     resources.py    queues, targets, locks, secrets
+    audit.py        entries of the audit log
     cluster.py      nodes, operations, tasks, health, caches and counters
 """
