@@ -603,8 +603,9 @@ KEYS_OF_USER_MAX = 100
 COOKIES_BYTES_MAX, IDENTITY_BODY_BYTES_MAX = 8 * 1024, 64 * 1024
 
 # The audit log. Of what was before and after an entry shows so much: levels, members of each,
-# characters of a text, bytes in all.
-AUDIT_DEPTH_MAX, AUDIT_MEMBERS_MAX, AUDIT_TEXT_CHARS_MAX = 6, 50, 500
+# values in all, characters of a text, bytes in all.
+AUDIT_DEPTH_MAX, AUDIT_MEMBERS_MAX, AUDIT_VALUES_MAX = 6, 50, 1_000
+AUDIT_TEXT_CHARS_MAX = 500
 AUDIT_BYTES_MAX, AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX = 8 * 1024, 256, 1_000
 # What strangers and those who are refused do is written in full so many times at once, and then
 # one in so many seconds, of each node; what comes between is counted in the next.

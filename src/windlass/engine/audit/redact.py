@@ -9,9 +9,10 @@ being one, and any text is searched for tokens, for passwords in addresses and f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, overload
 
 from windlass.limits import (
@@ -19,6 +20,7 @@ from windlass.limits import (
     AUDIT_DEPTH_MAX,
     AUDIT_MEMBERS_MAX,
     AUDIT_TEXT_CHARS_MAX,
+    AUDIT_VALUES_MAX,
 )
 from windlass.model.json.storable import harmless_json, harmless_text
 
@@ -69,56 +71,68 @@ def redacted(value: Mapping[str, Any] | None) -> str | None:
     """As JSON."""
     if value is None:
         return None
-    text = harmless_json(_shown(value, AUDIT_DEPTH_MAX))
+    text = harmless_json(_Shown().members(value, AUDIT_DEPTH_MAX))
     if len(text.encode()) <= AUDIT_BYTES_MAX:
         return text
     # The names are most of what one wants to know.
-    names = {_name(name): "…" for name in list(value)[:AUDIT_MEMBERS_MAX]}
+    names = {_name(name): "…" for name in islice(value, AUDIT_MEMBERS_MAX)}
     return harmless_json({**names, "…": f"{len(text)} characters were left out"})
 
 
-def _shown(value: Any, depth: int, *, are_headers: bool = False) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    match value:
-        case None | bool():
-            return value
-        case int() | float():
-            is_plain = value == value and abs(value) < _NUMBER_MAX
-            return value if is_plain else _text(_digits(value))
-        case str():
-            return _text(value)
-        case datetime():
-            return value.isoformat()
-        case _ if depth == 0:
-            return "…"
-        case Mapping():
-            return _members(value, depth, are_headers=are_headers)
-        case list() | tuple() | set() | frozenset():
-            items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-            shown = [
-                _shown(item, depth - 1, are_headers=are_headers)
-                for item in items[:AUDIT_MEMBERS_MAX]
-            ]
-            more = len(items) - len(shown)
-            return [*shown, f"… and {more} more"] if more else shown
-        case _:
-            return _text(str(value))
+class _Shown:
+    """One value on its way to being shown: a tree of lists may be far larger than it is deep."""
 
+    def __init__(self) -> None:
+        self._left = AUDIT_VALUES_MAX
 
-def _members(value: Mapping[Any, Any], depth: int, *, are_headers: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
-    for name, member in value.items():
-        if len(shown) == AUDIT_MEMBERS_MAX:
-            shown["…"] = f"and {len(value) - len(shown)} more"
-            break
-        text = str(name)
-        if _is_secret(text, are_headers=are_headers) and member is not None:
-            shown[_name(text)] = REDACTED
-        else:
-            inside = _HEADERS.search(text) is not None
-            shown[_name(text)] = _shown(member, depth - 1, are_headers=inside)
-    return shown
+    def value(self, value: Any, depth: int, *, are_headers: bool = False) -> Any:
+        self._left -= 1
+        if is_dataclass(value) and not isinstance(value, type):
+            value = asdict(value)
+        match value:
+            case None | bool():
+                return value
+            case int() | float():
+                is_plain = value == value and abs(value) < _NUMBER_MAX
+                return value if is_plain else _text(_digits(value))
+            case str():
+                return _text(value)
+            case datetime():
+                return value.isoformat()
+            case _ if depth == 0 or self._left <= 0:
+                return "…"
+            case Mapping():
+                return self.members(value, depth, are_headers=are_headers)
+            case list() | tuple():
+                return self._items(value, depth, are_headers=are_headers)
+            case set() | frozenset():
+                return self._items(sorted(value, key=str), depth, are_headers=are_headers)
+            case _:
+                return _text(str(value))
+
+    def members(
+        self, value: Mapping[Any, Any], depth: int, *, are_headers: bool = False
+    ) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for name, member in value.items():
+            if len(shown) == AUDIT_MEMBERS_MAX or self._left <= 0:
+                shown["…"] = f"and {len(value) - len(shown)} more"
+                break
+            text = str(name)
+            if _is_secret(text, are_headers=are_headers) and member is not None:
+                shown[_name(text)] = REDACTED
+            else:
+                inside = _HEADERS.search(text) is not None
+                shown[_name(text)] = self.value(member, depth - 1, are_headers=inside)
+        return shown
+
+    def _items(self, items: Sequence[Any], depth: int, *, are_headers: bool) -> list[Any]:
+        shown: list[Any] = []
+        for item in items:
+            if len(shown) == AUDIT_MEMBERS_MAX or self._left <= 0:
+                return [*shown, f"… and {len(items) - len(shown)} more"]
+            shown.append(self.value(item, depth - 1, are_headers=are_headers))
+        return shown
 
 
 def _is_secret(name: str, *, are_headers: bool) -> bool:
@@ -130,7 +144,8 @@ def _is_secret(name: str, *, are_headers: bool) -> bool:
 
 
 def _name(name: Any) -> str:
-    return short(str(name), AUDIT_TEXT_CHARS_MAX // 4)
+    """A name may be as telling as a value."""
+    return short(_text(str(name)), AUDIT_TEXT_CHARS_MAX // 4)
 
 
 def _digits(value: float) -> str:
