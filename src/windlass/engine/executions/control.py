@@ -36,10 +36,12 @@ async def cancel_execution(database: Database, execution_id: UUID) -> Effects:
             if rows[0]["state"] == "cancelled":
                 return Effects()
             raise ExecutionEnded(execution_id, rows[0]["state"])
-        await record(connection, _entry("execution.cancel", rows[0]))
-        return await request_execution_cancel(
+        effects = await request_execution_cancel(
             connection, [execution_id], cause="cancelled", message="it was cancelled"
         )
+        if effects != Effects():  # else somebody has asked before
+            await record(connection, _entry("execution.cancel", rows[0]))
+        return effects
 
     effects = await database.ask(work)
     if unheard := effects.upkeep.unheard:

@@ -71,18 +71,21 @@ async def _make_room(connection: Connection[Record], wanted: Sequence[PlannedFir
     effects = Effects()
     if jobs := [found["job_id"] for found in left if found["job_id"] is not None]:
         effects.add(await cancel_in(connection, jobs))
-    await record(connection, *_cancelled(wanted))
     executions = [found["execution_id"] for found in left if found["execution_id"] is not None]
     effects.add(
         await request_execution_cancel(
             connection, executions, cause="superseded", message="its schedule fired again"
         )
     )
+    await record(connection, *_cancelled(wanted, effects))
     return effects
 
 
-def _cancelled(wanted: Sequence[PlannedFiring]) -> Iterator[Entry]:
-    """What a schedule cancels to make room it cancels itself, whoever has fired it."""
+def _cancelled(wanted: Sequence[PlannedFiring], effects: Effects) -> Iterator[Entry]:
+    """What a schedule cancels to make room it cancels itself, whoever has fired it; what was asked
+    to stop before is not asked again.
+    """
+    touched = effects.ended.keys() | effects.stopping.keys() | effects.upkeep.unheard
     for one in wanted:
         if not (one.decision.cancels and one.beside):
             continue
@@ -90,6 +93,8 @@ def _cancelled(wanted: Sequence[PlannedFiring]) -> Iterator[Entry]:
         actor = replace(acting(), kind="schedule", id=shown, name=one.row["name"])
         for found in one.beside:
             noun = "job" if found["job_id"] is not None else "execution"
+            if found[f"{noun}_id"] not in touched:
+                continue
             yield Entry(
                 action=f"{noun}.cancel",
                 id=ids.show(noun, found[f"{noun}_id"]),
