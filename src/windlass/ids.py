@@ -25,6 +25,7 @@ PREFIXES = {
     "session": "ses_",
     "signal": "sig_",
     "approval": "apr_",
+    "audit": "aud_",
 }
 
 _DIGITS = frozenset("0123456789abcdef")

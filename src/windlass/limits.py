@@ -645,6 +645,19 @@ SIGN_ON_CODE_CHARS_MAX, RETURN_TO_CHARS_MAX = 4_096, 1_000
 # Users of one name get a number behind it, up to this.
 NAMESAKES_MAX = 20
 
+# The audit log. Of what was before and after an entry shows so much: levels, members of each,
+# values in all, characters of a text, bytes in all.
+AUDIT_DEPTH_MAX, AUDIT_MEMBERS_MAX, AUDIT_VALUES_MAX = 6, 50, 1_000
+AUDIT_TEXT_CHARS_MAX = 500
+AUDIT_BYTES_MAX, AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX = 8 * 1024, 256, 1_000
+# What strangers and those who are refused do is written in full so many times at once, and then
+# one in so many seconds, of each node; what comes between is counted in the next.
+AUDIT_REFUSED_BURST, AUDIT_REFUSED_SECONDS = 60, 6.0
+# windlass.audit_forget refuses to forget sooner than this, and so do the settings.
+AUDIT_DAYS_MIN, AUDIT_DAYS, AUDIT_DAYS_MAX, AUDIT_FORGET_BATCH = 30, 365, 36_500, 5_000
+# Exports that a node sends at once, page by page.
+AUDIT_EXPORTS_MAX = 4
+
 # Lists and streams.
 PAGE_MAX, PAGE_DEFAULT = 500, 50
 # Of the things that the beginning of an id can mean, so many are named.

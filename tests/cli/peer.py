@@ -102,8 +102,8 @@ def running_peer() -> Iterator[Peer]:
             self.send_response(says.status)
             for name, value in headers.items():
                 self.send_header(name, value)
-            # A stream says by its end that it is over, not by a length.
-            if headers["Content-Type"] != "text/event-stream":
+            # A stream says by its end that it is over, not by a length; some say a wrong one.
+            if headers["Content-Type"] != "text/event-stream" and "Content-Length" not in headers:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

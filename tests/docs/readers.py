@@ -230,6 +230,10 @@ mkdir -p ~/.config/fish/completions
         fails={"windlass job cancel 01a1f054a98e": 2},
         after={"windlass completion fish": "test -s _windlass && bash -n $d/windlass"},
     ),
+    Reader(
+        page="docs/audit.md",
+        after={"windlass audit export": "test $(wc -l < audit.jsonl) -ge 2"},
+    ),
     Reader(page="docs/locks.md"),
     Reader(page="docs/sign-on.md"),
     Reader(page="docs/outbox.md", first=ORDERS),

@@ -101,9 +101,9 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "refresh_interval_seconds": "10",
         "stale_coordinator_seconds": "7d",
         "retention_days": "30",
+        "audit_retention_days": "90",
         "egress_allow": "127.0.0.0/8, hooks.internal",
         "auth": "off",
-        "public_url": "https://windlass.example.com",
         "oidc_issuer": "https://login.example.com/realms/main",
         "oidc_client_id": "windlass",
         "oidc_client_secret": "sesame",
@@ -290,6 +290,7 @@ BAD: dict[str, list[object]] = {
     "retry_max_attempts": [0, 1001],
     "drain_timeout_seconds": ["-1", "2d"],
     "retention_days": [0, "14d", 3651],
+    "audit_retention_days": [0, 29, "1y", 36_501],
     "egress_allow": ["10.0.0.1/8", "10.0.0.0/33", "http://x", "a,,b", [["x"]], "999.9.9.9"],
     "auth": ["maybe", 0],
     "public_url": [

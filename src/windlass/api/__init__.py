@@ -24,5 +24,6 @@ the views of what it shows, the readers of what it takes, and its JSON Schemas (
     targets.py      hosts of webhooks, rate limit and circuit breaker (target_limits.py: the body)
     secrets.py      write-only secrets and their rotation
     events.py       what happened: list and stream (SSE)
+    audit.py        who did what: list, and export as JSON lines
     id_matches.py   what the first digits of an id can mean
 """

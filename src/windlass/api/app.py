@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from windlass.api import events, id_matches, openapi, queues, secrets, targets
+from windlass.api import audit, events, id_matches, openapi, queues, secrets, targets
 from windlass.api.cluster import (
     cache,
     health,
@@ -71,6 +71,7 @@ class Api(Door):
             routes,
             proxies=TrustedProxies(parts.settings.trusted_proxies),
             public_url=parts.settings.public_url,
+            node_id=lambda: parts.node.node_id,
         )
         self._parts = parts
         self._streams = streams
@@ -116,6 +117,7 @@ def build_app(parts: ApiParts) -> Api:
         *sessions.routes(parts),
         *users.routes(parts),
         *keys.routes(parts),
+        *audit.routes(parts),
         *id_matches.routes(parts),
         *nodes.routes(parts),
         *operations.routes(parts),

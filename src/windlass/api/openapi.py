@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from windlass import __version__
-from windlass.api import id_matches, queues, secrets, targets
+from windlass.api import audit, id_matches, queues, secrets, targets
 from windlass.api.cluster import cache, health, nodes, operation_view, refresh, signals, system
 from windlass.api.executions import schema as executions
 from windlass.api.http import shapes
@@ -207,7 +207,7 @@ def _problem(code: int) -> dict[str, Any]:
 
 _NOUNS: Final = (
     *(shapes, jobs, bulk, tasks, queues, targets, locks, secrets, executions, schedules),
-    *(id_matches, identity, nodes, system, refresh, cache, signals, operation_view, health),
+    *(id_matches, audit, identity, nodes, system, refresh, cache, signals, operation_view, health),
 )
 
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from windlass.api.jobs.batch_reader import BatchReaders
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
+from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.cache.registry import Caches
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.executions.definitions import Definitions
@@ -90,6 +91,8 @@ class ApiParts:
     tally: Tally
     # Who shows a token; whoever logs in.
     tokens: Tokens
+    # What strangers and those who lack a right do, for the audit log.
+    refusals: RefusedRecorder = field(default_factory=RefusedRecorder)
     passwords: Passwords = field(default_factory=Passwords)
     # Logs in through an identity provider; None: there is none.
     sign_on: SignOn | None = None

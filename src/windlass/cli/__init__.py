@@ -10,6 +10,7 @@ and `node` start what `compose` puts together.
     launch.py     from what was typed to an exit code; errors, Ctrl-C, closed pipes
     commands.py   the table of commands, and the front page; app.py: the parser made from it
     node_process.py   into a process that is a node: without the parser, by few imports
+    actor.py      who works beside the database, for the audit log
     options.py    options that many commands share: --url, --token, -o
     values.py     values as people type them: JSON, durations, files
     exits.py      exit codes

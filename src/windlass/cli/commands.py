@@ -78,6 +78,7 @@ GROUPS: Final[dict[str, tuple[Command, ...]]] = {
     ),
     "Look after it": (
         _command("secret", "Keep signing keys and credentials, encrypted; rotate them."),
+        _command("audit", "See who did what, from where; export it."),
         _command("operation", "Follow changes of nodes, and verbs on many jobs; call them back."),
         _command("health", "Is the server well?"),
         _command("stats", "Counters of jobs by queue and state."),

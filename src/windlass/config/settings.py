@@ -65,6 +65,8 @@ class Settings:
     refresh_interval_seconds: float = 30.0
     stale_coordinator_seconds: float = 600.0
     retention_days: int = 14
+    # Of the audit log.
+    audit_retention_days: int = limits.AUDIT_DAYS
 
     # CIDRs and hosts that deliveries may reach although they are private.
     egress_allow: tuple[str, ...] = ()

@@ -45,6 +45,7 @@ PARSERS: dict[str, parsers.Parser] = {
     "refresh_interval_seconds": parsers.seconds(0.1, 3600),
     "stale_coordinator_seconds": parsers.seconds(1, limits.DURATION_SECONDS_MAX),
     "retention_days": parsers.whole_number(1, 3650),
+    "audit_retention_days": parsers.whole_number(limits.AUDIT_DAYS_MIN, limits.AUDIT_DAYS_MAX),
     "egress_allow": parsers.network_list(),
     "auth": parsers.switch(),
     "oidc_issuer": parsers.issuer(),

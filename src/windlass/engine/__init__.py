@@ -13,6 +13,7 @@ Rooms, one a noun:
     locks       named locks and semaphores, granted in turn
     targets     hosts that webhooks go to: limits, circuit breaker, parked jobs, deliveries
     identity    users, sessions, API keys: who shows a token
+    audit       who did what to which object: written with the change, never changed
     secrets     values kept encrypted, and their rotation
     cluster     nodes, their operations and signals; the sweep of Redis
     cache       read-through caches, and their invalidation

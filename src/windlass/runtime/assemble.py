@@ -13,7 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 from uuid import UUID, uuid4
 
 from windlass import __version__
@@ -48,6 +48,9 @@ from windlass.runtime.worker.worker import Worker
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:
+    from windlass.engine.cluster.sweep import SweepReport
+
 P = ParamSpec("P")
 
 
@@ -70,7 +73,7 @@ class NodeParts:
     coordinators: Coordinators
     signals: Signals
     # Removes what dead coordinators left in Redis. None: there is no Redis.
-    sweep: Callable[[], Awaitable[object]] | None = None
+    sweep: Callable[[], Awaitable[SweepReport]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +222,11 @@ def _leading(parts: NodeParts, worker: Worker) -> LeaderDuties | None:
         metrics=parts.metrics,
         table=[
             *leader_duty_table(
-                parts.database, parts.sweep, parts.follower.follow, parts.follower.backoff
+                parts.database,
+                parts.sweep,
+                parts.follower.follow,
+                parts.follower.backoff,
+                audit_days=parts.settings.audit_retention_days,
             ),
             _firing(parts, worker).duty,
         ],

@@ -16,6 +16,7 @@ from uuid import UUID
 import structlog
 
 from windlass.errors import Unavailable
+from windlass.model.identity.actor import acting_as, machine
 from windlass.runtime.cluster.coordinator import Coordinator
 from windlass.runtime.cluster.leader_duties import LeaderDuties
 from windlass.runtime.cluster.lease import Lease
@@ -58,6 +59,10 @@ class Incarnation:
         return next(loop for loop in self.loops if loop.name == name)
 
     def start(self, *, is_worker: bool) -> None:
+        with acting_as(machine("node", self.node_id)):  # and so does whatever begins here
+            self._start(is_worker=is_worker)
+
+    def _start(self, *, is_worker: bool) -> None:
         self.coordinator.start()
         self.lease.start()
         if is_worker:

@@ -24,6 +24,7 @@ from windlass.errors import Unavailable
 from windlass.limits import REBIRTH_SECONDS_MAX
 from windlass.model.cluster.node_signal import Answer
 from windlass.model.cluster.operation import Operation
+from windlass.model.identity.actor import Actor, acting_as, machine
 from windlass.model.job.attempt import Attempt
 from windlass.model.job.draft import Draft
 from windlass.runtime.assemble import IncarnationContext, NodeParts, start_incarnation
@@ -177,10 +178,15 @@ class Node:
         if now is not None and now.node_id == reservation.node_id:
             now.worker.doubt(reservation)
 
+    def _as_actor(self) -> Actor:
+        """By itself, whatever it is called by then."""
+        return machine("node", None if self._now is None else self._now.node_id)
+
     # -- life ------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        await self._parts.targets.start()
+        with acting_as(self._as_actor):
+            await self._parts.targets.start()
         try:
             self._now = await self._start_incarnation()
         except BaseException:

@@ -17,11 +17,15 @@ from typing import Final
 
 import asyncpg
 
+from windlass import ids
 from windlass.errors import DatabaseNewer, MigrationMismatch, SchemaBehind
+from windlass.model.identity.actor import acting
 from windlass.store.roles import Standing, reached, refuse_lacking, renew_rights, standing_of
+from windlass.store.statements import statement
 
 # Any number will do, as long as it is ours alone.
 _LOCK: Final = 0x57494E444C415353
+_AUDITED_SINCE: Final = 26  # the number of the audit log itself
 _LEDGER: Final = """
 CREATE SCHEMA IF NOT EXISTS windlass;
 CREATE TABLE IF NOT EXISTS windlass.migration (
@@ -160,3 +164,7 @@ async def _apply(connection: asyncpg.Connection[asyncpg.Record], migration: Migr
         migration.name,
         migration.sha256,
     )
+    if migration.number >= _AUDITED_SINCE:
+        actor = acting()
+        entry = ids.uuid7(), actor.kind, actor.name, migration.name
+        await connection.execute(statement("audit_migration"), *entry)

@@ -21,6 +21,7 @@ from tests.engine.schedules.scheduling import (
     states,
 )
 from windlass import ids
+from windlass.engine.audit.read import AuditFilter, list_entries
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.queues import QueueLimits, put_queue
@@ -287,6 +288,12 @@ async def test_overlap_cancel_running_asks_the_running_one_to_stop(database: Dat
     waiting = (await ledger(database))[1].job_id
     assert waiting is not None
     assert fired.effects.ended == {waiting: "cancelled"}
+    # Each once, and by the schedule: nobody else has asked for it.
+    told = await list_entries(database, AuditFilter(action=("job.cancel",)), 10)
+    assert [row["object_id"] for row in told] == [
+        ids.show("job", one) for one in (waiting, attempt.job_id)
+    ]
+    assert {(row["actor_kind"], row["actor_name"]) for row in told} == {("schedule", "minutely")}
 
 
 async def test_the_ledger_is_forgotten_after_its_retention_but_not_what_still_goes(

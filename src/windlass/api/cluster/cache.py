@@ -15,6 +15,7 @@ from windlass.api.http.reply import json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import COUNT, TEXT, Named, Schema, listed, nullable, record, ref
 from windlass.api.parts import ApiParts
+from windlass.engine.audit.record import Entry, record_alone
 from windlass.engine.cache.cache import cache_stats
 from windlass.errors import FieldProblem, InvalidInput, NotFound
 from windlass.limits import (
@@ -37,6 +38,9 @@ def routes(parts: ApiParts) -> list[Route]:
         if cache not in parts.caches:
             raise NotFound("cache", cache)
         names = [cache] if keys is None else [f"{cache}:{key}" for key in keys]
+        said = {"keys": keys} if keys is not None else {"all": True}
+        entry = Entry(action="cache.invalidate", name=cache, after=said)
+        await record_alone(parts.database, entry)
         signalled = await parts.signaller.signal(
             None, "invalidate", {"cache": names}, SIGNAL_WAIT_SECONDS
         )

@@ -15,6 +15,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import ANY_OBJECT, TEXT, Named, Schema, listed, record, ref
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
+from windlass.engine.audit.record import Entry, record_alone
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
     SIGNAL_PAYLOAD_BYTES_MAX,
@@ -32,6 +33,8 @@ ALL: Final = "all"
 def routes(parts: ApiParts) -> list[Route]:
     async def send(request: Call, _query: dict[str, Any]) -> ASGIApp:
         asked = read_signal(await read_json(request))
+        # Before it is sent: none goes without an entry.
+        await record_alone(parts.database, _entry(*asked))
         return json_reply(await parts.signaller.signal(*asked))
 
     return [
@@ -50,6 +53,13 @@ def routes(parts: ApiParts) -> list[Route]:
             problems=(400, 413, 415),
         ),
     ]
+
+
+def _entry(
+    targets: list[UUID] | None, name: str, payload: dict[str, Any], _wait_seconds: float
+) -> Entry:
+    shown = ALL if targets is None else [ids.show("node", target) for target in targets]
+    return Entry(action="node.signal", name=name, after={"targets": shown, "payload": payload})
 
 
 def read_signal(value: object) -> tuple[list[UUID] | None, str, dict[str, Any], float]:

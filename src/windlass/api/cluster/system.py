@@ -27,6 +27,8 @@ from windlass.api.http.shapes import (
 )
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
+from windlass.engine.audit.record import record_alone
+from windlass.engine.cluster.sweep_entry import sweep_entry
 from windlass.errors import FieldProblem, InvalidInput, Unavailable
 from windlass.limits import DURATION_SECONDS_MAX, STALE_BEATS_MIN
 from windlass.strategies.input_schema import input_schemas
@@ -67,6 +69,8 @@ def routes(parts: ApiParts) -> list[Route]:
         report = await parts.sweeper.sweep(
             stale_seconds, is_dry_run=flags["dry_run"], is_scan=flags["scan"]
         )
+        if not report.dry_run:
+            await record_alone(parts.database, sweep_entry(report))
         return json_reply(asdict(report))
 
     async def strategies(_request: Call, _query: dict[str, Any]) -> ASGIApp:

@@ -7,11 +7,15 @@ that does not say what confines it is not for such keys.
 
 from __future__ import annotations
 
+import contextlib
+
 from windlass import ids
 from windlass.api.http.caller import caller_of
 from windlass.api.http.route import Call, Route
-from windlass.errors import NotFound
-from windlass.model.identity.principal import Confined, Principal
+from windlass.engine.audit.record import Entry
+from windlass.engine.audit.refused import RefusedRecorder
+from windlass.errors import Forbidden, NotFound, Unavailable
+from windlass.model.identity.principal import Confined, MissingRight, Principal
 from windlass.model.identity.rights import ANYBODY, NOBODY
 from windlass.store.database import Database
 
@@ -23,9 +27,13 @@ async def authorize(route: Route, call: Call, confinement: Confinement) -> None:
     principal = caller_of(call.scope).known
     if route.needs == ANYBODY:
         return
-    principal.check_right(route.needs)
-    if principal.is_confined:
-        await confinement.check(principal, route, call)
+    try:
+        principal.check_right(route.needs)
+        if principal.is_confined:
+            await confinement.check(principal, route, call)
+    except (MissingRight, Confined) as refusal:
+        await confinement.record(route, call, refusal)
+        raise
 
 
 class Confinement:
@@ -33,6 +41,18 @@ class Confinement:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._refusals = RefusedRecorder()
+
+    async def record(self, route: Route, call: Call, refusal: Forbidden) -> None:
+        """In the audit log, as far as there is room for it; the caller hears of it in any case."""
+
+        async def entry() -> Entry:
+            path = call.scope["path"]
+            after = {"method": route.method, "path": path, "needs": route.needs}
+            return Entry(action="access.denied", name=path, after=after, note=str(refusal))
+
+        with contextlib.suppress(Unavailable):
+            await self._refusals.record(self._database, entry)
 
     async def check(self, principal: Principal, route: Route, call: Call) -> None:
         match route.confined_by:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
+from uuid import UUID
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,6 +32,7 @@ from windlass.api.http.route import PARAMETER, Route
 from windlass.api.http.security_headers import AUTH_OFF, HSTS
 from windlass.api.http.spool import give_back
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
+from windlass.model.identity.actor import Actor, begin_acting, caller_as_actor, end_acting
 from windlass.model.identity.principal import ANONYMOUS, program
 
 _OPEN: Final = "/health"
@@ -44,8 +47,10 @@ class Door:
         *,
         proxies: TrustedProxies,
         public_url: str | None,  # where browsers reach us; None: wherever Host says
+        node_id: Callable[[], UUID | None] = lambda: None,  # None: no node serves it
     ) -> None:
         self._app = app
+        self._node_id = node_id
         self._authenticator = authenticator  # None: everybody may come in
         self._proxies = proxies
         self._own_origin = None if public_url is None else origin_of(public_url)
@@ -78,6 +83,8 @@ class Door:
                 message = {**message, "headers": [*message["headers"], *marks]}
             await send(message)
 
+        # Whoever reads this in the audit log: nobody asks for it unless something is changed.
+        acting = begin_acting(partial(_actor, caller, self._node_id))
         try:
             await self._admit(caller, scope)
             await self._app(scope, receive, send_marked)
@@ -86,6 +93,7 @@ class Door:
                 raise
             await problem_reply(trouble, caller.request_id)(scope, receive, send_marked)
         finally:
+            end_acting(acting)
             if caller.give_room() > BODY_BYTES_MAX:
                 asyncio.get_running_loop().run_in_executor(None, give_back)
 
@@ -123,6 +131,15 @@ def _wants_tls(caller: Caller) -> bool:
         return False
     name = caller.headers.get(b"host", b"").partition(b":")[0].lower()
     return name != b"localhost" and not name.endswith(b".localhost")
+
+
+def _actor(caller: Caller, node_id: Callable[[], UUID | None]) -> Actor:
+    return caller_as_actor(
+        caller.principal,
+        address=caller.address,
+        request_id=caller.request_id,
+        node_id=node_id(),
+    )
 
 
 def _any_of(paths: Iterable[str]) -> re.Pattern[str]:

@@ -89,6 +89,7 @@ LOG: Final = Cursors(
 APPROVALS: Final = Cursors(mark="a_", pattern=JOBS.pattern, read_position=JOBS.read_position)
 KEYS: Final = Cursors(mark="k_", pattern=JOBS.pattern, read_position=JOBS.read_position)
 SESSIONS: Final = Cursors(mark="z_", pattern=JOBS.pattern, read_position=JOBS.read_position)
+AUDIT: Final = Cursors(mark="b_", pattern=JOBS.pattern, read_position=JOBS.read_position)
 USERS: Final = Cursors(
     mark="u_",
     pattern=USER_NAME_PATTERN.strip("^$"),

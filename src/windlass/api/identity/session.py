@@ -84,6 +84,7 @@ class OwnSession:
             password=given["password"],
             address=caller.address,
             device=caller.headers.get(b"user-agent", b"").decode("latin-1"),
+            refusals=self._parts.refusals,
         )
         await self._parts.tokens.revoked([*login.session.ended, *await self._ended(caller)])
         principal = await self._parts.tokens.principal(login.session.token.encode())
@@ -97,7 +98,7 @@ class OwnSession:
         if token is None:
             return []
         with contextlib.suppress(Unauthorized, NotFound, Unavailable):
-            before = await self._parts.tokens.principal(token)
+            before = caller.principal = await self._parts.tokens.principal(token)
             return await end_session(self._parts.database, _session_id(before))
         return []
 

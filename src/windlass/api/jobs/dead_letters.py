@@ -96,7 +96,12 @@ class DeadLetters:
         if asked.is_bulk:
             return await self._bulk("replay", asked, request)
         chosen = await self._chosen(asked.which)
-        moved = await replay(self._database, chosen.ids, seen=chosen.seen, left=chosen.left)
+        moved = await replay(
+            *(self._database, chosen.ids),
+            seen=chosen.seen,
+            left=chosen.left,
+            about=_about(asked.which),
+        )
         self._parts.announcer.rows(moved)
         self._parts.announcer.marks(executions_of(moved), is_urgent=True)
         return json_reply(_told("replayed", chosen, moved))
@@ -106,7 +111,8 @@ class DeadLetters:
         if asked.is_bulk:
             return await self._bulk("discard", asked, request)
         chosen = await self._chosen(asked.which)
-        gone = await delete(self._database, chosen.ids, seen=chosen.seen)
+        about = _about(asked.which)
+        gone = await delete(self._database, chosen.ids, seen=chosen.seen, about=about)
         return json_reply(_told("discarded", chosen, gone))
 
     async def _bulk(self, verb: BulkVerb, asked: Asked, request: Call) -> ASGIApp:
@@ -140,6 +146,14 @@ class DeadLetters:
                 if states.get(one) != "dead"
             },
         )
+
+
+def _about(which: list[UUID] | DeadFilter) -> dict[str, Any] | None:
+    """How they were chosen, for the audit log."""
+    if not isinstance(which, DeadFilter):
+        return None
+    given = {name: value for name, value in asdict(which).items() if value is not None}
+    return {"filter": given}
 
 
 def _told(done: str, chosen: Selection, rows: Sequence[Record]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Jobs:
     async def cancel(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         job_id = job_id_of(request)
         await read_nothing(request)
-        done = await cancel(self._database, [job_id])
+        done = await cancel(self._database, [job_id], is_recorded=True)
         self._parts.follower.follow(done)
         row = await read_job(self._database, job_id)
         if (

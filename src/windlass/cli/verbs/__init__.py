@@ -14,6 +14,6 @@ A new command is a function here and a row in cli/commands.py. Where a noun has 
     node.py       runs a node; node_read.py looks at nodes, node_change.py resizes and drains
     secret.py     and reencrypt.py, which works beside the database
 
-One file each: approval bench completion config dead doctor event execution health lock migrate
-operation queue stats sweep target task up.
+One file each: approval audit bench completion config dead doctor event execution health lock
+migrate operation queue stats sweep target task up.
 """

@@ -20,13 +20,16 @@ def migrate(
     database_url: _Url = None,
 ) -> int:
     """`up` applies what is missing, `status` lists it, `sql` prints all of it for a DBA."""
+    from windlass.cli.actor import at_the_terminal
+    from windlass.model.identity.actor import acting_as
     from windlass.store.migrate import migrations
 
     if verb == "sql":
         print("\n".join(migration.sql for migration in migrations()))
         return 0
     url = _database(database_url)
-    return asyncio.run(_up(url) if verb == "up" else _status(url))
+    with acting_as(at_the_terminal()):
+        return asyncio.run(_up(url) if verb == "up" else _status(url))
 
 
 @app.command

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from windlass.cli.actor import at_the_terminal
 from windlass.cli.exits import BadUsage, Exit
 from windlass.cli.show.output import say
 from windlass.compose.data import database_of
@@ -16,6 +17,7 @@ from windlass.config import Settings, load_settings
 from windlass.config.secret_key import FILE
 from windlass.engine.secrets.reencrypt import Reencrypted, reencrypt_secrets
 from windlass.engine.secrets.seal import Sealer, sealer_of
+from windlass.model.identity.actor import acting_as
 from windlass.store.database import Database
 
 
@@ -24,7 +26,8 @@ def run_reencrypt(flags: Mapping[str, object]) -> int:
     sealer = sealer_of(_key(settings))
     if sealer is None:
         raise BadUsage("there is no key to encrypt with: set WINDLASS_SECRET_KEY, as for the nodes")
-    done = asyncio.run(_reencrypt(settings, sealer))
+    with acting_as(at_the_terminal()):
+        done = asyncio.run(_reencrypt(settings, sealer))
     what = "version is" if done.count == 1 else "versions are"
     print(f"{done.count} {what} encrypted anew, all under key {sealer.key_id}")
     for name in done.unreadable:

@@ -38,6 +38,7 @@ from windlass.embedded.passwords import FOLDER as PASSWORDS
 from windlass.embedded.passwords import sync_folder
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.embedded.servers import UNFINISHED, DataLock, make_data_folder
+from windlass.engine.audit.record import Entry, record_alone
 from windlass.engine.doctor.doctor import DoctorReport, doctor
 from windlass.engine.identity.first import add_admin_key
 from windlass.engine.jobs.partitions import make_days
@@ -232,7 +233,7 @@ async def _fill(
     return _Filled(
         contents=contents,
         migrations=[migration.name for migration in applied],
-        report=await _examine(url, examine, tell),
+        report=await _examine(url, archive.path, examine, tell),
         roles=roles,
     )
 
@@ -245,11 +246,12 @@ async def _gather_statistics(connection: asyncpg.Connection[asyncpg.Record]) -> 
     await connection.execute(f"ANALYZE {tables}", timeout=None)
 
 
-async def _examine(url: str, wanted: Examine, tell: Tell) -> DoctorReport | None:
+async def _examine(url: str, file: Path, wanted: Examine, tell: Tell) -> DoctorReport | None:
     database = Database(url, application="windlass restore")
     await database.open()
     try:
         await make_days(database)
+        await record_alone(database, Entry(action="database.restore", name=file.name))
         if not wanted.is_wanted:
             return None
         report = await doctor(

@@ -14,6 +14,7 @@ Doors:
   node_signals          `Signaller.signal`: tell nodes something and wait until each has done it
   node_signals_stored   the target's side of that in PostgreSQL: pending, acknowledge, forget
   sweep                 `Sweeper`: garbage collection of what dead coordinators left in Redis
+  sweep_entry           what the audit log says of a sweep
 
 Registration, heartbeats, leases and elections are loops of a node: see runtime.cluster.
 """

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, ask_and_record, record
 from windlass.engine.cluster.nodes import node_etag, read_node
 from windlass.errors import Conflict, NotFound
 from windlass.model.cluster.operation import (
@@ -160,9 +162,28 @@ async def _ask(
             entered = {row["node_id"] for row in rows}
             missed = [node for node in nodes if node["id"] not in entered]
             raise await _refusal(connection, missed)
-        return sorted((operation_from(row) for row in rows), key=lambda op: op.id)
+        entered_all = sorted((operation_from(row) for row in rows), key=lambda op: op.id)
+        await record(connection, _entry(nodes, wanted, parent_id or entered_all[0].id, parent_id))
+        return entered_all
 
     return await database.ask(work)
+
+
+def _entry(
+    nodes: Sequence[Record], wanted: OperationRequest, operation_id: UUID, parent_id: UUID | None
+) -> Entry:
+    """Of a change of the whole cluster: one, with the number of nodes."""
+    after: dict[str, Any] = {"operation_id": ids.show("operation", operation_id)}
+    if wanted.to_workers is not None:
+        after["workers"] = wanted.to_workers
+    if parent_id is not None:
+        return Entry(action=f"cluster.{wanted.kind}", after=after, count=len(nodes))
+    [node] = nodes
+    before = {"workers": node["workers"]} if wanted.to_workers is not None else None
+    shown = ids.show("node", node["id"])
+    return Entry(
+        action=f"node.{wanted.kind}", id=shown, name=node["name"], before=before, after=after
+    )
 
 
 async def _refusal(connection: Connection[Record], missed: Sequence[Record]) -> Conflict:
@@ -244,7 +265,11 @@ async def abort(database: Database, operation_id: UUID) -> list[Operation]:
     Raises NotFound, NotAbortable.
     """
     found = await read_operations(database, operation_id)
-    asked = await database.ask_for("operation_abort", [operation.id for operation in found])
+    entry = Entry(action="operation.abort", id=ids.show("operation", operation_id))
+    asked = await ask_and_record(
+        *(database, "operation_abort", [operation.id for operation in found]),
+        entries=lambda _rows: [entry],
+    )
     if not asked:
         raise NotAbortable((await read_operations(database, operation_id))[0])
     return await read_operations(database, operation_id)

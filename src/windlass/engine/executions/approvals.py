@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.conditions import Conditions
 from windlass.engine.effects import Effects
 from windlass.engine.executions.decide_apart import check_apart
@@ -87,9 +88,21 @@ async def decide(database: Database, approval_id: UUID, decision: Decision) -> D
             decision.comment,
             decision.by,
         )
+        await record(connection, _entry(decided, decision))
         return Decided(approval=decided, effects=effects)
 
     return await database.ask(work)
+
+
+def _entry(row: Record, decision: Decision) -> Entry:
+    """Without the answer, which is somebody's data: the approval has it."""
+    return Entry(
+        action="approval.approve" if decision.is_approved else "approval.reject",
+        id=ids.show("approval", row["id"]),
+        name=row["title"],
+        after={"execution_id": ids.show("execution", row["execution_id"]), "step": row["step"]},
+        note=decision.comment,
+    )
 
 
 async def _check_answer(row: Record, answer: Any, by: str | None) -> None:

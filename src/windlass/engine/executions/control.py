@@ -14,6 +14,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.executions.signals import ExecutionEnded, hold_open
 from windlass.engine.executions.upkeep import tell_jobs
@@ -35,9 +36,12 @@ async def cancel_execution(database: Database, execution_id: UUID) -> Effects:
             if rows[0]["state"] == "cancelled":
                 return Effects()
             raise ExecutionEnded(execution_id, rows[0]["state"])
-        return await request_execution_cancel(
+        effects = await request_execution_cancel(
             connection, [execution_id], cause="cancelled", message="it was cancelled"
         )
+        if effects != Effects():  # else somebody has asked before
+            await record(connection, _entry("execution.cancel", rows[0]))
+        return effects
 
     effects = await database.ask(work)
     if unheard := effects.upkeep.unheard:
@@ -56,12 +60,19 @@ async def resume_execution(database: Database, execution_id: UUID) -> Effects:
     return await _change(database, execution_id, is_paused=False)
 
 
+def _entry(action: str, row: Record) -> Entry:
+    return Entry(action=action, id=ids.show("execution", row["id"]), name=row["workflow"])
+
+
 async def _change(database: Database, execution_id: UUID, *, is_paused: bool) -> Effects:
     async def work(connection: Connection[Record]) -> bool:
-        await hold_open(connection, execution_id)
+        held = await hold_open(connection, execution_id)
         changed = await connection.fetch(
             statement("execution_pause"), execution_id, is_paused, UNHEARD_SECONDS
         )
+        if changed:
+            action = "execution.pause" if is_paused else "execution.resume"
+            await record(connection, _entry(action, held))
         return bool(changed)
 
     if not await database.ask(work):

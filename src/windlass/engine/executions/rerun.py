@@ -19,6 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.executions.board import Board
 from windlass.engine.executions.concurrency import check_room
@@ -85,6 +86,15 @@ async def rerun(database: Database, execution_id: UUID, from_step: str | None = 
             data={"from_step": from_step, "steps": len(again), "forgotten": dict(gone)},
         )
         effects = await _decide(connection, facts, ends, again)
+        entry = Entry(
+            action="execution.rerun",
+            id=ids.show("execution", execution_id),
+            name=row["workflow"],
+            before={"state": row["state"]},
+            after={"from_step": from_step},
+            count=len(again),
+        )
+        await record(connection, entry)
         return Rerun(steps=again, effects=effects)
 
     return await database.ask(work)

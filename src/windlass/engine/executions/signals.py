@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.executions.approvals import open_approvals
 from windlass.engine.executions.checkpoint_waits import wake_for_signal
@@ -81,11 +82,19 @@ async def send_signal(
         signal_id = ids.uuid7()
         if known := await recall(connection, mark, [signal_id]):
             return await _sent_before(connection, known[0])
-        await hold_open(connection, execution_id)
+        held = await hold_open(connection, execution_id)
         await _check_room(connection, execution_id)
         await connection.fetch(
             statement("execution_signal_insert"), signal_id, execution_id, name, payload, sent_by
         )
+        # Without what it brings: that is somebody's data, and the signal has it.
+        entry = Entry(
+            action="execution.signal",
+            id=ids.show("execution", execution_id),
+            name=held["workflow"],
+            after={"signal": name, "signal_id": ids.show("signal", signal_id)},
+        )
+        await record(connection, entry)
         # One that ends just now is waited for, and found no more: then it is the next one's turn.
         while waiting := await connection.fetch(
             statement("step_waiting_for_signal"), execution_id, name

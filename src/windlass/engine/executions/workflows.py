@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from windlass.engine.audit.record import Entry, ask_and_record, record
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import Conflict, IdempotencyMismatch, NotFound
 from windlass.model.json import strict as strict_json
@@ -113,12 +114,20 @@ async def publish(
         held = await connection.fetch(statement("workflow_version_list"), name, newest + 1, 1)
         if held and held[0]["hash"] == definition.hash:
             await connection.fetch(statement("workflow_revive"), name)
+            await record(connection, _published(name, newest, newest))
             return Published(version=newest, is_new=False)
         version = name, newest + 1, definition.hash, text, by
         await connection.fetch(statement("workflow_publish"), *version)
+        await record(connection, _published(name, newest, newest + 1))
         return Published(version=newest + 1, is_new=True)
 
     return await database.ask(work)
+
+
+def _published(name: str, before: int, after: int) -> Entry:
+    """A version is kept as it is: its number says all of it."""
+    known = {"version": before} if before else None
+    return Entry(action="workflow.publish", name=name, before=known, after={"version": after})
 
 
 async def _take(connection: Connection[Record], mark: Idempotency) -> bool:
@@ -163,7 +172,8 @@ async def read_workflow(database: Database, name: str, version: int | None = Non
 
 
 async def delete_workflow(database: Database, name: str) -> None:
-    if not await database.ask_for("workflow_delete", name):
+    entry = Entry(action="workflow.delete", name=name)
+    if not await ask_and_record(database, "workflow_delete", name, entries=lambda _rows: [entry]):
         raise NotFound("workflow", name)
 
 
@@ -210,7 +220,10 @@ async def read_draft(database: Database, name: str) -> KeptDraft:
 
 
 async def discard_draft(database: Database, name: str) -> None:
-    if not await database.ask_for("workflow_draft_discard", name):
+    entry = Entry(action="workflow.discard_draft", name=name)
+    if not await ask_and_record(
+        database, "workflow_draft_discard", name, entries=lambda _rows: [entry]
+    ):
         raise NotFound("draft of the workflow", name)
 
 

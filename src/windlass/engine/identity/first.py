@@ -10,8 +10,10 @@ import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.identity.keys import KEY_PREFIX, make_token
 from windlass.engine.identity.passwords import Passwords
 from windlass.limits import ONE_TIME_SECONDS
@@ -50,7 +52,11 @@ async def ensure_admin_key(database: Database) -> str | None:
 
     async def work(connection: Connection[Record]) -> bool:
         await connection.fetch(statement("identity_lock"))
-        return bool(await connection.fetch(statement("key_first"), ids.uuid7(), hashed))
+        key_id = ids.uuid7()
+        made = await connection.fetch(statement("key_first"), key_id, hashed)
+        if made:
+            await record(connection, _admin_key("key.add", key_id, "the first key"))
+        return bool(made)
 
     return key if await database.together(work) else None
 
@@ -64,9 +70,15 @@ async def _ensure_user(database: Database, passwords: Passwords) -> str | None:
 
     async def work(connection: Connection[Record]) -> bool:
         await connection.fetch(statement("identity_lock"))
+        user_id = ids.uuid7()
         made = await connection.fetch(
-            statement("user_first"), ids.uuid7(), FIRST_USER, hashed, float(ONE_TIME_SECONDS)
+            statement("user_first"), user_id, FIRST_USER, hashed, float(ONE_TIME_SECONDS)
         )
+        if made:
+            shown, after = ids.show("user", user_id), {"role": "admin"}
+            note = "the first user"
+            entry = Entry(action="user.add", id=shown, name=FIRST_USER, after=after, note=note)
+            await record(connection, entry)
         return bool(made)
 
     return password if await database.together(work) else None
@@ -83,7 +95,13 @@ def one_time_password() -> str:
 async def add_admin_key(database: Database) -> str:
     """One more, for a folder that got its database from elsewhere; the others stay good."""
     key, hashed = make_token(KEY_PREFIX)
-    await database.run("key_admin_add", ids.uuid7(), hashed)
+
+    async def work(connection: Connection[Record]) -> None:
+        key_id = ids.uuid7()
+        await connection.fetch(statement("key_admin_add"), key_id, hashed)
+        await record(connection, _admin_key("key.add", key_id, "for a folder of its own"))
+
+    await database.together(work)
     return key
 
 
@@ -96,10 +114,18 @@ async def reset_admin_key(database: Database) -> str:
 
     async def work(connection: Connection[Record]) -> None:
         await connection.fetch(statement("identity_lock"))
-        await connection.fetch(statement("key_admin_reset"), ids.uuid7(), hashed)
+        key_id = ids.uuid7()
+        await connection.fetch(statement("key_admin_reset"), key_id, hashed)
+        note = "instead of those that were made here before, which are revoked"
+        await record(connection, _admin_key("key.reset", key_id, note))
 
     await database.together(work)
     return key
+
+
+def _admin_key(action: str, key_id: UUID, note: str) -> Entry:
+    shown = ids.show("key", key_id)
+    return Entry(action=action, id=shown, name="admin", after={"role": "admin"}, note=note)
 
 
 async def is_key(database: Database, key: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record, shown_id
 from windlass.errors import Conflict, InvalidInput, NotFound
 from windlass.limits import KEYS_OF_USER_MAX
 from windlass.model.identity.account import KeyDraft, Scope, missing_of
@@ -94,12 +95,15 @@ async def add_key(
             rows = await connection.fetch(statement("key_count"), user_id)
             if rows[0]["count"] >= KEYS_OF_USER_MAX:
                 raise TooManyKeys
-        return await connection.fetch(
+        made = await connection.fetch(
             statement("key_add"),
             *(key_id, hashed, draft.name, scope.role),
             *(scope.rights, scope.queues, scope.workflows, user_id, draft.expires_at),
             *(draft.expires_in_seconds, until),
         )
+        if made:
+            await record(connection, _made(key_id, draft, user_id))
+        return made
 
     if not await database.ask(work):
         bound = f"by {until:%Y-%m-%dT%H:%M:%SZ}, as your own key" if until else "or null for never"
@@ -141,22 +145,61 @@ async def rotate_key(
 ) -> MadeKey:
     """Another token; the one before is good for so long. Raises NotFound."""
     token, hashed = make_token(KEY_PREFIX)
-
-    async def work(connection: Connection[Record]) -> list[Record]:
-        if not await connection.fetch(statement("key_lock"), key_id, user_id):
-            raise NotFound("key", ids.show("key", key_id))
-        return await connection.fetch(
-            statement("key_rotate"), key_id, hashed, overlap_seconds, user_id
-        )
-
-    await database.ask(work, about=("key", key_id))
+    after = {"overlap_seconds": overlap_seconds}
+    if not await _ask_of_key(
+        *(database, key_id, user_id, "key.rotate", after),
+        *("key_rotate", key_id, hashed, overlap_seconds, user_id),
+    ):
+        raise NotFound("key", ids.show("key", key_id))
     return MadeKey(key=await read_key(database, key_id), token=token)
 
 
 async def revoke_key(database: Database, key_id: UUID, user_id: UUID | None = None) -> None:
     """Raises NotFound, also for one that was revoked before."""
-    if not await database.ask_for("key_revoke", key_id, user_id, about=("key", key_id)):
+    if not await _ask_of_key(
+        database, key_id, user_id, "key.revoke", None, "key_revoke", key_id, user_id
+    ):
         raise NotFound("key", ids.show("key", key_id))
+
+
+def _made(key_id: UUID, draft: KeyDraft, user_id: UUID | None) -> Entry:
+    scope = draft.scope
+    after = {
+        "role": scope.role,
+        "scopes": scope.rights,
+        "queues": scope.queues,
+        "workflows": scope.workflows,
+        "expires_at": draft.expires_at,
+        "expires_in_seconds": draft.expires_in_seconds,
+        "user_id": shown_id("user", user_id),
+    }
+    given = {name: value for name, value in after.items() if value is not None}
+    return Entry(action="key.add", id=ids.show("key", key_id), name=draft.name, after=given)
+
+
+async def _ask_of_key(
+    database: Database,
+    key_id: UUID,
+    user_id: UUID | None,
+    action: str,
+    after: dict[str, Any] | None,
+    name: str,
+    *args: Any,
+) -> bool:
+    """The statement of this name, and an entry of what was done to the key. False: it is not."""
+
+    async def work(connection: Connection[Record]) -> bool:
+        if not await connection.fetch(statement("key_lock"), key_id, user_id):
+            return False
+        known = await connection.fetch(statement("key_list"), _BEFORE_ALL, 1, user_id, key_id)
+        if not known or not await connection.fetch(statement(name), *args):
+            return False
+        shown = ids.show("key", key_id)
+        entry = Entry(action=action, id=shown, name=known[0]["name"], after=after)
+        await record(connection, entry)
+        return True
+
+    return await database.ask(work, about=("key", key_id))
 
 
 def _key(row: Record) -> ApiKey:

@@ -12,11 +12,15 @@ try that is refused counts for nothing. A one-time password lets in once.
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
+from windlass import ids
+from windlass.engine.audit.record import Entry, record
+from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.identity.passwords import Passwords
 from windlass.engine.identity.sessions import BegunSession, begin_session
 from windlass.errors import TooManyTries, Unauthorized
@@ -30,6 +34,7 @@ from windlass.limits import (
     SIGN_ON_ADDRESS_BURST,
     SIGN_ON_ADDRESS_SECONDS,
 )
+from windlass.model.identity.actor import Actor, acting
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -63,15 +68,22 @@ async def log_in(
     password: str,
     address: str,
     device: str,
+    refusals: RefusedRecorder,
 ) -> Login:
     """Raises LoginFailed, TooManyTries, PasswordsBusy."""
     subjects = _subjects(name, address)
     async with passwords.turn():
-        await _count(database, subjects)
+        try:
+            await _count(database, subjects)
+        except TooManyTries:
+            await refusals.record(database, partial(_throttled, database, name))
+            raise
         rows = await database.read("user_login", name)
         user = rows[0] if rows else None
         hashed = user["password_hash"] if user is not None else None
-        if not await passwords.compare(password, hashed) or user is None or not user["is_good"]:
+        is_right = await passwords.compare(password, hashed)
+        if not is_right or user is None or not user["is_good"]:
+            await refusals.record(database, partial(_failed, user, name, is_right=is_right))
             raise LoginFailed
         fresh = await passwords.hash_in_turn(password) if passwords.is_dated(hashed) else None
 
@@ -83,6 +95,15 @@ async def log_in(
             await clear_tries(connection, subjects[0][0])
             if fresh is not None:
                 await connection.fetch(statement("user_rehash"), user["id"], hashed, fresh)
+            shown = ids.show("session", begun.id)
+            entry = Entry(
+                action="session.login",
+                id=shown,
+                name=name,
+                after={"device": device},
+                actor=_as_user(user["id"], name, begun.id),
+            )
+            await record(connection, entry)
         return begun
 
     begun = await database.ask(work, about=("user", user["id"]))
@@ -109,6 +130,30 @@ async def count_beginning(database: Database, address: str) -> None:
     """Somebody begins to log in elsewhere (engine.identity.sign_on). Raises TooManyTries."""
     subject = _hashed("elsewhere", _network(address))
     await _count(database, [(subject, SIGN_ON_ADDRESS_BURST, SIGN_ON_ADDRESS_SECONDS)])
+
+
+def _as_user(user_id: UUID, name: str, session_id: UUID) -> Actor:
+    """Whoever acts was nobody when he came."""
+    shown = ids.show("user", user_id)
+    return replace(acting(), kind="user", id=shown, name=name, credential_id=session_id)
+
+
+async def _failed(user: Record | None, name: str, *, is_right: bool) -> Entry:
+    """Of a name that nobody has nothing is shown: it may be a password in the wrong field."""
+    if user is None:
+        return Entry(action="session.login_failed", note="there is no such user")
+    why = "the user may not come in, or its one-time password is too old"
+    note = why if is_right else "wrong password"
+    shown = ids.show("user", user["id"])
+    return Entry(action="session.login_failed", id=shown, name=name, note=note)
+
+
+async def _throttled(database: Database, name: str) -> Entry:
+    rows = await database.read("user_login", name)
+    action = "session.login_throttled"
+    if not rows:
+        return Entry(action=action, note="there is no such user")
+    return Entry(action=action, id=ids.show("user", rows[0]["id"]), name=name)
 
 
 async def _count(database: Database, subjects: list[tuple[bytes, int, float]]) -> None:

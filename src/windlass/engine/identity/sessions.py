@@ -14,6 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, ask_and_record
 from windlass.engine.identity.keys import SESSION_PREFIX, make_token
 from windlass.errors import NotFound
 from windlass.limits import DEVICE_CHARS_MAX, SESSION_IDLE_SECONDS, SESSION_SECONDS_MAX
@@ -87,11 +88,14 @@ async def end_session(
     database: Database, session_id: UUID, user_id: UUID | None = None
 ) -> list[bytes]:
     """The hash of its token. `user_id` None: whoever's it is. Raises NotFound."""
-    rows = await database.ask_for(
-        "session_revoke", session_id, user_id, about=("session", session_id)
+    shown = ids.show("session", session_id)
+    rows = await ask_and_record(
+        *(database, "session_revoke", session_id, user_id),
+        entries=lambda rows: [Entry(action="session.end", id=shown, name=rows[0]["user_name"])],
+        about=("session", session_id),
     )
     if not rows:
-        raise NotFound("session", ids.show("session", session_id))
+        raise NotFound("session", shown)
     return [row["hash"] for row in rows]
 
 
@@ -105,8 +109,13 @@ async def end_sessions_in(
 
 async def end_sessions(database: Database, user_id: UUID, but: UUID | None = None) -> list[bytes]:
     """All of a user, perhaps but one."""
+    shown = ids.show("user", user_id)
 
-    async def work(connection: Connection[Record]) -> list[bytes]:
-        return await end_sessions_in(connection, user_id, but)
+    def entries(rows: list[Record]) -> list[Entry]:
+        name, count = rows[0]["user_name"], len(rows)
+        return [Entry(action="session.end", id=shown, name=name, count=count)]
 
-    return await database.ask(work, about=("user", user_id))
+    rows = await ask_and_record(
+        *(database, "session_revoke_all", user_id, but), entries=entries, about=("user", user_id)
+    )
+    return [row["hash"] for row in rows]

@@ -8,12 +8,13 @@ who gets another role, is disabled or gets another password has no session of be
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeVar
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, ask_and_record, differences, record
 from windlass.engine.identity.first import one_time_password
 from windlass.engine.identity.login import clear_tries, count_own_try
 from windlass.engine.identity.passwords import Passwords
@@ -130,8 +131,11 @@ async def add_user(
     one_time = one_time_password() if password is None else None
     hashed = await passwords.hash(one_time or password or "")
     user_id = ids.uuid7()
-    made = await database.ask_for(
-        "user_add", user_id, name, role, hashed, one_time is not None, GOOD_SECONDS
+    after = {"role": role, "has_one_time_password": one_time is not None}
+    entry = Entry(action="user.add", id=ids.show("user", user_id), name=name, after=after)
+    made = await ask_and_record(
+        *(database, "user_add", user_id, name, role, hashed, one_time is not None, GOOD_SECONDS),
+        entries=lambda _rows: [entry],
     )
     if not made:
         raise NameTaken(name)
@@ -184,6 +188,7 @@ async def change_user(
         if not is_other:
             return ChangedUser(user=user, ended=[])
         await connection.fetch(statement("user_change"), user.id, role, is_disabled)
+        await record(connection, _changed(user, role, is_disabled))
         ended = await end_sessions_in(connection, user.id, None if is_disabled else session_id)
         session = None
         if session_id is not None and not is_disabled:
@@ -202,6 +207,8 @@ async def delete_user(database: Database, which: UUID | str) -> list[bytes]:
         await _check_not_last(connection, user)
         ended = await end_sessions_in(connection, user.id)
         await connection.fetch(statement("user_delete"), user.id)
+        before = {"role": user.role, "is_disabled": user.disabled_at is not None}
+        await record(connection, replace(_entry("user.delete", user), before=before))
         return ended
 
     return await _alone(database, work)
@@ -218,6 +225,7 @@ async def reset_password(
         user = await _find_in(connection, which)
         await connection.fetch(statement("user_set_password"), user.id, hashed, True, GOOD_SECONDS)
         ended = await end_sessions_in(connection, user.id)
+        await record(connection, _entry("user.reset_password", user))
         return NewPassword(user=await _find_in(connection, user.id), ended=ended, password=password)
 
     return await _alone(database, work)
@@ -254,7 +262,9 @@ async def choose_password(
         ended = await end_sessions_in(connection, user_id, session_id)
         session = await rotate_session(connection, session_id)
         ended += session.ended if session is not None else []
-        return ChangedUser(user=await _find_in(connection, user_id), ended=ended, session=session)
+        user = await _find_in(connection, user_id)
+        await record(connection, _entry("user.choose_password", user))
+        return ChangedUser(user=user, ended=ended, session=session)
 
     return await _alone(database, work)
 
@@ -275,6 +285,19 @@ async def _check_not_last(connection: Connection[Record], user: User) -> None:
     rows = await connection.fetch(statement("user_other_admin"), user.id)
     if not rows[0]["is_any"]:
         raise LastAdmin(user.name)
+
+
+def _entry(action: str, user: User) -> Entry:
+    return Entry(action=action, id=ids.show("user", user.id), name=user.name)
+
+
+def _changed(user: User, role: Role | None, is_disabled: bool | None) -> Entry:
+    """From what the user is to what is asked for."""
+    was = {"role": user.role, "is_disabled": user.disabled_at is not None}
+    asked = {"role": role, "is_disabled": is_disabled}
+    becomes = {**was, **{name: value for name, value in asked.items() if value is not None}}
+    before, after = differences(was, becomes)
+    return replace(_entry("user.change", user), before=before, after=after)
 
 
 async def _find_in(connection: Connection[Record], which: UUID | str) -> User:

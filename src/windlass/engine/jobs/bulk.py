@@ -18,6 +18,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, ask_and_record
 from windlass.engine.conditions import Conditions
 from windlass.engine.jobs.history import database_now
 from windlass.engine.jobs.read import JobFilter, add_conditions
@@ -256,10 +257,29 @@ async def ask(database: Database, wanted: BulkRequest) -> BulkOperation:
         "job_id": list(named or ()),
         "open_max": BULK_OPEN_MAX,
     }
-    rows = await database.ask_for("bulk_ask", *bind("bulk_ask", values))
+    rows = await ask_and_record(
+        *(database, "bulk_ask", *bind("bulk_ask", values)),
+        entries=lambda rows: [_asked(bulk_from(rows[0]))],
+    )
     if not rows:
         raise BulkFull
     return bulk_from(rows[0])
+
+
+def _asked(operation: BulkOperation) -> Entry:
+    return Entry(
+        action="bulk.ask",
+        id=ids.show("operation", operation.id),
+        name=operation.verb,
+        after={
+            "filter": operation.filter,
+            "named": operation.named,
+            "most": operation.most,
+            "rate": operation.rate,
+        },
+        count=operation.matching,
+        note=None if operation.is_exact else "at least so many match",
+    )
 
 
 async def find_bulk(database: Database, operation_id: UUID) -> BulkOperation | None:
@@ -291,7 +311,11 @@ async def list_bulk(
 
 async def abort_bulk(database: Database, operation_id: UUID) -> BulkOperation:
     """End it now: a batch that is under way is the last. Raises NotFound, BulkEnded."""
-    rows = await database.ask_for("bulk_abort", operation_id)
+    shown = ids.show("operation", operation_id)
+    rows = await ask_and_record(
+        *(database, "bulk_abort", operation_id),
+        entries=lambda _rows: [Entry(action="bulk.abort", id=shown)],
+    )
     operation = await read_bulk(database, operation_id)
     if not rows:
         raise BulkEnded(operation)

@@ -31,6 +31,7 @@ from uuid import UUID
 import structlog
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.executions.replay_steps import SeenEnd
 from windlass.engine.jobs.bulk import (
@@ -329,6 +330,27 @@ async def _say(
         "on_list": sorted(outcomes.held) if operation.round == 0 else [],
     }
     await connection.fetch(statement("bulk_step"), *bind("bulk_step", values))
+    if phase == "done":
+        await record(connection, _ended(operation, outcomes, reason))
+
+
+def _ended(operation: BulkOperation, outcomes: Outcomes, reason: str | None) -> Entry:
+    """What came of it, beside the entry of who asked for it."""
+    done = operation.done + len(outcomes.done)
+    return Entry(
+        action="bulk.end",
+        id=ids.show("operation", operation.id),
+        name=operation.verb,
+        after={
+            "asked_by": operation.asked_by,
+            "filter": operation.filter,
+            "done": done,
+            "refused": operation.refused + len(outcomes.refused),
+            "gone": operation.gone + len(outcomes.gone),
+        },
+        note=reason,
+        count=done,
+    )
 
 
 def _left_jobs(operation: BulkOperation, outcomes: Outcomes) -> str:

@@ -26,6 +26,7 @@ import structlog
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
+from windlass.engine.audit.record import of_jobs, record
 from windlass.engine.cluster.node_signals import Signaller
 from windlass.engine.effects import Effects
 from windlass.engine.jobs.complete import cancel_awaited
@@ -45,10 +46,14 @@ from windlass.supervise import supervisor
 log = structlog.get_logger()
 
 
-async def cancel(database: Database, job_ids: Sequence[UUID]) -> Effects:
+async def cancel(
+    database: Database, job_ids: Sequence[UUID], *, is_recorded: bool = False
+) -> Effects:
     """In one transaction, unless somebody holds one of them: then the others do not wait for it.
     Raises RowLocked if it is still held after HELD_PATIENCE_SECONDS; the others are cancelled then.
+    `is_recorded`: in the audit log, as somebody asked for it.
     """
+    do = _cancel_and_record if is_recorded else cancel_in
     effects = Effects()
     give_up_at = monotonic() + HELD_PATIENCE_SECONDS
     groups, rest = [list(job_ids)], HELD_REST_SECONDS
@@ -56,7 +61,7 @@ async def cancel(database: Database, job_ids: Sequence[UUID]) -> Effects:
     while groups:
         group = groups.pop()
         try:
-            part = await database.settle_asked(partial(cancel_in, job_ids=group))
+            part = await database.settle_asked(partial(do, job_ids=group))
         except RowLocked as trouble:
             if len(group) > 1:
                 groups += [group[: len(group) // 2], group[len(group) // 2 :]]
@@ -91,6 +96,14 @@ async def cancel_in(connection: Connection[Record], job_ids: Sequence[UUID]) -> 
     dropped = await cancel_awaited(connection, [row["id"] for row in asked])
     effects.add(dropped)
     effects.stopping |= {r["id"]: r["node_id"] for r in asked if r["id"] not in dropped.ended}
+    return effects
+
+
+async def _cancel_and_record(connection: Connection[Record], job_ids: Sequence[UUID]) -> Effects:
+    effects = await cancel_in(connection, job_ids)
+    touched = [one for one in job_ids if one in effects.ended or one in effects.stopping]
+    if touched:
+        await record(connection, of_jobs("job.cancel", touched))
     return effects
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, Final
 
+from windlass.engine.audit.record import Entry, ask_and_record, record
 from windlass.engine.jobs.stats import QueueCounts, read_counters
 from windlass.errors import NotFound
 from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
@@ -59,14 +60,17 @@ async def put_queue(
     """Set all its limits; a queue that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> None:
-        if wanted.is_given:
-            row = await connection.fetchrow(statement("queue_hold"), name)
-            assert row is not None, "it is made if need be"
-            wanted.check("queue", name, None if row["is_made"] else _queue_limits(row).etag)
+        row = await connection.fetchrow(statement("queue_hold"), name)
+        assert row is not None, "it is made if need be"
+        before = None if row["is_made"] else _queue_limits(row)
+        wanted.check("queue", name, None if before is None else before.etag)
         await connection.fetch(
             statement("queue_put"),
             *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
         )
+        known = None if before is None else asdict(before)
+        entry = Entry(action="queue.put", name=name, before=known, after=asdict(limits))
+        await record(connection, entry)
 
     await database.ask(work, about=("queue", name))
     # As this call left it: another may have followed, and its limits are not this caller's.
@@ -95,7 +99,12 @@ async def misspelt_queues(database: Database, names: Sequence[str]) -> dict[str,
 
 
 async def _set_paused(database: Database, name: str, *, is_paused: bool) -> Queue:
-    if not await database.ask_for("queue_pause", name, is_paused, about=("queue", name)):
+    entry = Entry(action="queue.pause" if is_paused else "queue.resume", name=name)
+    if not await ask_and_record(
+        *(database, "queue_pause", name, is_paused),
+        entries=lambda _rows: [entry],
+        about=("queue", name),
+    ):
         raise NotFound("queue", name)
     return await read_queue(database, name)
 

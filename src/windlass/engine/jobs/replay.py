@@ -9,13 +9,14 @@ filter (`select_dead`) and counted by what went wrong (`group_dead`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
+from windlass.engine.audit.record import of_jobs, record
 from windlass.engine.effects import Effects
 from windlass.engine.executions.replay_steps import ANY_END, SeenEnd, reopen_executions
 from windlass.engine.locks.grant import Change, grant_next, take_locks
@@ -50,6 +51,7 @@ async def replay(
     seen: SeenEnd = ANY_END,
     is_strict: bool = False,
     left: dict[UUID, str] | None = None,
+    about: Mapping[str, Any] | None = None,  # how they were chosen, for the audit log
 ) -> list[Record]:
     """Queue finished jobs again; returns id, queue, priority, run_at, execution_id of those brought
     back. Of ends that were `seen` only these. Steps of executions that cannot be are left out, or
@@ -66,25 +68,32 @@ async def replay(
         refusals.update({job_id: str(why) for job_id, why in refused.items()})
         return rows
 
-    return await _in_batches(database, job_ids, work)
+    return await _in_batches(database, job_ids, work, "job.replay", about)
 
 
 async def delete(
-    database: Database, job_ids: Sequence[UUID], *, seen: SeenEnd = ANY_END
+    database: Database,
+    job_ids: Sequence[UUID],
+    *,
+    seen: SeenEnd = ANY_END,
+    about: Mapping[str, Any] | None = None,  # how they were chosen, for the audit log
 ) -> list[Record]:
     """Forget finished jobs, of ends that were `seen` only these; returns their ids."""
 
     async def work(connection: Connection[Record], batch: list[UUID]) -> list[Record]:
         return await delete_in(connection, batch, seen)
 
-    return await _in_batches(database, job_ids, work)
+    return await _in_batches(database, job_ids, work, "job.delete", about)
 
 
 async def promote(database: Database, job_ids: Sequence[UUID]) -> list[Record]:
     """Make queued jobs due now; returns id, queue, priority, run_at of those that were not."""
 
     async def work(connection: Connection[Record]) -> list[Record]:
-        return await promote_in(connection, job_ids)
+        moved = await promote_in(connection, job_ids)
+        if moved:
+            await record(connection, of_jobs("job.promote", [row["id"] for row in moved]))
+        return moved
 
     return await database.ask(work)
 
@@ -146,18 +155,27 @@ async def _in_batches(
     database: Database,
     job_ids: Sequence[UUID],
     work: Callable[[Connection[Record], list[UUID]], Awaitable[list[Record]]],
+    action: str,
+    about: Mapping[str, Any] | None,
 ) -> list[Record]:
-    """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks."""
+    """A thousand at a time: each batch commits by itself, so a long redrive holds no long locks.
+    So each has an entry in the audit log.
+    """
     done: list[Record] = []
     for start in range(0, len(job_ids), BATCH):
         batch = sorted(job_ids[start : start + BATCH])
-        done += await database.ask(partial(_call, work, batch))
+        done += await database.ask(partial(_call, work, batch, action, about))
     return done
 
 
 async def _call(
     work: Callable[[Connection[Record], list[UUID]], Awaitable[list[Record]]],
     batch: list[UUID],
+    action: str,
+    about: Mapping[str, Any] | None,
     connection: Connection[Record],
 ) -> list[Record]:
-    return await work(connection, batch)
+    rows = await work(connection, batch)
+    if rows:
+        await record(connection, of_jobs(action, [row["id"] for row in rows], about))
+    return rows

@@ -15,10 +15,12 @@ from datetime import datetime
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import LockLost, LockNeverHeld, LockOfJob
 from windlass.limits import LOCK_LEAD_SECONDS
+from windlass.model.identity.actor import acting
 from windlass.model.job.states import PRIORITY_NUMBERS
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
@@ -125,6 +127,7 @@ async def give_back(database: Database, name: str, token: int) -> Effects:
         effects = Effects()
         change = Change(freed=[name], tokens=[token], lapsed=[name])
         await grant_next(connection, change, effects)
+        await _record_release(connection, name, row)
         return effects
 
     return await database.ask(work, about=("lock", name))
@@ -136,9 +139,19 @@ async def _give_back_at_once(database: Database, name: str, token: int) -> bool:
     async def work(connection: Connection[Record]) -> bool:
         if not await connection.fetch(statement("lock_row_take"), name):
             return False
-        return bool(await connection.fetch(statement("lock_give_back"), name, token))
+        gone = await connection.fetch(statement("lock_give_back"), name, token)
+        if gone:
+            await _record_release(connection, name, gone[0])
+        return bool(gone)
 
     return await database.ask_together_at_once(work)
+
+
+async def _record_release(connection: Connection[Record], name: str, row: Record) -> None:
+    """Who gives back what he took himself does what everybody does all day."""
+    if row["owner"] != acting().id:
+        before = {"owner": row["owner"]}
+        await record(connection, Entry(action="lock.release", name=name, before=before))
 
 
 async def _held(

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.locks.grant import Change, grant_next
 from windlass.errors import NotFound
@@ -73,11 +74,13 @@ async def resize_lock(
     """Let so many hold it; a lock that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> Effects:
-        if wanted.is_given:
-            row = await connection.fetchrow(statement("lock_row_hold"), name)
-            assert row is not None, "it is made if need be"
-            wanted.check("lock", name, None if row["is_made"] else _etag(row["capacity"]))
+        row = await connection.fetchrow(statement("lock_row_hold"), name)
+        assert row is not None, "it is made if need be"
+        before = None if row["is_made"] else {"capacity": row["capacity"]}
+        wanted.check("lock", name, None if before is None else _etag(row["capacity"]))
         await connection.fetch(statement("lock_resize"), name, capacity)
+        after = {"capacity": capacity}
+        await record(connection, Entry(action="lock.resize", name=name, before=before, after=after))
         effects = Effects()
         await grant_next(connection, Change(freed=[name], lapsed=[name]), effects)
         return effects

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.schedules.decide import Fired, FireOptions, PlannedFiring
 from windlass.engine.schedules.known_rules import KnownRule, rule_of
@@ -131,9 +132,21 @@ async def _batch(
         await _stand_apart(connection, row, known, instants)
         fired = await make(connection, await _enter(connection, row, instants), now, options)
         fired.late_seconds.clear()  # nobody waited for them
+        await record(connection, _entry(row, instants, fired))
         return instants[-1], fired
 
     return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+
+
+def _entry(row: Record, instants: list[datetime], fired: Fired) -> Entry:
+    """Of a batch, as that is what is committed."""
+    return Entry(
+        action="schedule.backfill",
+        id=ids.show("schedule", row["id"]),
+        name=row["name"],
+        after={"since": instants[0], "until": instants[-1], "states": dict(fired.states)},
+        count=len(instants),
+    )
 
 
 async def _stand_apart(

@@ -8,12 +8,13 @@ what could not be made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.jobs.admission import admit
 from windlass.engine.jobs.cancel import cancel_in
@@ -29,6 +30,7 @@ from windlass.engine.schedules.decide import (
 from windlass.engine.schedules.make_executions import start_executions
 from windlass.errors import InvalidInput, WindlassError
 from windlass.limits import RULES_KEPT_MAX
+from windlass.model.identity.actor import acting
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import SubmissionContext, read_job
 from windlass.model.json import strict as strict_json
@@ -75,7 +77,30 @@ async def _make_room(connection: Connection[Record], wanted: Sequence[PlannedFir
             connection, executions, cause="superseded", message="its schedule fired again"
         )
     )
+    await record(connection, *_cancelled(wanted, effects))
     return effects
+
+
+def _cancelled(wanted: Sequence[PlannedFiring], effects: Effects) -> Iterator[Entry]:
+    """What a schedule cancels to make room it cancels itself, whoever has fired it; what was asked
+    to stop before is not asked again.
+    """
+    touched = effects.ended.keys() | effects.stopping.keys() | effects.upkeep.unheard
+    for one in wanted:
+        if not (one.decision.cancels and one.beside):
+            continue
+        shown = ids.show("schedule", one.row["id"])
+        actor = replace(acting(), kind="schedule", id=shown, name=one.row["name"])
+        for found in one.beside:
+            noun = "job" if found["job_id"] is not None else "execution"
+            if found[f"{noun}_id"] not in touched:
+                continue
+            yield Entry(
+                action=f"{noun}.cancel",
+                id=ids.show(noun, found[f"{noun}_id"]),
+                note="its schedule fired again",
+                actor=actor,
+            )
 
 
 async def _correct(connection: Connection[Record], refused: Sequence[PlannedFiring]) -> None:

@@ -11,11 +11,14 @@ past, counted first), engine.schedules.ledger (what became of each instant), eng
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, ask_and_record, differences, record
 from windlass.engine.idempotency import recall
 from windlass.engine.jobs.request import Idempotency
 from windlass.engine.schedules.decide import Fired, FireOptions
@@ -33,6 +36,9 @@ from windlass.limits import FIRE_ASKED_LOCK_SECONDS
 from windlass.model.json.etag import UNCONDITIONAL, Precondition
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
+
+# So many schedules that are paused at once have an entry each in the audit log.
+_ENTRIES_MAX: Final = 100
 
 
 class EditionConflict(Conflict):
@@ -125,7 +131,11 @@ async def _make(
         fire_at,
         *_columns(draft),
     )
-    return schedule_from(rows[0]) if rows else None
+    if not rows:
+        return None
+    made = schedule_from(rows[0])
+    await record(connection, replace(_entry("schedule.add", made), after=_audited(made)))
+    return made
 
 
 async def _change(
@@ -141,7 +151,11 @@ async def _change(
     [changed] = await connection.fetch(
         statement("schedule_update"), row["id"], now, next_at, fire_at, *_columns(draft)
     )
-    return schedule_from(changed), False, fired
+    was, becomes = schedule_from(row), schedule_from(changed)
+    before, after = differences(_audited(was), _audited(becomes))
+    entry = replace(_entry("schedule.change", becomes), before=before, after=after)
+    await record(connection, entry)
+    return becomes, False, fired
 
 
 async def fire_overdue(
@@ -220,7 +234,12 @@ async def list_schedules(
 
 async def delete_schedule(database: Database, ref: UUID | str) -> Schedule:
     """What it has made goes on, and its ledger goes with the retention. Raises NotFound."""
-    rows = await database.ask_for("schedule_delete", *_ref(ref))
+
+    def entries(rows: list[Record]) -> list[Entry]:
+        gone = schedule_from(rows[0])
+        return [replace(_entry("schedule.delete", gone), before=_audited(gone))]
+
+    rows = await ask_and_record(database, "schedule_delete", *_ref(ref), entries=entries)
     if not rows:
         raise schedule_not_found(ref)
     return schedule_from(rows[0])
@@ -230,14 +249,52 @@ async def pause_many(
     database: Database, where: ScheduleFilter, *, note: str | None = None
 ) -> list[str]:
     """Names of those that were not paused and now are; one: names=(name,)."""
-    rows = await database.ask_for("schedule_pause_many", note, *_filter(where))
-    return sorted(row["name"] for row in rows)
+    return await _ask_many(database, where, "schedule.pause", note, "schedule_pause_many", note)
 
 
 async def resume_many(database: Database, where: ScheduleFilter) -> list[str]:
     """Names of those that were paused. What fell due meanwhile is skipped."""
-    rows = await database.ask_for("schedule_resume_many", *_filter(where))
+    return await _ask_many(database, where, "schedule.resume", None, "schedule_resume_many")
+
+
+async def _ask_many(
+    database: Database,
+    where: ScheduleFilter,
+    action: str,
+    note: str | None,
+    name: str,
+    *args: Any,
+) -> list[str]:
+    """Each has an entry of its own; of very many there is one for all."""
+
+    def entries(rows: list[Record]) -> list[Entry]:
+        names = sorted(row["name"] for row in rows)
+        if len(names) <= _ENTRIES_MAX:
+            return [Entry(action=action, name=each, note=note) for each in names]
+        after = {"filter": asdict(where), "names": names}
+        return [Entry(action=action, after=after, note=note, count=len(names))]
+
+    rows = await ask_and_record(database, name, *args, *_filter(where), entries=entries)
     return sorted(row["name"] for row in rows)
+
+
+def _entry(action: str, schedule: Schedule) -> Entry:
+    return Entry(action=action, id=ids.show("schedule", schedule.id), name=schedule.name)
+
+
+def _audited(schedule: Schedule) -> dict[str, Any]:
+    """What somebody can say of it."""
+    return {
+        "rule": json.loads(schedule.rule_json),
+        "job": None if schedule.job is None else json.loads(schedule.job),
+        "workflow": None if schedule.workflow is None else json.loads(schedule.workflow),
+        "overlap": schedule.overlap,
+        "misfire": schedule.misfire,
+        "catchup_seconds": schedule.catchup_seconds,
+        "priority": schedule.priority,
+        "owner": schedule.owner,
+        "tags": schedule.tags,
+    }
 
 
 def _filter(where: ScheduleFilter) -> list[Any]:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from uuid import UUID
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record
+from windlass.engine.audit.record import shown_id as shown_id_of
 from windlass.engine.schedules.decide import (
     Fired,
     FireOptions,
@@ -59,6 +61,19 @@ async def trigger(
         )
         if one.refusal is not None:
             firing = replace(firing, job_id=None, execution_id=None, reason=one.refusal.reason)
+        await record(connection, _entry(row, firing))
         return firing, fired
 
     return await database.ask(work, lock_seconds=FIRE_ASKED_LOCK_SECONDS)
+
+
+def _entry(row: Record, firing: Firing) -> Entry:
+    made = {
+        "job_id": shown_id_of("job", firing.job_id),
+        "execution_id": shown_id_of("execution", firing.execution_id),
+    }
+    shown = ids.show("schedule", row["id"])
+    after = {"state": firing.state, **{name: one for name, one in made.items() if one}}
+    return Entry(
+        action="schedule.trigger", id=shown, name=row["name"], after=after, note=firing.reason
+    )

@@ -6,13 +6,16 @@ it was. Nodes go on opening secrets meanwhile, as long as they have both keys.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.secrets.seal import CannotOpen, Sealed, Sealer
 from windlass.engine.secrets.secrets import binding, forget_expired_secrets, unseal
 from windlass.limits import SECRET_BATCH_MAX
-from windlass.store.database import Database, Record
+from windlass.store.database import Connection, Database, Record
+from windlass.store.statements import statement
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,8 +55,7 @@ async def _reseal(
                 unreadable.append(name)
             continue
         moved.append((row, sealer.seal(value, binding(name, row["version"], row["public_key"]))))
-    changed = await database.run(
-        "secret_reseal_many",
+    arrays = (
         [row["name"] for row, _ in moved],
         [row["version"] for row, _ in moved],
         [row["nonce"] for row, _ in moved],
@@ -61,4 +63,16 @@ async def _reseal(
         [sealed.nonce for _, sealed in moved],
         [sealed.box for _, sealed in moved],
     )
-    return len(changed)
+
+    async def work(connection: Connection[Record]) -> int:
+        changed = await connection.fetch(statement("secret_reseal_many"), *arrays)
+        versions = Counter(row["name"] for row in changed)
+        after = {"key_id": sealer.key_id}
+        entries = (
+            Entry(action="secret.reencrypt", name=name, after=after, count=count)
+            for name, count in sorted(versions.items())
+        )
+        await record(connection, *entries)
+        return len(changed)
+
+    return await database.together(work)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from windlass.engine.audit.record import Entry, differences, record, record_alone
 from windlass.engine.secrets.seal import CannotOpen, Sealed, Sealer
 from windlass.engine.secrets.value import Value, generate
 from windlass.errors import Conflict, NotFound
@@ -111,7 +112,9 @@ async def put_secret(
             await _put_hosts(connection, name, hosts)
         if current is None or not _holds(sealer, name, current, value):
             await _rotate(connection, sealer, name, current, value, overlap_seconds)
-        return await _read_back(connection, sealer, name)
+        left = await _read_back(connection, sealer, name)
+        await record(connection, _entry("secret.put", known, left))
+        return left
 
     return await database.ask(work)
 
@@ -133,7 +136,9 @@ async def bind_secret(
             raise NotFound("secret", name)
         wanted.check("secret", name, known.etag)
         await _put_hosts(connection, name, hosts)
-        return await _read_back(connection, sealer, name)
+        left = await _read_back(connection, sealer, name)
+        await record(connection, _entry("secret.bind", known, left))
+        return left
 
     return await database.ask(work)
 
@@ -146,6 +151,7 @@ async def delete_secret(database: Database, name: str) -> None:
         await connection.fetch(statement("secret_lock"), name)
         if not await connection.fetch(statement("secret_delete"), name):
             raise NotFound("secret", name)
+        await record(connection, Entry(action="secret.delete", name=name))
 
     await database.ask(work)
 
@@ -169,6 +175,9 @@ async def target_secrets(
     found = [derived_secret(value, host) for value in values if value.startswith(MASTER)]
     if not found:
         raise NotFound("derived secret", name)
+    # Before anybody sees it: nobody reads one without an entry.
+    about = {"of": name}
+    await record_alone(database, Entry(action="target.read_secret", name=host, after=about))
     return found
 
 
@@ -192,6 +201,24 @@ async def forget_expired_secrets(database: Database, limit: int = SECRET_BATCH_M
     """Remove up to `limit` versions whose overlap is over; returns how many there were."""
     forgotten: int = (await database.run("secret_forget", limit))[0]["forgotten"]
     return forgotten
+
+
+def _entry(action: str, before: Secret | None, after: Secret) -> Entry:
+    """With what may be known of it: never a value, and of a put that changed none, no version."""
+    shown = _shown(after)
+    if before is None:
+        return Entry(action=action, name=after.name, after=shown)
+    was, becomes = differences(_shown(before), shown)
+    return Entry(action=action, name=after.name, before=was, after=becomes)
+
+
+def _shown(secret: Secret) -> dict[str, Any]:
+    return {
+        "kind": secret.kind,
+        "version": secret.version,
+        "overlap_until": secret.overlap_until,
+        "hosts": secret.hosts,
+    }
 
 
 async def _find_secret(

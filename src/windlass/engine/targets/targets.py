@@ -6,10 +6,11 @@ A target's row is the truth and nodes keep copies of it: after a change the call
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from windlass.engine.audit.record import Entry, ask_and_record, record
 from windlass.errors import NotFound
 from windlass.limits import (
     BREAKER_FAILURES,
@@ -90,15 +91,18 @@ async def put_target(
     """Set all its limits; a target that is not known yet is made. Raises PreconditionFailed."""
 
     async def work(connection: Connection[Record]) -> None:
-        if wanted.is_given:
-            row = await connection.fetchrow(statement("target_hold"), host)
-            assert row is not None, "it is made if need be"
-            wanted.check("target", host, None if row["is_made"] else _target_limits(row).etag)
+        row = await connection.fetchrow(statement("target_hold"), host)
+        assert row is not None, "it is made if need be"
+        before = None if row["is_made"] else _target_limits(row)
+        wanted.check("target", host, None if before is None else before.etag)
         await connection.fetch(
             statement("target_put"),
             *(host, limits.rate, limits.max_running),
             *(limits.failures, limits.rest_seconds, limits.rest_max_seconds),
         )
+        known = None if before is None else asdict(before)
+        entry = Entry(action="target.put", name=host, before=known, after=asdict(limits))
+        await record(connection, entry)
 
     await database.ask(work)
     # As this call left it: another may have followed, and its limits are not this caller's.
@@ -106,22 +110,28 @@ async def put_target(
 
 
 async def enable_target(database: Database, host: str) -> Target:
-    return await _change(database, "target_enable", host)
+    return await _change(database, "target_enable", host, Entry(action="target.enable"))
 
 
 async def disable_target(database: Database, host: str, reason: str | None = None) -> Target:
     """From now on nothing is delivered to it; what is under way goes on."""
-    return await _change(database, "target_disable", host, reason)
+    entry = Entry(action="target.disable", note=reason)
+    return await _change(database, "target_disable", host, entry, reason)
 
 
 async def reset_target(database: Database, host: str) -> Target:
     """Close its breaker, whatever opened it."""
-    return await _change(database, "target_reset", host)
+    return await _change(database, "target_reset", host, Entry(action="target.reset"))
 
 
-async def _change(database: Database, name: str, host: str, *values: str | None) -> Target:
+async def _change(
+    database: Database, name: str, host: str, entry: Entry, *values: str | None
+) -> Target:
     known = (await read_target_row(database, host)).host
-    if not await database.ask_for(name, known, *values):
+    given = known, *values
+    if not await ask_and_record(
+        database, name, *given, entries=lambda _rows: [replace(entry, name=known)]
+    ):
         raise NotFound("target", host)
     return await read_target_row(database, known)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from windlass.engine.audit.record import Entry, record
 from windlass.engine.effects import Effects
 from windlass.engine.jobs.end import advance
 from windlass.limits import TARGET_GONE_SECONDS, TARGET_PROBES, TARGETS_PAGE_MAX, UNPARK_BATCH_MAX
@@ -132,7 +133,14 @@ async def close_breaker(database: Database, host: str) -> Target | None:
 
 async def disable_gone(database: Database, host: str, reason: str) -> Target | None:
     """None: it was disabled already."""
-    return _first(await database.settle("target_gone", host, reason[:500]))
+
+    async def work(connection: Connection[Record]) -> list[Record]:
+        rows = await connection.fetch(statement("target_gone"), host, reason[:500])
+        if rows:
+            await record(connection, Entry(action="target.disable", name=host, note=reason))
+        return rows
+
+    return _first(await database.settle_together(work))
 
 
 async def add_tally(database: Database, tally: Sequence[tuple[str, int, int]]) -> set[str]:

@@ -56,6 +56,7 @@ RIGHTS: Final[Mapping[str, tuple[Role, str]]] = {
     "keys:own": ("viewer", "make and revoke API keys of one's own, for no more than one may"),
     "keys:edit": ("admin", "list, make, rotate and revoke everybody's API keys"),
     "users:edit": ("admin", "list, make, change and delete users, end their sessions"),
+    "audit:read": ("admin", "read and export the audit log"),
 }
 
 _RANK: Final = {role: rank for rank, role in enumerate(ROLES)}

@@ -12,10 +12,13 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from windlass.engine.audit.read import forget_entries
 from windlass.engine.cluster.node_signals_stored import forget_signals
 from windlass.engine.cluster.nodes import is_current
 from windlass.engine.cluster.operation_steps import forget_operations
+from windlass.engine.cluster.sweep_entry import record_sweep
 from windlass.engine.effects import Effects
 from windlass.engine.executions.upkeep import find_neglected
 from windlass.engine.identity.forget import forget_identity
@@ -24,6 +27,8 @@ from windlass.engine.jobs.bulk import forget_bulk
 from windlass.engine.jobs.tasks import forget_tasks
 from windlass.engine.locks.mend import forget_locks, mend_locks
 from windlass.limits import (
+    AUDIT_DAYS,
+    AUDIT_FORGET_BATCH,
     FORGET_EVERY_SECONDS,
     HAND_BACK_SECONDS,
     LOCK_STRAYS_SECONDS,
@@ -31,10 +36,16 @@ from windlass.limits import (
     TEND_EVERY_SECONDS,
     TEND_IDLE_SECONDS,
 )
+from windlass.model.identity.actor import ActorKind, acting_as, machine
 from windlass.runtime.cluster.leadership import Leadership
 from windlass.runtime.loop import Loop
 from windlass.store.database import Database
 from windlass.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from windlass.engine.cluster.sweep import SweepReport
+
+SWEEP: Final = "sweep coordinators"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +54,20 @@ class LeaderDuty:
     every_seconds: float
     do: Callable[[], Awaitable[object]]
     rest: Callable[[], float] | None = None  # instead of `every_seconds`; None: always the same
+    acts_as: ActorKind = "leader"  # in the audit log
     is_fenced: bool = True  # False: two that both believe they lead do no harm, so nobody asks
 
 
 def leader_duty_table(
     database: Database,
     # Removes what dead coordinators left in Redis. None: there is no Redis.
-    sweep: Callable[[], Awaitable[object]] | None,
+    sweep: Callable[[], Awaitable[SweepReport | None]] | None,
     # Tells of what came of a deed, and goes on with it (engine.follow).
     follow: Callable[[Effects], None],
     # Who rests after a failure.
     backoff: ItemBackoff | None = None,
+    *,
+    audit_days: int = AUDIT_DAYS,
 ) -> list[LeaderDuty]:
     """The duties there are."""
 
@@ -78,6 +92,16 @@ def leader_duty_table(
         while await forget_locks(database):
             pass
 
+    async def audit() -> None:
+        while await forget_entries(database, audit_days) == AUDIT_FORGET_BATCH:
+            pass
+
+    async def sweep_and_record() -> None:
+        assert sweep is not None
+        report = await sweep()
+        if report is not None:
+            await record_sweep(database, report)
+
     tending = ExecutionUpkeep(database=database, follow=follow, backoff=backoff)
 
     rows: list[tuple[str, float, Callable[[], Awaitable[object]] | None]] = [
@@ -85,13 +109,19 @@ def leader_duty_table(
         ("forget signals", FORGET_EVERY_SECONDS, signals),
         ("forget tasks", FORGET_EVERY_SECONDS, tasks),
         ("forget identity", FORGET_EVERY_SECONDS, identity),
-        ("sweep coordinators", SWEEP_EVERY_SECONDS, sweep),
+        ("forget audit entries", FORGET_EVERY_SECONDS, audit),
+        (SWEEP, SWEEP_EVERY_SECONDS, sweep_and_record if sweep is not None else None),
         ("mend locks", LOCK_STRAYS_SECONDS, locks),
     ]
     return [
         tending.duty,
         *(
-            LeaderDuty(name=name, every_seconds=every_seconds, do=do)
+            LeaderDuty(
+                name=name,
+                every_seconds=every_seconds,
+                do=do,
+                acts_as="sweep" if name == SWEEP else "leader",
+            )
             for name, every_seconds, do in rows
             if do is not None
         ),
@@ -186,7 +216,8 @@ class LeaderDuties:
             if tenure is not None and (
                 not duty.is_fenced or await is_current(self._database, tenure)
             ):
-                await duty.do()
+                with acting_as(machine(duty.acts_as, tenure.node_id)):
+                    await duty.do()
                 if duty.rest is not None:
                     return duty.rest()
             return duty.every_seconds

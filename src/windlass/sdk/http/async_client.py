@@ -21,6 +21,7 @@ from windlass.sdk.http.transport import Transport, address_of
 from windlass.sdk.http.wire import Query, path_with, trace_headers
 from windlass.sdk.limits import PATIENCE_SECONDS, TRY_SECONDS
 from windlass.sdk.nouns.approvals import Approvals
+from windlass.sdk.nouns.audit import Audit
 from windlass.sdk.nouns.dead_letters import DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
@@ -78,6 +79,7 @@ class AsyncClient:
         exchange = Exchange(self.transport, **self._manners)
         self._exchange = exchange
         self.approvals = Approvals(exchange)
+        self.audit = Audit(exchange)
         self.dead_letters = DeadLetters(exchange)
         self.tasks = Tasks(exchange)
         self.events = Events(exchange)

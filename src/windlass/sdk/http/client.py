@@ -50,6 +50,7 @@ class Client(Blocks[AsyncClient]):
     def _see(self, inner: AsyncClient) -> None:
         super().__init__(inner)
         self.approvals = blocking.BlockingApprovals(inner.approvals)
+        self.audit = blocking.BlockingAudit(inner.audit)
         self.dead_letters = blocking.BlockingDeadLetters(inner.dead_letters)
         self.tasks = blocking.BlockingTasks(inner.tasks)
         self.events = blocking.BlockingEvents(inner.events)

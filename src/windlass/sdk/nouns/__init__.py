@@ -7,7 +7,7 @@ Never: retries or reads an answer (sdk.http does), or checks what the server che
 
     noun.py       what every noun has: the way to the server, and the paths below its own
     jobs, dead_letters, queues, events, targets, locks, secrets, schedules, workflows, executions,
-    approvals, nodes, operations, tasks, users, keys, sessions, system
+    approvals, nodes, operations, tasks, users, keys, sessions, system, audit
                   the nouns themselves, as the API has them
     lock.py       client.lock: a lock for the length of a block, renewed in the background
     blocking.py   the blocking side of every noun: a verb that is missing there is added there

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeVar, Unpack, cast, overload
 
 from windlass.sdk.http.blocking import Blocking, Blocks, Listed, Streamed
 from windlass.sdk.nouns.approvals import Approvals
+from windlass.sdk.nouns.audit import Audit
 from windlass.sdk.nouns.dead_letters import DeadFilter, DeadLetters
 from windlass.sdk.nouns.events import Events
 from windlass.sdk.nouns.executions import Executions
@@ -38,6 +39,11 @@ class BlockingApprovals(Blocks[Approvals]):
     list = Listed(Approvals.list)
     approve = Blocking(Approvals.approve)
     reject = Blocking(Approvals.reject)
+
+
+class BlockingAudit(Blocks[Audit]):
+    list = Listed(Audit.list)
+    export = Streamed(Audit.export)
 
 
 class BlockingDeadVerb(Protocol[Done]):

@@ -14,5 +14,6 @@ is an item and no attribute.
     schedules.py    schedules, firings, what is to come
     resources.py    queues, targets, locks, secrets
     identity.py     users, sessions, API keys, and who calls
+    audit.py        entries of the audit log
     cluster.py      nodes, operations, tasks, health, caches and counters
 """

@@ -57,7 +57,10 @@ def restore(
             "say where to: --data DIR, a new folder, or --database-url of an empty database; "
             "--drill only tries it"
         )
-    with telling() as tell:
+    from windlass.cli.actor import at_the_terminal
+    from windlass.model.identity.actor import acting_as
+
+    with acting_as(at_the_terminal()), telling() as tell:
         done = run(
             _restore(file, settings, None if database_url else data, drill, not skip_doctor, tell),
             left="nothing was left behind" if drill else "nothing was restored",

@@ -180,10 +180,12 @@ def reset(
     It takes the database and no key. In a folder of 'windlass up' the new key is
     kept, too, where commands on this machine find it.
     """
+    from windlass.cli.actor import at_the_terminal
     from windlass.compose.admin_key import reset_key
     from windlass.compose.terminal import shown_path
     from windlass.config import load_settings
     from windlass.limits import TOKEN_ASK_SECONDS, TOKEN_BELIEVED_SECONDS
+    from windlass.model.identity.actor import acting_as
     from windlass.telemetry.logs import configure_logs
 
     configure_logs("console", "warning")
@@ -191,7 +193,9 @@ def reset(
         raise BadUsage("give --database-url or --data, not both: each names a database")
     given = {"database_url": database_url, "redis_url": redis_url, "data": data}
     flags = {name: value for name, value in given.items() if value}
-    done = asyncio.run(reset_key(load_settings(flags, os.environ, Path.cwd()).settings))
+    settings = load_settings(flags, os.environ, Path.cwd()).settings
+    with acting_as(at_the_terminal()):
+        done = asyncio.run(reset_key(settings))
     show_line(f"admin key: {done.key}")
     if done.path is not None:
         say(f"kept in {shown_path(done.path)}, where commands on this machine find it")

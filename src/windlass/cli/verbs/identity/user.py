@@ -148,9 +148,11 @@ def reset_password(
 
 
 def _reset_beside(given: Mapping[str, str | None], user: str) -> None:
+    from windlass.cli.actor import at_the_terminal
     from windlass.compose.lost_password import reset_lost_password
     from windlass.config import load_settings
     from windlass.limits import TOKEN_ASK_SECONDS, TOKEN_BELIEVED_SECONDS
+    from windlass.model.identity.actor import acting_as
     from windlass.telemetry.logs import configure_logs
 
     configure_logs("console", "warning")
@@ -159,7 +161,8 @@ def _reset_beside(given: Mapping[str, str | None], user: str) -> None:
     flags = {name: value for name, value in given.items() if value}
     settings = load_settings(flags, os.environ, Path.cwd()).settings
     try:
-        done = asyncio.run(reset_lost_password(settings, user))
+        with acting_as(at_the_terminal()):
+            done = asyncio.run(reset_lost_password(settings, user))
     except NotFound as missing:
         raise Stopped(str(missing), Exit.NOT_FOUND) from None
     _hand_over(done.name, done.password, "its sessions ended")

@@ -8,5 +8,12 @@ WITH taken AS (
 ), noted AS (
     INSERT INTO windlass.event (noun, subject, type, data)
     SELECT 'node', replace($1::text, '-', ''), 'elected', json_build_object('term', term) FROM taken
+), audited AS (
+    INSERT INTO windlass.audit_entry (id, actor_kind, actor_id, actor_name, node_id, action, after)
+    -- A UUIDv7: milliseconds since 1970, the version, and the random end of another.
+    SELECT (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::int8), 12, '0')
+            || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
+           'leader', 'node_' || replace($1::text, '-', ''), 'leader', $1, 'cluster.lead', jsonb_build_object('term', term)
+    FROM taken
 )
 SELECT term FROM taken
