@@ -450,6 +450,27 @@ windlass job events $JOB
 RUNBOOKS: Final = (
     Reader(page="docs/operating/leader.md"),
     Reader(
+        page="docs/operating/least-privilege.md",
+        first="""
+export ADMIN_URL=$SERVER_URL OWNER_URL=$DATABASE_URL
+psql() { "$PSQL" -Xq "$@"; }
+NODE_URL=$(echo "$DATABASE_URL" | sed 's|//[^@]*@|//windlass_node:of-the-nodes@|')
+""",
+        words={"postgresql://windlass_node:of-the-nodes@db/windlass": "$NODE_URL"},
+        before={"windlass node --roles": "export WINDLASS_PORT="},
+        after={
+            "windlass doctor": """
+windlass doctor 2>&1 | grep 'as windlass_node, which owns nothing'
+""",
+            "windlass migrate role shop": """
+SHOP_URL=$(echo "$OWNER_URL" | sed 's|//[^@]*@|//shop:of-the-shop@|')
+psql "$SHOP_URL" -c "SELECT windlass.enqueue('{\"kind\": \"noop\"}')"
+! psql "$SHOP_URL" -c "SELECT FROM windlass.job"
+""",
+            "export WINDLASS_REDIS_URL": "windlass config show | grep -q rediss://",
+        },
+    ),
+    Reader(
         page="docs/operating/logs.md",
         judges={
             "14:02:09": are_log_lines,

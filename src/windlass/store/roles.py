@@ -27,8 +27,8 @@ from windlass.telemetry.outage import reason_text
 
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 RoleKind = Literal["node", "submitter"]
-# Two who give rights to the same table at once would meet in the catalogue.
 _KNOWS_ROLES: Final = "SELECT to_regclass('windlass.role_grant')"
+# Two who give rights to the same table at once would meet in the catalogue.
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('windlass.role_grant'))"
 
 
