@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         NotFound,
         NotInTask,
         QueueFull,
+        QueueRate,
+        QuotaExceeded,
+        RateLimited,
         ResultTimeout,
         RetryAfter,
         Unauthorized,
@@ -85,6 +88,9 @@ __all__ = [
     "NotFound",
     "NotInTask",
     "QueueFull",
+    "QueueRate",
+    "QuotaExceeded",
+    "RateLimited",
     "ResultTimeout",
     "Retry",
     "RetryAfter",
@@ -113,8 +119,8 @@ __all__ = [
 # Where each of them lives.
 _ROOMS = {
     "windlass.errors": "Cancelled Conflict Drop InvalidArguments InvalidInput JobFailed LockHeld"
-    " LockLost LockTimeout NotFound NotInTask QueueFull ResultTimeout RetryAfter Unauthorized"
-    " Unavailable WindlassError WouldDeadlock",
+    " LockLost LockTimeout NotFound NotInTask QueueFull QueueRate QuotaExceeded RateLimited"
+    " ResultTimeout RetryAfter Unauthorized Unavailable WindlassError WouldDeadlock",
     "windlass.sdk.tasks.app": "App",
     "windlass.sdk.http.async_client": "AsyncClient",
     "windlass.sdk.http.client": "Client",

@@ -68,6 +68,8 @@ class Api(Door):
             Router(routes, Confinement(parts.database)),
             Authenticator(parts.tokens) if is_on else None,
             routes,
+            limits=parts.request_limits,
+            on_limited=parts.on_limited,
         )
         self._parts = parts
         self._streams = streams

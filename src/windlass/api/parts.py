@@ -20,6 +20,7 @@ from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
 from windlass.engine.identity.passwords import Passwords
+from windlass.engine.identity.request_limits import RequestLimits
 from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
@@ -66,6 +67,10 @@ def _uncounted(_queue: str, _reason: str) -> None:
     """For whoever keeps no count of refusals."""
 
 
+def _unheard(_noun: str) -> None:
+    """The same of requests."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiParts:
     database: Database
@@ -89,6 +94,8 @@ class ApiParts:
     tally: Tally
     # Who shows a token; whoever logs in.
     tokens: Tokens
+    # How often those who have a quota may call.
+    request_limits: RequestLimits
     passwords: Passwords = field(default_factory=Passwords)
     # Reads large bodies; whoever made the parts closes it.
     readers: BatchReaders = field(default_factory=BatchReaders)
@@ -98,6 +105,8 @@ class ApiParts:
     sweeper: Sweeping | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted
+    # Hears of each request refused by a quota, whether it was a user's or a key's.
+    on_limited: Callable[[str], None] = _unheard
 
     @property
     def can_sign(self) -> bool:

@@ -22,6 +22,7 @@ from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
+from windlass.engine.identity.request_limits import RequestLimits
 from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
@@ -32,6 +33,7 @@ from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
+from windlass.model.identity.quota import Quota
 from windlass.model.job.submission import InputCheck
 from windlass.store.database import Database
 from windlass.strategies.plugins.description import Description
@@ -124,12 +126,22 @@ def api_parts(
         waiters=Waiters(database, engine.announcer),
         lane=engine.lane,
         settings=settings,
-        tokens=Tokens(database, engine.lane, engine.announcer, engine.scope),
+        tokens=Tokens(
+            *(database, engine.lane, engine.announcer, engine.scope),
+            Quota(
+                requests_per_second=settings.quota_requests_per_second,
+                requests_burst=settings.quota_requests_burst,
+                jobs_per_day=settings.quota_jobs_per_day,
+                bytes_waiting=settings.quota_bytes_waiting,
+            ),
+        ),
+        request_limits=RequestLimits(database, engine.lane),
         kinds=kinds,
         strategies=strategies,
         node=node,
         registry=engine.metrics.registry,
         on_rejected=engine.metrics.rejected,
+        on_limited=engine.metrics.limited,
         sealer=engine.sealer,
         sweeper=engine.sweeper,
         signaller=engine.signaller,

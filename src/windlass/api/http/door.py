@@ -1,18 +1,22 @@
-"""The door: ASGI middleware that every request passes before it is routed: request id, who calls.
+"""The door: ASGI middleware that every request passes before it is routed: request id, who calls,
+how often.
 
 Owns: the request's id, which every answer carries, and the question who calls. Open are `/health*`,
 the description of the API (a browser cannot send a key) and routes that ask for a token of their
 own; everything else needs a key or a session unless the owner switched that off. Code of this very
 process has no key and needs none: its name is in the scope. What a caller may do is the router's
-question.
+question. Who has a quota of requests is told what is left of it with every answer, as RateLimit and
+RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers); health, metrics and what is open are not
+counted.
 Promises: whatever goes wrong behind it before an answer has begun is told as a problem document.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,19 +25,30 @@ from windlass.api.http.auth import Authenticator
 from windlass.api.http.body_budget import BodyBudget
 from windlass.api.http.caller import INSIDE, Caller, enter
 from windlass.api.http.problem import problem_reply
+from windlass.api.http.reply import Header
 from windlass.api.http.route import PARAMETER, Route
 from windlass.api.http.spool import give_back
+from windlass.engine.identity.request_limits import RequestLimits, RequestsLeft
+from windlass.errors import RateLimited
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
-from windlass.model.identity.principal import ANONYMOUS, program
+from windlass.model.identity.principal import ANONYMOUS, Principal, program
 
 _OPEN: Final = "/health"
+_UNCOUNTED: Final = "/metrics"
 
 
 class Door:
     def __init__(
-        self, app: ASGIApp, authenticator: Authenticator | None, routes: Sequence[Route]
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator | None,
+        routes: Sequence[Route],
+        *,
+        limits: RequestLimits,
+        on_limited: Callable[[str], None],  # hears of whom a request was refused: user or key
     ) -> None:
         self._app = app
+        self._limits, self._on_limited = limits, on_limited
         self._authenticator = authenticator  # None: everybody may come in
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)
         # For those who need no key: whoever they are, they keep none out that has one.
@@ -56,7 +71,8 @@ class Door:
             if message["type"] == "http.response.start":
                 is_begun = True
                 # Another message: this one may be what every answer of a route begins with.
-                message = {**message, "headers": [*message["headers"], mark]}
+                marks = (mark, *_told(caller.requests_left)) if caller.requests_left else (mark,)
+                message = {**message, "headers": [*message["headers"], *marks]}
             await send(message)
 
         try:
@@ -71,7 +87,7 @@ class Door:
                 asyncio.get_running_loop().run_in_executor(None, give_back)
 
     async def _admit(self, caller: Caller, scope: Scope) -> None:
-        """Find out who calls. Raises Unauthorized, CrossSite."""
+        """Find out who calls. Raises Unauthorized, CrossSite, RateLimited."""
         caller.room = self._room
         inside: str | None = scope.get(INSIDE)
         if inside is not None:
@@ -82,6 +98,16 @@ class Door:
             caller.room = self._room_for_strangers
         else:
             caller.principal = await self._authenticator.principal(caller, scope)
+            if caller.principal.quotas and scope["path"] != _UNCOUNTED:
+                await self._count(caller, caller.principal)
+
+    async def _count(self, caller: Caller, principal: Principal) -> None:
+        """Raises RateLimited."""
+        try:
+            await self._limits.admit(principal.quotas, caller.requests_left)
+        except RateLimited:
+            self._on_limited(caller.requests_left[-1].noun)
+            raise
 
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):
@@ -94,3 +120,11 @@ def _any_of(paths: Iterable[str]) -> re.Pattern[str]:
     """Matches these paths and no other; a parameter is anything but a slash."""
     fixed_parts = (map(re.escape, PARAMETER.split(path)[::2]) for path in paths)
     return re.compile("|".join(map("[^/]+".join, fixed_parts)) or "(?!)")
+
+
+def _told(left: Sequence[RequestsLeft]) -> Iterable[Header]:
+    """What a caller's quotas of requests are, and what is left of each."""
+    policies = [f'"{one.noun}";q={one.pace.in_window};w={one.pace.window_seconds}' for one in left]
+    states = [f'"{one.noun}";r={one.remaining};t={math.ceil(one.reset_seconds)}' for one in left]
+    yield b"ratelimit-policy", ", ".join(policies).encode()
+    yield b"ratelimit", ", ".join(states).encode()

@@ -10,5 +10,6 @@ Doors:
 
     rights      ROLES, RIGHTS: the table; `rights_of` a role; NOBODY and ANYBODY, no rights
     principal   Principal: a caller that was recognised; `check_right`, `check_queue` and the like
+    quota       `Quota`: requests a second, jobs a day, bytes waiting; whose it is, `Pace`
     account     names of users, passwords, scopes of keys: read, or refused with what is allowed
 """
