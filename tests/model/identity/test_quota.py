@@ -62,7 +62,9 @@ def test_a_burst_without_a_rate_means_nothing() -> None:
     assert refused.value.problems[0].pointer == "/quota/requests_burst"
 
 
-def test_a_key_of_a_user_is_held_to_both_and_defaults_are_for_users_and_for_keys_of_nobody() -> None:
+def test_a_key_of_a_user_is_held_to_both_and_defaults_are_for_users_and_for_keys_of_nobody() -> (
+    None
+):
     defaults = Quota(jobs_per_day=10, requests_per_second=1, requests_burst=9)
     own = Quota(requests_per_second=2)
     of_user = quotas_of(defaults, user_id=USER, key_id=KEY, key=own)
