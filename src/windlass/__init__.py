@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         NotFound,
         NotInTask,
         QueueFull,
+        QueueRate,
+        QuotaExceeded,
+        RateLimited,
         ResultTimeout,
         RetryAfter,
         TooManyTries,
@@ -88,6 +91,9 @@ __all__ = [
     "NotFound",
     "NotInTask",
     "QueueFull",
+    "QueueRate",
+    "QuotaExceeded",
+    "RateLimited",
     "ResultTimeout",
     "Retry",
     "RetryAfter",
@@ -117,8 +123,9 @@ __all__ = [
 # Where each of them lives.
 _ROOMS = {
     "windlass.errors": "Cancelled Conflict Drop Forbidden InvalidArguments InvalidInput JobFailed"
-    " LockHeld LockLost LockTimeout NotFound NotInTask QueueFull ResultTimeout RetryAfter"
-    " TooManyTries Unauthorized Unavailable WindlassError WouldDeadlock",
+    " LockHeld LockLost LockTimeout NotFound NotInTask QueueFull QueueRate QuotaExceeded"
+    " RateLimited ResultTimeout RetryAfter TooManyTries Unauthorized Unavailable WindlassError"
+    " WouldDeadlock",
     "windlass.sdk.tasks.app": "App",
     "windlass.sdk.http.async_client": "AsyncClient",
     "windlass.sdk.http.client": "Client",

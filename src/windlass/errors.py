@@ -340,6 +340,119 @@ class QueueFull(WindlassError):
         }
 
 
+class QueueRate(WindlassError):
+    """The queue takes only so many jobs a second; wait as long as it says."""
+
+    code = "queue_rate"
+    status = 429
+
+    def __init__(
+        self, *, queue: str, limit: float, current: int, requested: int, wait_seconds: float
+    ) -> None:
+        self.queue, self.limit, self.current, self.requested = queue, limit, current, requested
+        self.unit = "jobs/s"
+        self.retry_after_seconds = self.retry_after = max(1, math.ceil(wait_seconds))
+        super().__init__(
+            f"queue {queue!r} takes {limit:g} jobs a second and has taken {current}; {requested} "
+            f"more can come in {self.retry_after_seconds} s"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
+        return {
+            "queue": self.queue,
+            "limit": self.limit,
+            "current": self.current,
+            "requested": self.requested,
+            "unit": self.unit,
+        }
+
+
+class RateLimited(WindlassError):
+    """More requests a second than your quota allows; wait as long as it says."""
+
+    code = "rate_limited"
+    status = 429
+
+    def __init__(
+        self, *, subject: str, limit: float, burst: int, wait_seconds: float, reset_seconds: float
+    ) -> None:
+        self.subject, self.limit, self.burst = subject, limit, burst
+        self.current, self.remaining, self.requested = burst, 0, 1
+        self.unit = "requests/s"
+        self.retry_after_seconds = self.retry_after = max(1, math.ceil(wait_seconds))
+        self.reset = max(1, math.ceil(reset_seconds))
+        super().__init__(
+            f"{subject} may make {limit:g} requests a second, {burst} at once, and has made them; "
+            f"the next can come in {self.retry_after_seconds} s"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
+        return {
+            "subject": self.subject,
+            "limit": self.limit,
+            "burst": self.burst,
+            "current": self.current,
+            "remaining": self.remaining,
+            "requested": self.requested,
+            "unit": self.unit,
+            "reset": self.reset,
+        }
+
+
+class QuotaExceeded(WindlassError):
+    """Your quota of jobs a day, or of bytes that wait, is spent; nothing was accepted."""
+
+    code = "quota_exceeded"
+    status = 429
+
+    def __init__(
+        self,
+        *,
+        subject: str,
+        quota: str,  # which of its quotas: jobs_per_day, bytes_waiting
+        limit: int,
+        current: int,
+        requested: int,
+        wait_seconds: float,
+    ) -> None:
+        self.subject, self.quota = subject, quota
+        self.limit, self.current, self.requested = limit, current, requested
+        self.unit = "jobs" if quota == "jobs_per_day" else "bytes"
+        self.remaining = max(0, limit - current)
+        self.retry_after_seconds = self.retry_after = max(1, math.ceil(wait_seconds))
+        said = (
+            f"{current} of {limit} jobs of today (UTC)"
+            if self.unit == "jobs"
+            else f"{current} of {limit} bytes that may wait"
+        )
+        when = (
+            f"the day ends in {self.retry_after_seconds} s"
+            if self.unit == "jobs"
+            else "room comes back as jobs end"
+        )
+        super().__init__(
+            f"{subject} has used {said}, and {requested} more were asked for; nothing was "
+            f"accepted, {when}"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the API adds to the problem document beside the sentence."""
+        return {
+            "subject": self.subject,
+            "quota": self.quota,
+            "limit": self.limit,
+            "current": self.current,
+            "remaining": self.remaining,
+            "requested": self.requested,
+            "unit": self.unit,
+        }
+
+
 class Unauthorized(WindlassError):
     """No key, or one that is not known; send `Authorization: Bearer wlk_…`."""
 

@@ -612,6 +612,16 @@ assert TOKEN_TOUCH_SECONDS < TOKEN_SEEN_SECONDS < SESSION_IDLE_SECONDS
 KEY_OVERLAP_SECONDS, KEY_OVERLAP_SECONDS_MAX = 24 * 3600.0, 30 * 24 * 3600.0
 KEYS_OF_USER_MAX = 100
 COOKIES_BYTES_MAX, IDENTITY_BODY_BYTES_MAX = 8 * 1024, 64 * 1024
+# Quotas: requests a second and at once; jobs a day and bytes, as JSON holds whole numbers.
+QUOTA_REQUESTS_MIN, QUOTA_REQUESTS_MAX, QUOTA_BURST_MAX = 0.001, 10_000.0, 100_000
+assert QUOTA_BURST_MAX / QUOTA_REQUESTS_MIN * 1e6 < 2**53 / 8, "microseconds, as Lua counts them"
+QUOTA_COUNT_MAX = 2**53 - 1
+# What waits of somebody who is about to be refused is counted anew this often at most: so long
+# after a job has ended there is room. Also whenever so many of those noted may have ended.
+QUOTA_RECOUNT_SECONDS, QUOTA_ENDED_MAX = 1.0, 10_000
+# How many nodes share a limit while Redis is away is asked this often; for so long after it has
+# come back, nothing is believed to be saved up, as others may still be without it.
+QUOTA_NODES_SECONDS, QUOTA_COMEBACK_SECONDS = 2.0, 2.0
 
 # Login through OpenID Connect. One that was begun is good for so long, and so many are under way in
 # all; more get 503. Of an address so many begin at once, and then one in so many seconds.

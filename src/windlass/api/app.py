@@ -72,6 +72,8 @@ class Api(Door):
             proxies=TrustedProxies(parts.settings.trusted_proxies),
             public_url=parts.settings.public_url,
             node_id=lambda: parts.node.node_id,
+            limits=parts.request_limits,
+            on_limited=parts.on_limited,
         )
         self._parts = parts
         self._streams = streams

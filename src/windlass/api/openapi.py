@@ -132,7 +132,7 @@ def _name(route: Route) -> str:
 
 def _problems(route: Route) -> set[int]:
     # Any request may carry an unknown parameter; any part we need may be away.
-    ordinary = {422} if route.is_open else {401, 422, 503}
+    ordinary = {422} if route.is_open else {401, 422, 429, 503}
     if not route.is_open and (route.needs != ANYBODY or route.method != "GET"):
         ordinary.add(403)  # it lacks the right, or comes from a page of somebody else
     return {*ordinary, *route.problems}
@@ -186,6 +186,19 @@ def _response(answer: Answer) -> dict[str, Any]:
     return response
 
 
+# Of callers who have a quota of requests, with every answer.
+_RATE_LIMIT: Final[dict[str, Any]] = {
+    "RateLimit-Policy": {
+        "description": "Your quotas of requests, if you have any: `q` of them in `w` seconds",
+        "schema": {"type": "string"},
+    },
+    "RateLimit": {
+        "description": "What is left of each: `r` requests; after `t` seconds all of it is back",
+        "schema": {"type": "string"},
+    },
+}
+
+
 def _problem(code: int) -> dict[str, Any]:
     headers: dict[str, Any] = {"X-Request-ID": _REQUEST_ID}
     if code in (429, 503):
@@ -193,6 +206,8 @@ def _problem(code: int) -> dict[str, Any]:
             "description": "Seconds after which to try again",
             "schema": {"type": "integer"},
         }
+    if code == 429:
+        headers |= _RATE_LIMIT
     if code == 412:
         headers["ETag"] = {
             "description": "What it has now; absent when there is no such thing",

@@ -21,6 +21,7 @@ from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
 from windlass.engine.identity.passwords import Passwords
+from windlass.engine.identity.request_limits import RequestLimits
 from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.cancel import Stopper
 from windlass.engine.jobs.enqueue import Enqueuer
@@ -68,6 +69,10 @@ def _uncounted(_queue: str, _reason: str) -> None:
     """For whoever keeps no count of refusals."""
 
 
+def _unheard(_noun: str) -> None:
+    """The same of requests."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiParts:
     database: Database
@@ -91,6 +96,8 @@ class ApiParts:
     tally: Tally
     # Who shows a token; whoever logs in.
     tokens: Tokens
+    # How often those who have a quota may call.
+    request_limits: RequestLimits
     # What strangers and those who lack a right do, for the audit log.
     refusals: RefusedRecorder = field(default_factory=RefusedRecorder)
     passwords: Passwords = field(default_factory=Passwords)
@@ -104,6 +111,8 @@ class ApiParts:
     sweeper: Sweeping | None = None
     # Hears of each submission refused by a limit: the queue and the reason.
     on_rejected: Callable[[str, str], None] = _uncounted
+    # Hears of each request refused by a quota, whether it was a user's or a key's.
+    on_limited: Callable[[str], None] = _unheard
 
     @property
     def can_sign(self) -> bool:

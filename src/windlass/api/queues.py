@@ -32,6 +32,7 @@ from windlass.model.json.whole import whole
 
 # What the columns hold.
 _WHOLE_MAX: Final = {"max_jobs": 2**53 - 1, "max_bytes": 2**53 - 1, "max_running": 2**31 - 1}
+_RATES: Final = {"rate": "starts", "submit_rate": "jobs"}
 _RATE_MIN, _RATE_MAX = 0.001, 1_000_000.0
 
 
@@ -86,13 +87,13 @@ def read_queue_limits(value: object) -> QueueLimits:
     problems: list[FieldProblem] = []
     given: dict[str, Any] = {}
     for name, found in value.items():
-        if name not in (*_WHOLE_MAX, "rate"):
-            detail = f"unknown field; known are {' '.join(_WHOLE_MAX)} rate"
+        if name not in (*_WHOLE_MAX, *_RATES):
+            detail = f"unknown field; known are {' '.join((*_WHOLE_MAX, *_RATES))}"
             problems.append(FieldProblem(pointer=f"/{name[:60]}", detail=detail))
         elif found is not None and not _is_number(name, found):
             problems.append(FieldProblem(pointer=f"/{name}", detail=_allowed(name)))
         else:
-            given[name] = None if found is None else (float if name == "rate" else int)(found)
+            given[name] = None if found is None else (float if name in _RATES else int)(found)
     if problems:
         raise InvalidInput(*problems)
     return QueueLimits(**given)
@@ -101,15 +102,15 @@ def read_queue_limits(value: object) -> QueueLimits:
 def _is_number(name: str, value: object) -> bool:
     if isinstance(value, bool):
         return False
-    if name == "rate":
+    if name in _RATES:
         return isinstance(value, int | float) and _RATE_MIN <= value <= _RATE_MAX
     found = whole(value)
     return found is not None and 0 <= found <= _WHOLE_MAX[name]
 
 
 def _allowed(name: str) -> str:
-    if name == "rate":
-        return f"must be starts a second from {_RATE_MIN} to {_RATE_MAX:.0f}, or null"
+    if name in _RATES:
+        return f"must be {_RATES[name]} a second from {_RATE_MIN} to {_RATE_MAX:.0f}, or null"
     return f"must be a whole number from 0 to {_WHOLE_MAX[name]}, or null"
 
 
@@ -124,6 +125,7 @@ def queue_view(queue: Queue) -> dict[str, Any]:
         "max_bytes": queue.limits.max_bytes,
         "max_running": queue.limits.max_running,
         "rate": queue.limits.rate,
+        "submit_rate": queue.limits.submit_rate,
         "is_paused": queue.is_paused,
         "paused_at": queue.paused_at,
         "created_at": queue.created_at,
@@ -142,7 +144,7 @@ def _queue_limits_schema() -> Schema:
         "type": "object",
         "additionalProperties": False,
         "description": "What is left out or null is no limit",
-        "properties": {**whole, "rate": rate},
+        "properties": {**whole, **dict.fromkeys(_RATES, rate)},
     }
 
 
@@ -187,6 +189,7 @@ SCHEMAS: Final[Named] = {
         max_bytes=nullable(COUNT),
         max_running=nullable(COUNT),
         rate=nullable({"type": "number"}),
+        submit_rate=nullable({"type": "number"}),
         is_paused={"type": "boolean"},
         paused_at=nullable(INSTANT),
         created_at=INSTANT,

@@ -23,6 +23,7 @@ from windlass.engine.executions.definitions import Definitions
 from windlass.engine.executions.refresh import Tally
 from windlass.engine.executions.start_batch import ExecutionStarter
 from windlass.engine.follow import Follower
+from windlass.engine.identity.request_limits import RequestLimits
 from windlass.engine.identity.tokens import Tokens
 from windlass.engine.jobs.admission import QueueDefaults
 from windlass.engine.jobs.cancel import Stopper
@@ -33,6 +34,7 @@ from windlass.engine.waiters import Waiters
 from windlass.fastlane.lane import FastLane
 from windlass.fastlane.marks import Marks
 from windlass.fastlane.signals import Signals
+from windlass.model.identity.quota import Quota
 from windlass.model.job.submission import InputCheck
 from windlass.store.database import Database
 from windlass.strategies.plugins.description import Description
@@ -115,7 +117,15 @@ def api_parts(
     queue_defaults = QueueDefaults(
         max_jobs=settings.queue_max_jobs, max_bytes=settings.queue_max_bytes
     )
-    tokens = Tokens(database, engine.lane, engine.announcer, engine.scope)
+    tokens = Tokens(
+        *(database, engine.lane, engine.announcer, engine.scope),
+        Quota(
+            requests_per_second=settings.quota_requests_per_second,
+            requests_burst=settings.quota_requests_burst,
+            jobs_per_day=settings.quota_jobs_per_day,
+            bytes_waiting=settings.quota_bytes_waiting,
+        ),
+    )
     return ApiParts(
         database=database,
         enqueuer=Enqueuer(database, queue_defaults=queue_defaults, follow=follow, starter=starter),
@@ -128,12 +138,14 @@ def api_parts(
         lane=engine.lane,
         settings=settings,
         tokens=tokens,
+        request_limits=RequestLimits(database, engine.lane),
         sign_on=_sign_on(settings, database, tokens),
         kinds=kinds,
         strategies=strategies,
         node=node,
         registry=engine.metrics.registry,
         on_rejected=engine.metrics.rejected,
+        on_limited=engine.metrics.limited,
         sealer=engine.sealer,
         sweeper=engine.sweeper,
         signaller=engine.signaller,

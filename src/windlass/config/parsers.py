@@ -53,6 +53,25 @@ def bound(high: int) -> Parser:
     )
 
 
+def rate(low: float, high: float) -> Parser:
+    """So many a second. It can be lifted: 0 becomes None."""
+
+    def parse(value: object) -> float | None:
+        if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        if value == 0:
+            return None
+        if not low <= value <= high:
+            raise ValueError
+        return float(value)
+
+    return Parser(
+        parse=parse, allowed=f"a number from {low} to {high:.0f} a second, where 0 means no limit"
+    )
+
+
 def seconds(low: float, high: float) -> Parser:
     """A duration. Environment and flags are text, so a bare number in quotes is seconds too."""
 

@@ -55,6 +55,12 @@ class Settings:
     # What a queue holds unless it has limits of its own. None: no limit.
     queue_max_jobs: int | None = None
     queue_max_bytes: int | None = None
+    # What a user, or a key that belongs to none, may have unless it has a quota of its own. None:
+    # as much as it likes; of the burst, which belongs to the rate: as many as in a second.
+    quota_requests_per_second: float | None = None
+    quota_requests_burst: int | None = None
+    quota_jobs_per_day: int | None = None
+    quota_bytes_waiting: int | None = None
     # Executions that may be begun below one that somebody started.
     execution_tree_max: int = limits.EXECUTION_TREE_MAX
 

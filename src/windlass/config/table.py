@@ -37,6 +37,10 @@ PARSERS: dict[str, parsers.Parser] = {
     "leader_lease_seconds": parsers.seconds(0.5, 3600),
     "queue_max_jobs": parsers.bound(10**12),
     "queue_max_bytes": parsers.bound(10**15),
+    "quota_requests_per_second": parsers.rate(limits.QUOTA_REQUESTS_MIN, limits.QUOTA_REQUESTS_MAX),
+    "quota_requests_burst": parsers.bound(limits.QUOTA_BURST_MAX),
+    "quota_jobs_per_day": parsers.bound(10**12),
+    "quota_bytes_waiting": parsers.bound(10**15),
     "execution_tree_max": parsers.whole_number(1, 10**9),
     "job_timeout_seconds": parsers.seconds(0.1, limits.TIMEOUT_SECONDS_MAX),
     "http_timeout_seconds": parsers.seconds(0.1, 3600),
@@ -84,6 +88,12 @@ class Relation:
 
 
 RELATIONS = (
+    Relation(
+        setting="quota_requests_burst",
+        other="quota_requests_per_second",
+        holds=lambda burst, rate: burst is None or rate is not None,
+        allowed="left out, unless {other} says how many a second",
+    ),
     Relation(
         setting="heartbeat_seconds",
         other="lease_seconds",

@@ -134,3 +134,16 @@ async def recall(
         raise IdempotencyMismatch(mark.key)
     answered: list[UUID] = known[0]["job_ids"]
     return answered
+
+
+async def give_back_many(
+    connection: Connection[Record], refused: Sequence[tuple[Idempotency, UUID]]
+) -> None:
+    """Those that `recall_many` took a moment ago, with what was to be made: nothing came of it."""
+    if refused:
+        await connection.fetch(
+            statement("idempotency_give_back_many"),
+            [mark.owner for mark, _ in refused],
+            [mark.key for mark, _ in refused],
+            [mine for _, mine in refused],
+        )

@@ -19,6 +19,7 @@ Doors:
   marks             executions that are out of date, by shard
   shared_cache      values that all nodes share, and their invalidation
   target_rate       the rate limit of a target over all nodes
+  request_rate      requests a second of a caller over all nodes
   target_failures   failures in a row of a target, for its circuit breaker
   sweep             garbage collection after dead nodes; sweep_judge, sweep_scripted and
                     sweep_pipelined are its parts

@@ -14,6 +14,8 @@ INVALIDATE: Final = PREFIX + "invalidate"  # stop these running jobs; drop these
 # A target's rate: when its next delivery is due (µs, Redis TIME). Owned by whoever unparks jobs; it
 # expires when it no longer matters. After a flush the limit starts anew: one burst more.
 LIMIT: Final = PREFIX + "limit:{%s}"
+# The same of a caller's requests; no host has a slash. Owned by whoever lets requests in.
+CALLER_LIMIT: Final = PREFIX + "limit:{caller/%s}"
 # A target's failures in a row, of all nodes. Owned by whoever sees one, expires after minutes, gone
 # with the first answer. After a flush nodes go on with what each of them counted itself.
 BREAKER: Final = PREFIX + "breaker:{%s}"

@@ -18,7 +18,7 @@ class TargetRateLimit:
     async def take(self, host: str, rate: float, wanted: int, nodes: int) -> tuple[int, float]:
         """How many deliveries may go to `host` now, and the seconds until another could."""
         try:
-            granted, wait = await self._lane.ask(
+            granted, wait, _ = await self._lane.ask(
                 "limit_take",
                 keys.LIMIT % host,
                 round(1_000_000 / rate),

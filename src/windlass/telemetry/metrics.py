@@ -91,6 +91,12 @@ class Metrics:
             ["queue", "reason"],
             registry=self.registry,
         )
+        self._limited = Counter(
+            "windlass_requests_limited_total",
+            "Requests refused by a quota of requests a second, of a user or of a key",
+            ["subject"],
+            registry=self.registry,
+        )
         self._turned_away = Counter(
             "windlass_http_refused_total",
             "Connections and requests that were refused before they reached the API, by reason",
@@ -307,6 +313,9 @@ class Metrics:
 
     def rejected(self, queue: str, reason: str) -> None:
         self._rejected.labels(self._label(queue), reason).inc()
+
+    def limited(self, subject: str) -> None:
+        self._limited.labels(subject).inc()
 
     def turned_away(self, reason: str) -> None:
         self._turned_away.labels(reason).inc()

@@ -19,6 +19,8 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.parts import ApiParts
 from windlass.api.workflows.workflows import ITS_NAME, PATH, name_of
 from windlass.engine.executions.start import Start
+from windlass.engine.identity.quotas import counting_starts
+from windlass.errors import QuotaExceeded
 from windlass.limits import INPUT_BYTES_MAX, KEY_CHARS_MAX
 from windlass.model.job.states import PRIORITY_NAMES, PRIORITY_NUMBERS
 from windlass.model.job.submission import read_tags, read_text
@@ -41,9 +43,14 @@ class Starts:
             trace_id=caller.trace_id(),
             owner=caller.owner,
             idempotency=idempotency_of(caller, "POST", request.scope["path"], body),
+            quotas=counting_starts(caller.known.quotas),
             **fields_of(await bodies.parse(body) if body else {}, _READERS),
         )
-        begun = await self._parts.starts.start(start)
+        try:
+            begun = await self._parts.starts.start(start)
+        except QuotaExceeded as refused:
+            self._parts.on_rejected("", refused.quota)  # it has no queue of its own
+            raise
         if begun.is_replayed:
             return json_reply(execution_view(begun.row), 200, REPLAYED)
         self._parts.announcer.happened()
@@ -109,6 +116,6 @@ def routes(parts: ApiParts) -> list[Route]:
                     headers={"Idempotent-Replayed": "`true`: this key was answered before"},
                 ),
             },
-            problems=(400, 404, 409, 413, 415),
+            problems=(400, 404, 409, 413, 415, 429),
         )
     ]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from windlass.api.http.body_budget import BodyBudget, BodyShare
 from windlass.chance import random_bits
+from windlass.engine.identity.request_limits import RequestsLeft
 from windlass.errors import InvalidInput
 from windlass.model.identity.principal import Principal
 from windlass.model.trace_context import read_traceparent
@@ -33,6 +34,7 @@ class Caller:
         "own_origin",
         "principal",
         "request_id",
+        "requests_left",
         "room",
     )
 
@@ -45,6 +47,7 @@ class Caller:
         # Where browsers reach us, by the setting public_url; None: wherever Host says.
         self.own_origin: bytes | None = None
         self.principal: Principal | None = None  # None: nobody asked who it is
+        self.requests_left: list[RequestsLeft] = []  # of each of its quotas of requests
         self.room: BodyBudget | None = None  # for a large body; None: as much as one likes
         self._holding: BodyShare | None = None  # None: its body is small, or has not come
         given = headers.get(b"x-request-id")

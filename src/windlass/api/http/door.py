@@ -1,4 +1,5 @@
-"""The door: ASGI middleware that every request passes before it is routed: request id, who calls.
+"""The door: ASGI middleware that every request passes before it is routed: request id, who calls,
+how often.
 
     peer -> its address, or whom a trusted proxy names (proxies) -> key or session (auth) -> router
 
@@ -6,7 +7,9 @@ Owns: the request's id, which every answer carries, and the question who calls. 
 the description of the API (a browser cannot send a key) and routes that ask for a token of their
 own; everything else needs a key or a session unless the owner switched that off; then whoever calls
 must be here, and no page of a stranger. Code of this very process has no key and needs none: its
-name is in the scope. What a caller may do is the router's question.
+name is in the scope. What a caller may do is the router's question. Who has a quota of requests is
+told what is left of it with every answer, as RateLimit and RateLimit-Policy
+(draft-ietf-httpapi-ratelimit-headers); health, metrics and what is open are not counted.
 Promises: whatever goes wrong behind it before an answer has begun is told as a problem document.
 Every answer says so if authentication is off, and to browsers that came by TLS that they shall not
 come otherwise.
@@ -15,6 +18,7 @@ come otherwise.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,14 +32,18 @@ from windlass.api.http.body_budget import BodyBudget
 from windlass.api.http.caller import INSIDE, Caller, enter
 from windlass.api.http.problem import problem_reply
 from windlass.api.http.proxies import TrustedProxies, is_https
+from windlass.api.http.reply import Header
 from windlass.api.http.route import PARAMETER, Route
 from windlass.api.http.security_headers import AUTH_OFF, HSTS
 from windlass.api.http.spool import give_back
+from windlass.engine.identity.request_limits import RequestLimits, RequestsLeft
+from windlass.errors import RateLimited
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
 from windlass.model.identity.actor import Actor, begin_acting, caller_as_actor, end_acting
-from windlass.model.identity.principal import ANONYMOUS, program
+from windlass.model.identity.principal import ANONYMOUS, Principal, program
 
 _OPEN: Final = "/health"
+_UNCOUNTED: Final = "/metrics"
 
 
 class Door:
@@ -47,10 +55,13 @@ class Door:
         *,
         proxies: TrustedProxies,
         public_url: str | None,  # where browsers reach us; None: wherever Host says
+        limits: RequestLimits,
+        on_limited: Callable[[str], None],  # hears of whom a request was refused: user or key
         node_id: Callable[[], UUID | None] = lambda: None,  # None: no node serves it
     ) -> None:
         self._app = app
         self._node_id = node_id
+        self._limits, self._on_limited = limits, on_limited
         self._authenticator = authenticator  # None: everybody may come in
         self._proxies = proxies
         self._own_origin = None if public_url is None else origin_of(public_url)
@@ -80,7 +91,8 @@ class Door:
             if message["type"] == "http.response.start":
                 is_begun = True
                 # Another message: this one may be what every answer of a route begins with.
-                message = {**message, "headers": [*message["headers"], *marks]}
+                told = _told(caller.requests_left) if caller.requests_left else ()
+                message = {**message, "headers": [*message["headers"], *marks, *told]}
             await send(message)
 
         # Whoever reads this in the audit log: nobody asks for it unless something is changed.
@@ -105,7 +117,7 @@ class Door:
             caller.is_secure = is_secure
 
     async def _admit(self, caller: Caller, scope: Scope) -> None:
-        """Find out who calls. Raises Unauthorized, CrossSite, ForeignHost."""
+        """Find out who calls. Raises Unauthorized, CrossSite, ForeignHost, RateLimited."""
         caller.room = self._room
         inside: str | None = scope.get(INSIDE)
         if inside is not None:
@@ -117,6 +129,16 @@ class Door:
             caller.room = self._room_for_strangers
         else:
             caller.principal = await self._authenticator.principal(caller, scope)
+            if caller.principal.quotas and scope["path"] != _UNCOUNTED:
+                await self._count(caller, caller.principal)
+
+    async def _count(self, caller: Caller, principal: Principal) -> None:
+        """Raises RateLimited."""
+        try:
+            await self._limits.admit(principal.quotas, caller.requests_left)
+        except RateLimited:
+            self._on_limited(caller.requests_left[-1].noun)
+            raise
 
     def _is_open(self, method: str, path: str) -> bool:
         if path == _OPEN or path.startswith(_OPEN + "/"):
@@ -146,3 +168,11 @@ def _any_of(paths: Iterable[str]) -> re.Pattern[str]:
     """Matches these paths and no other; a parameter is anything but a slash."""
     fixed_parts = (map(re.escape, PARAMETER.split(path)[::2]) for path in paths)
     return re.compile("|".join(map("[^/]+".join, fixed_parts)) or "(?!)")
+
+
+def _told(left: Sequence[RequestsLeft]) -> Iterable[Header]:
+    """What a caller's quotas of requests are, and what is left of each."""
+    policies = [f'"{one.noun}";q={one.pace.in_window};w={one.pace.window_seconds}' for one in left]
+    states = [f'"{one.noun}";r={one.remaining};t={math.ceil(one.reset_seconds)}' for one in left]
+    yield b"ratelimit-policy", ", ".join(policies).encode()
+    yield b"ratelimit", ", ".join(states).encode()

@@ -96,6 +96,8 @@ SCHEMAS: Final[dict[str, str]] = {
     "LoginMethods": "In what ways one may log in here.",
     "Key": "An API key, without its token.",
     "MadeKey": "An API key with its token, which is shown only now.",
+    "Quota": "What a user or a key has of its own; null: as the settings say, or no limit.",
+    "QuotaLeft": "What is left of your quotas; null: you have no such quota.",
     "Session": "One place where a user is logged in.",
     "User": "A person with a role.",
     "UserPassword": "A user, and the one-time password that was made, which is shown only now.",
@@ -457,6 +459,16 @@ FIELDS: Final[dict[str, str]] = {
     "first_byte_timeout": "Time until the answer begins",
     "callback_timeout": "Time to complete it, for a receiver that answers later",
     "duration": "How long",
+    "quota": "What it may have of requests, jobs and bytes",
+    "requests_per_second": "Requests that it may make a second",
+    "requests_burst": "Requests that it may make at once; null: as many as in a second",
+    "jobs_per_day": "Jobs that it may submit, and executions it may start, a day (UTC)",
+    "bytes_waiting": "How large the inputs of its unfinished jobs may be together",
+    "burst": "How many may come at once",
+    "remaining": "How much is left",
+    "reset": "Seconds until all of it is back",
+    "day_ends_at": "When the next day begins; null: nothing was used yet",
+    "submit_rate": "How many jobs may come in a second; null: no limit",
     "csrf_token": "To be sent as X-CSRF-Token with every change; null: no cookie was shown",
     "device": "What the browser or program calls itself",
     "expires_in": "When it ends by itself: so long from now, by the database's clock",
@@ -552,6 +564,16 @@ OF: Final[dict[tuple[str, str], str]] = {
     ("Problem", "status"): "The HTTP status",
     ("Problem", "type"): "The address of a page about this sort of problem",
     ("Problem", "limit"): "The limit that was reached",
+    ("Problem", "quota"): "Which quota it was: jobs_per_day or bytes_waiting",
+    ("Problem", "current"): "How much of it is used",
+    ("Caller", "quota"): "What is left of your quotas; null: ask GET /v1/session for it",
+    ("Problem", "subject"): "Whose quota it is: a user or a key",
+    ("QuotaLeft", "subject"): "Whose quota it is: your key's, or your user's",
+    ("QuotaLeft", "limit"): "How much it is",
+    ("QuotaLeft", "current"): "How much of it is used; null: not counted yet",
+    ("QuotaLeft", "requests_per_second"): "Of requests",
+    ("QuotaLeft", "jobs_per_day"): "Of jobs, since the day began in UTC",
+    ("QuotaLeft", "bytes_waiting"): "Of bytes, in jobs of yours that have not ended",
     ("Schedule", "workflow"): "The workflow that it starts; null: it makes a job",
     ("ScheduleChange", "workflow"): "The workflow that it starts; null: it makes a job",
     ("ScheduleDraft", "workflow"): "The workflow that it starts; null: it makes a job",
@@ -727,7 +749,10 @@ OPERATIONS: Final[dict[str, str]] = {
         "choice of another."
     ),
     "GET /v1/users/{user}": "By name or id.",
-    "PATCH /v1/users/{user}": "Its sessions end. The last admin stays one (409).",
+    "PATCH /v1/users/{user}": (
+        "With another role its sessions end; with another quota they do not. The last admin stays "
+        "one (409)."
+    ),
     "DELETE /v1/users/{user}": "The last admin stays (409).",
     "POST /v1/users/{user}/reset-password": "The password of before opens nothing any more.",
     "GET /v1/keys": "Your own; those of everybody for who may edit keys.",
@@ -736,6 +761,9 @@ OPERATIONS: Final[dict[str, str]] = {
         "confined to queues and workflows: then it touches nothing else."
     ),
     "GET /v1/keys/{key_id}": "Its token is never shown.",
+    "PATCH /v1/keys/{key_id}": (
+        "Its name, for its owner; its quota, for those who may edit keys. It opens what it did."
+    ),
     "POST /v1/keys/{key_id}/rotate": (
         "The token before stays good until its overlap ends, for a day unless said."
     ),

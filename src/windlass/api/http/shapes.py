@@ -70,10 +70,15 @@ def _problem() -> Schema:
             "request_id": TEXT,
             "errors": listed(error),
             "queue": TEXT,
-            "limit": {"type": "integer"},
+            "subject": TEXT,
+            "quota": TEXT,
+            "limit": {"type": "number"},
+            "burst": {"type": "integer"},
             "current": {"type": "integer"},
+            "remaining": {"type": "integer"},
             "requested": {"type": "integer"},
             "unit": TEXT,
+            "reset": {"type": "integer"},
         },
     }
 

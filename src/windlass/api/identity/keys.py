@@ -1,7 +1,8 @@
 """/v1/keys: API keys with a role or scopes; shown once, rotated with an overlap, revoked.
 
 One's own, for no more than one may oneself; who may edit keys sees and makes everybody's, and keys
-that belong to no user: for machines, which stay when their maker leaves.
+that belong to no user: for machines, which stay when their maker leaves. A key that is made may
+have a quota; another one is given by those who may edit keys.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from windlass.api.http.query import Param, id_schema, limit_param
 from windlass.api.http.reply import created_reply, empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import page_of, ref
-from windlass.api.identity.schema import KEY_POST, KEY_ROTATE, USER_REF, read_flag, required_fields
+from windlass.api.identity.schema import (
+    KEY_PATCH,
+    KEY_POST,
+    KEY_ROTATE,
+    USER_REF,
+    quota_view,
+    read_flag,
+    required_fields,
+)
 from windlass.api.identity.users import which_user
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
@@ -28,6 +37,7 @@ from windlass.engine.identity.keys import (
     ApiKey,
     MadeKey,
     add_key,
+    change_key,
     list_keys,
     read_key,
     revoke_key,
@@ -51,6 +61,7 @@ from windlass.model.identity.account import (
     read_scopes,
 )
 from windlass.model.identity.principal import MissingRight, Principal
+from windlass.model.identity.quota import NO_QUOTA, read_quota_change
 from windlass.model.job.submission import read_instant
 
 NOUN: Final = Noun(word="key", key="key_id", key_schema=id_schema("key"))
@@ -104,6 +115,21 @@ class ApiKeys:
             *(self._database, principal, draft), _own_id(principal) if is_personal else None
         )
         return created_reply(_with_token(made), f"{NOUN.many}/{ids.show('key', made.key.id)}")
+
+    async def patch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
+        principal = caller_of(request.scope).known
+        given = await read_fields(request, _PATCH)
+        if "quota" in given and "keys:edit" not in principal.rights:
+            raise MissingRight(principal, "keys:edit")  # or it would hold nobody
+        changed = await change_key(
+            *(self._database, _id_of(request)),
+            name=given.get("name"),
+            quota=given.get("quota", {}),
+            user_id=_whose(principal),
+        )
+        if "quota" in given:
+            await self._parts.tokens.revoked()
+        return json_reply(key_view(changed))
 
     async def rotate(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         whose = _whose(caller_of(request.scope).known)
@@ -180,7 +206,9 @@ _POST: Final = {
     "expires_at": read_instant,
     "expires_in": _seconds(DURATION_SECONDS_MAX, 1),
     "is_personal": read_flag,
+    "quota": read_quota_change,
 }
+_PATCH: Final = {"name": read_key_name, "quota": read_quota_change}
 _ROTATE: Final = {"overlap": _seconds(KEY_OVERLAP_SECONDS_MAX)}
 
 
@@ -207,6 +235,7 @@ def read_post(body: object) -> tuple[KeyDraft, bool | None]:
         scope=scope,
         expires_at=given.get("expires_at"),
         expires_in_seconds=given.get("expires_in"),
+        quota=NO_QUOTA.changed(given.get("quota", {})),
     )
     return draft, given.get("is_personal")
 
@@ -227,6 +256,7 @@ def key_view(key: ApiKey) -> dict[str, Any]:
         "rotated_at": key.rotated_at,
         "overlap_until": key.overlap_until,
         "last_used_at": key.last_used_at,
+        "quota": quota_view(key.quota),
     }
 
 
@@ -279,6 +309,18 @@ def routes(parts: ApiParts) -> list[Route]:
             path_schemas=NOUN.its_key,
             answers={200: shown},
             problems=(404,),
+        ),
+        Route(
+            method="PATCH",
+            path=NOUN.one,
+            needs=needs,
+            handle=keys.patch,
+            summary="Change the name or the quota of an API key",
+            tag=_TAG,
+            path_schemas=NOUN.its_key,
+            body=KEY_PATCH,
+            answers={200: shown},
+            problems=(400, 404, 413, 415),
         ),
         Route(
             method="POST",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from windlass.api.http.body import take_fields
@@ -16,6 +17,7 @@ from windlass.api.http.shapes import (
     listed,
     nullable,
     record,
+    ref,
 )
 from windlass.errors import FieldProblem, InvalidInput
 from windlass.limits import (
@@ -27,6 +29,8 @@ from windlass.limits import (
     PASSWORD_CHARS_MIN,
     USER_NAME_CHARS_MAX,
 )
+from windlass.model.identity.quota import SCHEMA as QUOTA
+from windlass.model.identity.quota import Quota
 from windlass.model.identity.rights import RIGHTS, ROLES
 from windlass.model.json.value_schema import INSTANT_SCHEMA, NAME_SCHEMA, duration, text_schema
 
@@ -81,7 +85,7 @@ PASSWORD: Final = _taken(("old", "new"), old=_OLD_PASSWORD, new=_NEW_PASSWORD)
 USER_POST: Final = _taken(
     ("name", "role"), name=USER_NAME, role=ROLE, password=nullable(_NEW_PASSWORD)
 )
-USER_PATCH: Final = _taken((), role=ROLE, is_disabled=FLAG)
+USER_PATCH: Final = _taken((), role=ROLE, is_disabled=FLAG, quota=QUOTA)
 KEY_POST: Final = {
     **_taken(
         ("name",),
@@ -99,10 +103,16 @@ KEY_POST: Final = {
         expires_at=nullable(INSTANT_SCHEMA),
         expires_in=nullable(duration(DURATION_SECONDS_MAX, 1)),
         is_personal=nullable(FLAG),
+        quota=QUOTA,
     ),
     "oneOf": [{"required": ["role"]}, {"required": ["scopes"]}],
 }
+KEY_PATCH: Final = _taken((), name=text_schema(KEY_NAME_CHARS_MAX), quota=QUOTA)
 KEY_ROTATE: Final = _taken((), overlap=duration(KEY_OVERLAP_SECONDS_MAX))
+
+
+def quota_view(quota: Quota) -> dict[str, Any]:
+    return asdict(quota)
 
 
 def read_flag(value: object) -> bool:
@@ -145,6 +155,7 @@ def _caller() -> dict[str, Schema]:
         "csrf_token": nullable(TEXT),
         "auth": {"type": "string", "enum": ["on", "off"]},
         "token": nullable(TEXT),
+        "quota": nullable(ref("QuotaLeft")),
     }
 
 
@@ -161,6 +172,7 @@ def _user() -> dict[str, Schema]:
         "changed_at": INSTANT,
         "last_login_at": nullable(INSTANT),
         "disabled_at": nullable(INSTANT),
+        "quota": ref("Quota"),
     }
 
 
@@ -180,10 +192,27 @@ def _key() -> dict[str, Schema]:
         "rotated_at": nullable(INSTANT),
         "overlap_until": nullable(INSTANT),
         "last_used_at": nullable(INSTANT),
+        "quota": ref("Quota"),
     }
 
 
+def _left(**properties: Schema) -> Schema:
+    """Of one quota: the limit, and what is left of it."""
+    return nullable(record(subject=TEXT, limit={"type": "number"}, **properties))
+
+
 SCHEMAS: Final[Named] = {
+    "Quota": record(
+        requests_per_second=nullable({"type": "number"}),
+        requests_burst=nullable(COUNT),
+        jobs_per_day=nullable(COUNT),
+        bytes_waiting=nullable(COUNT),
+    ),
+    "QuotaLeft": record(
+        requests_per_second=_left(burst=COUNT, remaining=COUNT, reset=COUNT),
+        jobs_per_day=_left(current=COUNT, remaining=COUNT, day_ends_at=nullable(INSTANT)),
+        bytes_waiting=_left(current=nullable(COUNT), remaining=nullable(COUNT)),
+    ),
     "Caller": record(**_caller()),
     "User": record(**_user()),
     "UserPassword": record(**_user(), one_time_password=nullable(TEXT)),

@@ -7,7 +7,8 @@ A browser gets its session as a cookie that no script can read, and a CSRF token
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from starlette.types import ASGIApp
@@ -28,6 +29,8 @@ from windlass.api.http.shapes import ref
 from windlass.api.identity.schema import LOGIN, PASSWORD, read_flag, required_fields
 from windlass.api.parts import ApiParts
 from windlass.engine.identity.login import log_in
+from windlass.engine.identity.quotas import read_left
+from windlass.engine.identity.request_limits import RequestsLeft
 from windlass.engine.identity.sessions import BegunSession, end_session
 from windlass.engine.identity.users import choose_password
 from windlass.errors import Conflict, InvalidInput, NotFound, Unauthorized, Unavailable
@@ -39,6 +42,7 @@ from windlass.limits import (
 )
 from windlass.model.identity.account import read_password
 from windlass.model.identity.principal import Principal
+from windlass.model.identity.quota import SubjectQuota
 from windlass.model.identity.rights import ANYBODY, NOBODY, RIGHTS, roles_with
 
 _TAG: Final = "Identity"
@@ -104,7 +108,18 @@ class OwnSession:
 
     async def get(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
-        return json_reply(self._view(caller.known, session_in(caller)))
+        left = await self._left(caller)
+        return json_reply({**self._view(caller.known, session_in(caller)), "quota": left})
+
+    async def _left(self, caller: Caller) -> dict[str, Any]:
+        """Of each of its quotas the one of which least is left: its own, or its user's."""
+        quotas = caller.known.quotas
+        used = await read_left(self._parts.database, quotas)
+        return {
+            "requests_per_second": _least(map(_requests_left, caller.requests_left)),
+            "jobs_per_day": _least(_jobs_left(one, used.get(one.id)) for one in quotas),
+            "bytes_waiting": _least(_bytes_left(one, used.get(one.id)) for one in quotas),
+        }
 
     async def log_out(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         await read_nothing(request)
@@ -172,7 +187,51 @@ class OwnSession:
             "csrf_token": csrf_token(cookie) if is_session and cookie is not None else None,
             "auth": self._parts.settings.auth,
             "token": None,
+            "quota": None,
         }
+
+
+def _least(found: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """None: it has no such quota."""
+    known = [one for one in found if one is not None]
+    return min(known, key=lambda one: one["remaining"] or 0, default=None)
+
+
+def _requests_left(one: RequestsLeft) -> dict[str, Any]:
+    return {
+        "subject": one.name,
+        "limit": one.pace.per_second,
+        "burst": one.pace.burst,
+        "remaining": one.remaining,
+        "reset": math.ceil(one.reset_seconds),
+    }
+
+
+def _jobs_left(one: SubjectQuota, used: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    limit = one.quota.jobs_per_day
+    if limit is None:
+        return None
+    jobs = 0 if used is None else used["jobs"]
+    return {
+        "subject": one.name,
+        "limit": limit,
+        "current": jobs,
+        "remaining": max(0, limit - jobs),
+        "day_ends_at": None if used is None else used["day_ends_at"],
+    }
+
+
+def _bytes_left(one: SubjectQuota, used: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    limit = one.quota.bytes_waiting
+    if limit is None:
+        return None
+    waiting = None if used is None else used["bytes"]
+    return {
+        "subject": one.name,
+        "limit": limit,
+        "current": waiting,
+        "remaining": None if waiting is None else max(0, limit - waiting),
+    }
 
 
 def _session_id(principal: Principal) -> Any:

@@ -22,7 +22,14 @@ from windlass.api.http.query import limit_param
 from windlass.api.http.reply import created_reply, empty_reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import page_of, ref
-from windlass.api.identity.schema import USER_PATCH, USER_POST, USER_REF, read_flag, required_fields
+from windlass.api.identity.schema import (
+    USER_PATCH,
+    USER_POST,
+    USER_REF,
+    quota_view,
+    read_flag,
+    required_fields,
+)
 from windlass.api.parts import ApiParts
 from windlass.engine.identity.users import (
     NewPassword,
@@ -37,6 +44,7 @@ from windlass.engine.identity.users import (
 from windlass.errors import InvalidInput
 from windlass.limits import IDENTITY_BODY_BYTES_MAX, PAGE_DEFAULT, SESSION_SECONDS_MAX
 from windlass.model.identity.account import read_password, read_role, read_user_name
+from windlass.model.identity.quota import read_quota_change
 
 NOUN: Final = Noun(word="user", key="user", key_schema=USER_REF)
 _TAG: Final = "Identity"
@@ -80,6 +88,7 @@ class Users:
             *(self._database, which),
             role=given.get("role"),
             is_disabled=given.get("is_disabled"),
+            quota=given.get("quota", {}),
             wanted=wanted,
             session_id=await self._own_session(caller, which),
         )
@@ -131,7 +140,7 @@ def _password(value: object) -> str:
 
 
 _POST: Final = {"name": read_user_name, "role": read_role, "password": _password}
-_PATCH: Final = {"role": read_role, "is_disabled": read_flag}
+_PATCH: Final = {"role": read_role, "is_disabled": read_flag, "quota": read_quota_change}
 
 
 def user_view(user: User) -> dict[str, Any]:
@@ -147,6 +156,7 @@ def user_view(user: User) -> dict[str, Any]:
         "changed_at": user.changed_at,
         "last_login_at": user.last_login_at,
         "disabled_at": user.disabled_at,
+        "quota": quota_view(user.quota),
     }
 
 
@@ -203,7 +213,7 @@ def routes(parts: ApiParts) -> list[Route]:
             path=NOUN.one,
             needs=needs,
             handle=users.patch,
-            summary="Change the role of a user, or keep it out",
+            summary="Change the role or the quota of a user, or keep it out",
             tag=_TAG,
             path_schemas=NOUN.its_key,
             headers=TAKES,

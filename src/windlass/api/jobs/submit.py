@@ -32,9 +32,10 @@ from windlass.api.jobs.batch_reader import check_kinds
 from windlass.api.jobs.schema import batch
 from windlass.api.jobs.view import job_view, new_job_view
 from windlass.api.parts import ApiParts
+from windlass.engine.identity.quotas import counting
 from windlass.engine.jobs.read import read_job
 from windlass.engine.jobs.request import Idempotency
-from windlass.errors import MalformedBody, QueueFull
+from windlass.errors import MalformedBody, QueueFull, QueueRate, QuotaExceeded
 from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import SubmissionContext
@@ -78,9 +79,10 @@ class Submit:
         self._check_signing([draft])
         draft.trace_id = caller.trace_id()
         try:
-            accepted = await self._parts.enqueuer.submit(draft, idempotency)
-        except QueueFull as full:
-            self._rejected(full)
+            quotas = counting(caller.known.quotas)
+            accepted = await self._parts.enqueuer.submit(draft, idempotency, quotas)
+        except (QueueFull, QueueRate, QuotaExceeded) as refused:
+            self._rejected(refused, draft.queue)
             raise
         is_new = not (accepted.is_replayed or accepted.existing)
         if is_new and not draft.has_parents:
@@ -100,9 +102,10 @@ class Submit:
         for draft in drafts:
             draft.trace_id = trace_id
         try:
-            accepted = await self._parts.enqueuer.submit_batch(drafts, idempotency)
-        except QueueFull as full:
-            self._rejected(full)
+            quotas = counting(caller.known.quotas)
+            accepted = await self._parts.enqueuer.submit_batch(drafts, idempotency, quotas)
+        except (QueueFull, QueueRate, QuotaExceeded) as refused:
+            self._rejected(refused, drafts[0].queue)
             raise
         return json_reply(
             {"ids": [ids.show("job", job_id) for job_id in accepted.job_ids]},
@@ -183,8 +186,11 @@ class Submit:
         if not self._parts.can_sign and any(draft.kind == "http" for draft in drafts):
             raise SigningUnavailable
 
-    def _rejected(self, full: QueueFull) -> None:
-        self._parts.on_rejected(full.queue, full.code)
+    def _rejected(self, refused: QueueFull | QueueRate | QuotaExceeded, queue: str) -> None:
+        if isinstance(refused, QuotaExceeded):
+            self._parts.on_rejected(queue, refused.quota)
+        else:
+            self._parts.on_rejected(refused.queue, refused.code)
 
 
 def _check_confined(caller: Caller, drafts: Sequence[Draft]) -> None:

@@ -18,7 +18,7 @@ from windlass.model.job.states import STATES
 
 QueueName = Annotated[str, Parameter(metavar="QUEUE", help="Name of the queue.")]
 Cap = Annotated[str | None, Parameter(metavar="N|none")]
-LIMITS: Final = ("max_jobs", "max_bytes", "max_running", "rate")
+LIMITS: Final = ("max_jobs", "max_bytes", "max_running", "rate", "submit_rate")
 
 
 def _count(state: str) -> Column:
@@ -64,6 +64,7 @@ def set_limits(
     max_bytes: Cap = None,
     max_running: Cap = None,
     rate: Cap = None,
+    submit_rate: Cap = None,
     reading: Reading = READ,
 ) -> None:
     """Set limits of a queue; what is not named stays as it is.
@@ -78,8 +79,10 @@ def set_limits(
         Jobs of it that may run at the same time, in the whole cluster.
     rate
         Jobs of it that may start in a second, in the whole cluster.
+    submit_rate
+        Jobs that it takes in a second; more are refused (exit code 6).
     """
-    typed = zip(LIMITS, (max_jobs, max_bytes, max_running, rate), strict=True)
+    typed = zip(LIMITS, (max_jobs, max_bytes, max_running, rate, submit_rate), strict=True)
     body = {
         name: limit_or_none(f"--{name.replace('_', '-')}", text)
         for name, text in typed

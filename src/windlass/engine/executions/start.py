@@ -36,6 +36,7 @@ from windlass.limits import (
     SCHEMA_QUICK_WORK_MAX,
 )
 from windlass.model.expression import Run, Unanswerable
+from windlass.model.identity.quota import SubjectQuota
 from windlass.model.json import strict as strict_json
 from windlass.model.json.schema import Allowance, TooMuchToCheck
 from windlass.model.workflow.definition import Concurrency
@@ -63,6 +64,8 @@ class Start:
     owner: str | None = None
     tags: tuple[str, ...] = ()
     idempotency: Idempotency | None = None
+    # Of jobs a day, that whoever asks is held to; asked where starts come one by one
+    quotas: tuple[SubjectQuota, ...] = ()
     execution_id: UUID | None = None  # None: a fresh one
     # One at a time of this key, the next waits; where the definition has none. None: as that says
     concurrency_key: str | None = None

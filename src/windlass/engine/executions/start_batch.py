@@ -28,7 +28,8 @@ from windlass.engine.executions.read import read_many
 from windlass.engine.executions.start import Prepared, Start, Weight, begin, prepare
 from windlass.engine.executions.start_plain import PlainStarts
 from windlass.engine.gather import Gather
-from windlass.engine.idempotency import recall_many
+from windlass.engine.idempotency import give_back_many, recall_many
+from windlass.engine.identity.quotas import QuotaBook, QuotaRows, open_book
 from windlass.engine.jobs.request import resolve_unknown_commit
 from windlass.engine.upcalls import Starter
 from windlass.errors import NotFound, Unavailable, WindlassError
@@ -74,6 +75,7 @@ class ExecutionStarter:
     ) -> None:
         self._database = database
         self._on_started = on_started
+        self._quota_rows = QuotaRows(database)
         self._plain = PlainStarts(database, on_started, starter)
         self._plainly: Gather[Start, Row | None] = Gather(
             self._plain.perform, batch_max=START_BATCH_MAX, in_flight_max=2
@@ -95,9 +97,12 @@ class ExecutionStarter:
         )
 
     async def start(self, start: Start) -> StartedExecution:
-        """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, what its policy
-        refuses, and RowLocked when somebody keeps what it needs for ENQUEUE_HELD_SECONDS.
+        """Raises NotFound, InvalidInput, IdempotencyMismatch, EvaluationsFull, QuotaExceeded, what
+        its policy refuses, and RowLocked when somebody keeps what it needs for
+        ENQUEUE_HELD_SECONDS.
         """
+        if start.quotas:
+            await self._quota_rows.ensure(start.quotas)
         if self._plain.may_take(start):
             lane = self._plainly if start.idempotency is None else self._keyed
             row = await lane.put(start)
@@ -185,12 +190,24 @@ class ExecutionStarter:
             # it, may be somebody's.
             await hold_keys(connection, _keys_of(drafts))
             await wait_at_most(connection, lock_seconds)
-            found = await recall_many(connection, asked)
+            # A quota is held by transactions that admit jobs, for as long as this one.
+            quotas = [one for draft in drafts.values() for one in draft.start.quotas]
+            book = await open_book(connection, quotas, is_waiting=True)
+            recalled = await recall_many(connection, asked)
             own = {execution_id for _, execution_id in asked}
-            fresh = [
-                draft for draft, known in zip(drafts.values(), found, strict=True) if known in own
-            ]
-            return found, await _begun(connection, fresh, weight)
+            found: list[UUID | WindlassError] = []
+            fresh, spent = [], []
+            for draft, known in zip(drafts.values(), recalled, strict=True):
+                refused = _refused_by_quota(book, draft.start) if known in own else None
+                found.append(refused or known)
+                if refused is None and known in own:
+                    fresh.append(draft)
+                elif refused is not None and draft.start.idempotency is not None:
+                    spent.append((draft.start.idempotency, draft.execution_id))
+            await give_back_many(connection, spent)
+            effects = await _begun(connection, fresh, weight)
+            await book.charge(connection)
+            return found, effects
 
         try:
             found, effects = await self._database.together(work)
@@ -224,6 +241,17 @@ class ExecutionStarter:
             else trouble
             for place, draft in drafts.items()
         }
+
+
+def _refused_by_quota(book: QuotaBook, start: Start) -> WindlassError | None:
+    """None: it may begin, and is charged. An execution counts as one job, whatever its steps."""
+    if not start.quotas:
+        return None
+    refused = book.hindrance(start.quotas) or book.refusal(start.quotas, 1, 0)
+    if refused is None:
+        book.promise(start.quotas, 1, 0)
+        book.admitted(start.quotas, 1, 0)
+    return refused
 
 
 def _keys_of(drafts: Drafts) -> set[Key]:

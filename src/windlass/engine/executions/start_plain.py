@@ -2,8 +2,8 @@
 
     version remembered -> input checked, first steps decided -> one statement: executions and jobs
 
-Plain are those that ask for nobody's turn, lock or parent, and whose first steps are jobs that
-follow from the input alone. An Idempotency-Key is taken by the same statement. What this node
+Plain are those that ask for nobody's turn, lock, parent or quota, and whose first steps are jobs
+that follow from the input alone. An Idempotency-Key is taken by the same statement. What this node
 remembers of a workflow decides nothing: the statement inserts only what PostgreSQL says is to run,
 by the snapshot that inserts it. Where the node has a free slot and nothing else waits for it,
 first steps begin as they are inserted.
@@ -89,7 +89,7 @@ class PlainStarts:
 
     def may_take(self, start: Start) -> bool:
         """Is it worth trying?"""
-        if start.parent_job_id or start.concurrency_key:
+        if start.parent_job_id or start.concurrency_key or start.quotas:
             return False
         plan = self._plan(start)
         return plan is not None and plan.begins_plainly

@@ -1,14 +1,16 @@
-"""API keys: made, listed, rotated with an overlap, revoked.
+"""API keys: made, listed, named, given quotas, rotated with an overlap, revoked.
 
 Owns: the only statements that write keys (the first of all: engine.identity.first).
 Promises: a token is shown by the call that makes it and kept nowhere, only its SHA-256. Nobody
 makes a key that may do what he may not himself, and no key makes one that outlives it. A key of a
-user never may more than that user may at the moment, and ends with him.
+user never may more than that user may at the moment, and ends with him. Who comes with a key that
+has a quota of its own makes no other key that would have none.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -16,12 +18,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.audit.record import Entry, record, shown_id
-from windlass.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.audit.record import Entry, differences, record, shown_id
+from windlass.errors import Conflict, Forbidden, InvalidInput, NotFound
 from windlass.limits import KEYS_OF_USER_MAX
 from windlass.model.identity.account import KeyDraft, Scope, missing_of
 from windlass.model.identity.principal import Principal
+from windlass.model.identity.quota import NO_QUOTA, Quota, stored_quota
 from windlass.model.identity.rights import rights_of
+from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -39,6 +43,18 @@ class TooManyKeys(Conflict):
         super().__init__(f"you have {KEYS_OF_USER_MAX} keys; revoke one that is not used first")
 
 
+class KeyHasQuota(Forbidden):
+    """A key with a quota of its own makes no other key: that would have none."""
+
+    code = "key_has_quota"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this key has a quota of its own and makes no other: log in as its user, or ask "
+            "somebody who may edit keys"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
     """All that may be known of a key."""
@@ -54,6 +70,7 @@ class ApiKey:
     rotated_at: datetime | None  # None: never
     overlap_until: datetime | None  # until when its token before is good; None: there is none
     last_used_at: datetime | None  # None: never; else right to a minute
+    quota: Quota  # of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +92,11 @@ def hash_of(token: bytes) -> bytes:
 async def add_key(
     database: Database, maker: Principal, draft: KeyDraft, user_id: UUID | None
 ) -> MadeKey:
-    """For this user, or for nobody. Raises InvalidInput for what the maker has not got to give."""
+    """For this user, or for nobody. Raises InvalidInput for what the maker has not got to give, and
+    KeyHasQuota.
+    """
+    if "keys:edit" not in maker.rights and any(one.noun == "key" for one in maker.quotas):
+        raise KeyHasQuota
     scope = draft.scope
     wanted = rights_of(scope.role) if scope.role is not None else scope.rights or ()
     if missing := missing_of(tuple(wanted), maker.rights):
@@ -99,7 +120,7 @@ async def add_key(
             statement("key_add"),
             *(key_id, hashed, draft.name, scope.role),
             *(scope.rights, scope.queues, scope.workflows, user_id, draft.expires_at),
-            *(draft.expires_in_seconds, until),
+            *(draft.expires_in_seconds, until, quota_text(draft.quota)),
         )
         if made:
             await record(connection, _made(key_id, draft, user_id))
@@ -138,6 +159,45 @@ async def read_key(database: Database, key_id: UUID, user_id: UUID | None = None
     if not rows:
         raise NotFound("key", ids.show("key", key_id))
     return _key(rows[0])
+
+
+async def change_key(
+    database: Database,
+    key_id: UUID,
+    *,
+    name: str | None,  # None: as before
+    quota: Mapping[str, Any],  # what is said of it; None takes away
+    user_id: UUID | None = None,
+) -> ApiKey:
+    """What it opens stays as it is. Raises NotFound, InvalidInput."""
+
+    async def work(connection: Connection[Record]) -> None:
+        rows = await connection.fetch(statement("key_lock"), key_id, user_id)
+        if not rows:
+            raise NotFound("key", ids.show("key", key_id))
+        before = quota_in(rows[0]["quota"])
+        after = before.changed(quota)
+        await connection.fetch(statement("key_change"), key_id, name, quota_text(after))
+        await restart_count(connection, key_id, before, after)
+        old_name = rows[0]["name"]
+        was, becomes = differences(
+            {"name": old_name, "quota": before.given},
+            {"name": name or old_name, "quota": after.given},
+        )
+        shown = ids.show("key", key_id)
+        entry = Entry(action="key.change", id=shown, name=old_name, before=was, after=becomes)
+        await record(connection, entry)
+
+    await database.ask(work, about=("key", key_id))
+    return await read_key(database, key_id)
+
+
+async def restart_count(
+    connection: Connection[Record], subject: UUID, before: Quota, after: Quota
+) -> None:
+    """Nobody noted what came while there was no quota of bytes: it is looked for."""
+    if before.bytes_waiting is None and after.bytes_waiting is not None:
+        await connection.fetch(statement("quota_restart"), subject)
 
 
 async def rotate_key(
@@ -189,9 +249,7 @@ async def _ask_of_key(
     """The statement of this name, and an entry of what was done to the key. False: it is not."""
 
     async def work(connection: Connection[Record]) -> bool:
-        if not await connection.fetch(statement("key_lock"), key_id, user_id):
-            return False
-        known = await connection.fetch(statement("key_list"), _BEFORE_ALL, 1, user_id, key_id)
+        known = await connection.fetch(statement("key_lock"), key_id, user_id)
         if not known or not await connection.fetch(statement(name), *args):
             return False
         shown = ids.show("key", key_id)
@@ -210,7 +268,21 @@ def _key(row: Record) -> ApiKey:
             *("rotated_at", "overlap_until", "last_used_at"),
         )
     }
-    return ApiKey(**facts, is_expired=bool(row["is_expired"]), scope=scope_of(row))
+    return ApiKey(
+        **facts,
+        is_expired=bool(row["is_expired"]),
+        scope=scope_of(row),
+        quota=quota_in(row["quota"]),
+    )
+
+
+def quota_in(text: str | None) -> Quota:
+    """As it is kept, JSON."""
+    return NO_QUOTA if text is None else stored_quota(strict_json.read_stored(text))
+
+
+def quota_text(quota: Quota) -> str | None:
+    return None if quota.is_empty else strict_json.write(quota.given)
 
 
 def scope_of(row: Record) -> Scope:

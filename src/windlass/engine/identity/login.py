@@ -34,7 +34,7 @@ from windlass.limits import (
     SIGN_ON_ADDRESS_BURST,
     SIGN_ON_ADDRESS_SECONDS,
 )
-from windlass.model.identity.actor import Actor, acting
+from windlass.model.identity.actor import acting
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -95,15 +95,7 @@ async def log_in(
             await clear_tries(connection, subjects[0][0])
             if fresh is not None:
                 await connection.fetch(statement("user_rehash"), user["id"], hashed, fresh)
-            shown = ids.show("session", begun.id)
-            entry = Entry(
-                action="session.login",
-                id=shown,
-                name=name,
-                after={"device": device},
-                actor=_as_user(user["id"], name, begun.id),
-            )
-            await record(connection, entry)
+            await record(connection, logged_in(user["id"], name, begun.id, device))
         return begun
 
     begun = await database.ask(work, about=("user", user["id"]))
@@ -132,10 +124,24 @@ async def count_beginning(database: Database, address: str) -> None:
     await _count(database, [(subject, SIGN_ON_ADDRESS_BURST, SIGN_ON_ADDRESS_SECONDS)])
 
 
-def _as_user(user_id: UUID, name: str, session_id: UUID) -> Actor:
-    """Whoever acts was nobody when he came."""
-    shown = ids.show("user", user_id)
-    return replace(acting(), kind="user", id=shown, name=name, credential_id=session_id)
+def logged_in(
+    user_id: UUID, name: str, session_id: UUID, device: str, issuer: str | None = None
+) -> Entry:
+    """For the audit log. `issuer` None: with a password. Whoever acts was nobody when he came."""
+    after = {"device": device} if issuer is None else {"device": device, "issuer": issuer}
+    return Entry(
+        action="session.login",
+        id=ids.show("session", session_id),
+        name=name,
+        after=after,
+        actor=replace(
+            acting(),
+            kind="user",
+            id=ids.show("user", user_id),
+            name=name,
+            credential_id=session_id,
+        ),
+    )
 
 
 async def _failed(user: Record | None, name: str, *, is_right: bool) -> Entry:

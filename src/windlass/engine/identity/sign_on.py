@@ -36,8 +36,9 @@ import structlog
 
 from windlass.clock import monotonic
 from windlass.config import Settings
+from windlass.engine.audit.record import record
 from windlass.engine.identity.id_token import KeyUnknown, TokenRefused, read_id_token
-from windlass.engine.identity.login import count_beginning
+from windlass.engine.identity.login import count_beginning, logged_in
 from windlass.engine.identity.provider import Provider
 from windlass.engine.identity.sessions import BegunSession, begin_session, end_session, end_sessions
 from windlass.engine.identity.sign_on_answers import (
@@ -286,6 +287,9 @@ class SignOn:
             begun = await begin_session(connection, user.id, address=address, device=device)
             if begun is not None:
                 await connection.fetch(statement("user_logged_in"), user.id)
+                issuer = self._provider.issuer
+                entry = logged_in(user.id, user.name, begun.id, device, issuer)
+                await record(connection, entry)
             return begun
 
         begun = await self._database.ask(work, about=("user", user.id))

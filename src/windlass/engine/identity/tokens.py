@@ -32,7 +32,7 @@ import structlog
 from windlass import ids
 from windlass.clock import monotonic
 from windlass.engine.announce import Announcer
-from windlass.engine.identity.keys import SESSION_PREFIX, hash_of, scope_of
+from windlass.engine.identity.keys import SESSION_PREFIX, hash_of, quota_in, scope_of
 from windlass.errors import Unauthorized, Unavailable
 from windlass.fastlane import keys
 from windlass.fastlane.lane import FastLane, LaneDown
@@ -51,6 +51,7 @@ from windlass.limits import (
 )
 from windlass.lru import Lru
 from windlass.model.identity.principal import Principal
+from windlass.model.identity.quota import NO_QUOTA, Quota, quotas_of, stored_quota
 from windlass.model.identity.rights import ROLES, Role, has_role, rights_of
 from windlass.store.database import Database, Record
 from windlass.supervise import supervisor
@@ -80,6 +81,7 @@ class _Copy(msgspec.Struct, array_like=True):
     must_change_password: bool
     expires_at: float
     read_at: float  # by the clock of PostgreSQL
+    quota: dict[str, float] | None = None  # as it is kept; None: of its own it has none
 
 
 def shared_sessions(lane: FastLane, scope: bytes) -> SharedCache:
@@ -93,9 +95,15 @@ def shared_sessions(lane: FastLane, scope: bytes) -> SharedCache:
 
 class Tokens:
     def __init__(
-        self, database: Database, lane: FastLane, announcer: Announcer, scope: bytes
+        self,
+        database: Database,
+        lane: FastLane,
+        announcer: Announcer,
+        scope: bytes,
+        quota_defaults: Quota = NO_QUOTA,
     ) -> None:
         self._database = database
+        self._quota_defaults = quota_defaults
         self._announcer = announcer
         self._shared = shared_sessions(lane, scope)
         self._signing: bytes | None = None  # None: not read yet
@@ -153,7 +161,9 @@ class Tokens:
         self._flights.clear()
 
     async def revoked(self, sessions: Iterable[bytes] = ()) -> None:
-        """Something was revoked, of sessions the hashes of their tokens: no node believes it."""
+        """Something was revoked, or another quota given, of sessions the hashes of their tokens: no
+        node believes what it knew.
+        """
         self.forget()
         texts = [hashed.hex() for hashed in sessions]
         with contextlib.suppress(LaneDown):  # it is owed, and found in PostgreSQL meanwhile
@@ -193,7 +203,7 @@ class Tokens:
                 principal = await self._session(hashed)
             else:
                 rows = await self._database.read("key_find", hashed)
-                principal = _of_key(rows[0]) if rows else None
+                principal = _of_key(rows[0], self._quota_defaults) if rows else None
         if forgotten == self._forgotten:
             if principal is None:
                 self._known.drop((hashed,))
@@ -212,7 +222,7 @@ class Tokens:
             if payload is not None and (copy := _read_copy(payload, hashed, signing)) is not None:
                 now = monotonic() + self._ahead
                 if abs(now - copy.read_at) < TOKEN_COPY_SECONDS and now < copy.expires_at:
-                    return _of_session(copy)
+                    return _of_session(copy, self._quota_defaults)
         asked_at = monotonic()
         rows = await self._database.read("session_find", hashed, float(SESSION_IDLE_SECONDS))
         if not rows:
@@ -222,7 +232,7 @@ class Tokens:
         if seen:
             with contextlib.suppress(LaneDown):
                 await self._shared.put({text: _write_copy(copy, hashed, signing)}, seen)
-        return _of_session(copy)
+        return _of_session(copy, self._quota_defaults)
 
     async def _signing_key(self) -> bytes:
         if self._signing is None:
@@ -276,7 +286,7 @@ class Tokens:
         self.forget()
 
 
-def _of_key(row: Record) -> Principal:
+def _of_key(row: Record, defaults: Quota) -> Principal:
     scope = scope_of(row)
     rights = (
         frozenset(scope.rights) if scope.rights is not None else rights_of(scope.role or ROLES[0])
@@ -297,10 +307,17 @@ def _of_key(row: Record) -> Principal:
         user_id=row["user_id"],
         credential_id=row["id"],
         expires_at=row["expires_at"],
+        quotas=quotas_of(
+            defaults,
+            user_id=row["user_id"],
+            user=quota_in(row["user_quota"]),
+            key_id=row["id"],
+            key=quota_in(row["quota"]),
+        ),
     )
 
 
-def _of_session(copy: _Copy) -> Principal:
+def _of_session(copy: _Copy, defaults: Quota) -> Principal:
     return Principal(
         kind="user",
         id=ids.show("user", copy.user_id),
@@ -311,6 +328,7 @@ def _of_session(copy: _Copy) -> Principal:
         credential_id=copy.id,
         expires_at=datetime.fromtimestamp(copy.expires_at, UTC),
         must_change_password=copy.must_change_password,
+        quotas=quotas_of(defaults, user_id=copy.user_id, user=stored_quota(copy.quota)),
     )
 
 
@@ -323,6 +341,7 @@ def _copy_of(row: Record) -> _Copy:
         must_change_password=row["must_change_password"],
         expires_at=row["expires_at"].timestamp(),
         read_at=row["read_at"].timestamp(),
+        quota=quota_in(row["quota"]).given or None,
     )
 
 

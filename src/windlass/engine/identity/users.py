@@ -1,4 +1,4 @@
-"""Users: made, changed, disabled, deleted; passwords chosen and reset.
+"""Users: made, changed, given quotas, disabled, deleted; passwords chosen and reset.
 
 Owns: the only statements that write users (the first of all: engine.identity.first).
 Promises: there is always an admin who may come in, whoever changes whom at the same moment. A user
@@ -7,15 +7,17 @@ who gets another role, is disabled or gets another password has no session of be
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
-from typing import Final, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from windlass import ids
 from windlass.engine.audit.record import Entry, ask_and_record, differences, record
 from windlass.engine.identity.first import one_time_password
+from windlass.engine.identity.keys import quota_in, quota_text, restart_count
 from windlass.engine.identity.login import clear_tries, count_own_try
 from windlass.engine.identity.passwords import Passwords
 from windlass.engine.identity.sessions import (
@@ -27,6 +29,7 @@ from windlass.engine.identity.sessions import (
 from windlass.errors import Conflict, Forbidden, InvalidInput, NotFound
 from windlass.limits import NAMESAKES_MAX, ONE_TIME_SECONDS
 from windlass.model.identity.claims import namesake
+from windlass.model.identity.quota import Quota
 from windlass.model.identity.rights import Role
 from windlass.model.json.etag import UNCONDITIONAL, Precondition, tag_of
 from windlass.store.database import Connection, Database, Record
@@ -80,11 +83,12 @@ class User:
     changed_at: datetime
     last_login_at: datetime | None  # None: never
     disabled_at: datetime | None  # None: may come in
+    quota: Quota  # of its own
     sessions: int
 
     @property
     def etag(self) -> str:
-        return tag_of(self.created_at, self.role, self.disabled_at is None)
+        return tag_of(self.created_at, self.role, self.disabled_at is None, *astuple(self.quota))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +104,7 @@ class UserElsewhere:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedUser:
     user: User
-    ended: list[bytes]  # hashes of the tokens of sessions that ended
+    ended: list[bytes]  # hashes of the tokens of sessions that ended, or have another quota
     session: BegunSession | None = None  # of whoever changed himself, under another token
 
 
@@ -158,11 +162,24 @@ async def add_user_elsewhere(
     """
     for number in range(1, NAMESAKES_MAX + 1):
         called = namesake(name, number)
-        await database.ask_for("user_add_elsewhere", ids.uuid7(), called, role, issuer, subject)
+        await _add_elsewhere(database, issuer, subject, called, role)
         # It may have been made by another login of the same person at this very moment.
         if (user := await find_user_elsewhere(database, issuer, subject)) is not None:
             return user
     raise NameTaken(name)
+
+
+async def _add_elsewhere(
+    database: Database, issuer: str, subject: str, name: str, role: Role
+) -> None:
+    """Unless somebody has the name, or the subject is known."""
+    user_id = ids.uuid7()
+    after = {"role": role, "issuer": issuer}
+    entry = Entry(action="user.add", id=ids.show("user", user_id), name=name, after=after)
+    await ask_and_record(
+        *(database, "user_add_elsewhere", user_id, name, role, issuer, subject),
+        entries=lambda _rows: [entry],
+    )
 
 
 async def change_user(
@@ -171,10 +188,11 @@ async def change_user(
     *,
     role: Role | None,  # None: as before
     is_disabled: bool | None,  # None: as before
+    quota: Mapping[str, Any] = MappingProxyType({}),  # what is said of it; None takes away
     wanted: Precondition = UNCONDITIONAL,
     session_id: UUID | None = None,  # of whoever asks: if he changes himself, it goes on
 ) -> ChangedUser:
-    """Raises NotFound, LastAdmin, PreconditionFailed."""
+    """Another quota ends nothing. Raises NotFound, LastAdmin, PreconditionFailed, InvalidInput."""
 
     async def work(connection: Connection[Record]) -> ChangedUser:
         user = await _find_in(connection, which)
@@ -185,11 +203,15 @@ async def change_user(
         is_other = (role is not None and role != user.role) or (
             is_disabled is not None and is_disabled != (user.disabled_at is not None)
         )
+        stale = await _set_quota(connection, user, quota)
+        entry = _changed(user, role, is_disabled, user.quota.changed(quota))
+        if entry.after:
+            await record(connection, entry)
         if not is_other:
-            return ChangedUser(user=user, ended=[])
+            return ChangedUser(user=await _find_in(connection, user.id), ended=stale)
         await connection.fetch(statement("user_change"), user.id, role, is_disabled)
-        await record(connection, _changed(user, role, is_disabled))
-        ended = await end_sessions_in(connection, user.id, None if is_disabled else session_id)
+        kept = None if is_disabled else session_id
+        ended = stale + await end_sessions_in(connection, user.id, kept)
         session = None
         if session_id is not None and not is_disabled:
             session = await rotate_session(connection, session_id)
@@ -197,6 +219,18 @@ async def change_user(
         return ChangedUser(user=await _find_in(connection, user.id), ended=ended, session=session)
 
     return await _alone(database, work)
+
+
+async def _set_quota(
+    connection: Connection[Record], user: User, change: Mapping[str, Any]
+) -> list[bytes]:
+    """The hashes of the tokens of sessions whose copies have the one of before."""
+    quota = user.quota.changed(change)
+    if quota == user.quota:
+        return []
+    rows = await connection.fetch(statement("user_set_quota"), user.id, quota_text(quota))
+    await restart_count(connection, user.id, user.quota, quota)
+    return [row["hash"] for row in rows]
 
 
 async def delete_user(database: Database, which: UUID | str) -> list[bytes]:
@@ -291,10 +325,11 @@ def _entry(action: str, user: User) -> Entry:
     return Entry(action=action, id=ids.show("user", user.id), name=user.name)
 
 
-def _changed(user: User, role: Role | None, is_disabled: bool | None) -> Entry:
+def _changed(user: User, role: Role | None, is_disabled: bool | None, quota: Quota) -> Entry:
     """From what the user is to what is asked for."""
-    was = {"role": user.role, "is_disabled": user.disabled_at is not None}
-    asked = {"role": role, "is_disabled": is_disabled}
+    was: dict[str, Any] = {"role": user.role, "is_disabled": user.disabled_at is not None}
+    was["quota"] = user.quota.given
+    asked = {"role": role, "is_disabled": is_disabled, "quota": quota.given}
     becomes = {**was, **{name: value for name, value in asked.items() if value is not None}}
     before, after = differences(was, becomes)
     return replace(_entry("user.change", user), before=before, after=after)
@@ -319,4 +354,4 @@ def _missing(which: UUID | str) -> NotFound:
 
 
 def _user(row: Record) -> User:
-    return User(**dict(row))
+    return User(**{**dict(row), "quota": quota_in(row["quota"])})

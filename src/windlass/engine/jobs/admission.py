@@ -1,27 +1,29 @@
-"""Admission control and deduplication: unique keys, idempotency keys, parents, queue limits, locks.
+"""Admission control and deduplication: unique keys, idempotency keys, parents, locks, limits of
+queues, quotas of callers.
 
 For what the plain insert cannot do (see engine.jobs.enqueue): one statement for each concern and
 all requests that need it, in one transaction:
 
-    lock limited queues -> recall -> parents -> room -> take idempotency -> take keys
-        -> parents inside -> insert -> link -> take locks
+    lock limited queues -> lock quotas -> recall -> parents -> room -> take idempotency
+        -> take keys -> parents inside -> insert -> charge -> link -> take locks
 
 Nothing after the room refuses a request except by finding that another was first, so what is
 counted is what is inserted. Every statement locks in one order for everybody.
 
-A queue that another transaction holds is not waited for: the requests for it are answered
-RowLocked, and their neighbours go on. Keys and parents that others hold are waited for as long as
-the caller's lock_timeout says; then the transaction ends with RowLocked, and the caller finds out
-whose it was (engine.jobs.enqueue).
+A queue or a quota that another transaction holds is not waited for: the requests for it are
+answered RowLocked, and their neighbours go on. Keys and parents that others hold are waited for as
+long as the caller's lock_timeout says; then the transaction ends with RowLocked, and the caller
+finds out whose it was (engine.jobs.enqueue).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from uuid import UUID
 
 from windlass.engine.effects import Effects
+from windlass.engine.identity.quotas import QuotaBook, open_book
 from windlass.engine.jobs.parents import check_batch_parents, check_parents, link
 from windlass.engine.jobs.request import (
     Accepted,
@@ -33,8 +35,10 @@ from windlass.engine.jobs.request import (
     special_columns,
 )
 from windlass.engine.locks.grant import queue_for_limits, take_locks
-from windlass.errors import IdempotencyMismatch, QueueFull, Unavailable
+from windlass.errors import IdempotencyMismatch, QueueFull, QueueRate, Unavailable
 from windlass.limits import ENQUEUE_SAME_KEY_MAX
+from windlass.model.identity.quota import SubjectQuota
+from windlass.model.job.target import RateLimit
 from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Record, RowLocked
 from windlass.store.statements import bind, statement
@@ -58,12 +62,13 @@ async def admit(
     queue_defaults: QueueDefaults,
     *,
     is_waiting: bool = False,  # for queues that others hold
+    is_rated: bool = True,  # False: however quickly its queue takes jobs, they may not be lost
 ) -> None:
     """Answer every request in the caller's transaction, and insert the jobs of those accepted."""
     for request in requests:
         request.begin()
     firsts, rest = _apart(requests)
-    await _admit(connection, firsts, queue_defaults, is_waiting)
+    await _admit(connection, firsts, queue_defaults, is_waiting, is_rated)
     known: set[tuple[str, str]] = set()  # Idempotency-Keys that are taken by now
     for _ in range(ENQUEUE_SAME_KEY_MAX):
         # By now they find what the first of their kind was answered, and take no room again. Where
@@ -71,7 +76,7 @@ async def admit(
         firsts, rest = _next_of(rest, firsts, known)
         if not firsts:
             return
-        await _admit(connection, firsts, queue_defaults, is_waiting)
+        await _admit(connection, firsts, queue_defaults, is_waiting, is_rated)
     for request in rest:
         request.answer = Unavailable("too many different requests of one key at once; repeat it")
 
@@ -126,17 +131,20 @@ async def _admit(
     requests: list[Request],
     queue_defaults: QueueDefaults,
     is_waiting: bool,
+    is_rated: bool,
 ) -> None:
     limited = await _lock_limited(connection, requests, queue_defaults, is_waiting)
+    rates = _rates(limited) if is_rated else {}
+    book = await _open_book(connection, _open(requests), is_waiting)
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
     # locks: whoever filled it a moment ago may have been the first of our kind.
     await _recall(connection, requests)
     match _open(requests):
         case [request] if request.is_copied:
-            await _admit_alike(connection, request, limited)
+            await _admit_alike(connection, request, limited, rates, book)
             return
     waits = await check_parents(connection, _open(requests))
-    await _check_room(connection, _open(requests), limited)
+    await _check_room(connection, _open(requests), limited, rates, book)
     await _take_idempotency(connection, _open(requests))
     await _take_keys(connection, _open(requests))
     accepted = _open(requests)
@@ -154,6 +162,7 @@ async def _admit(
         "lock_ms": None,
     }
     await connection.fetch(statement("job_insert_many"), *bind("job_insert_many", columns))
+    await _charge(connection, accepted, rates, book)
     await link(connection, accepted, waits)
     await _take_locks(connection, accepted, unmet)
     for request in accepted:
@@ -161,14 +170,19 @@ async def _admit(
 
 
 async def _admit_alike(
-    connection: Connection[Record], request: Request, limited: dict[str, Record]
+    connection: Connection[Record],
+    request: Request,
+    limited: dict[str, Record],
+    rates: dict[str, _SubmitRate],
+    book: QuotaBook,
 ) -> None:
     """A batch whose jobs name no key, parent or lock: what a client sends that may repeat it."""
-    await _check_room(connection, [request], limited)
+    await _check_room(connection, [request], limited, rates, book)
     await _take_idempotency(connection, _open([request]))
     if request.answer is None:
         [clock] = await connection.fetch(statement("database_now"))
         await copy_in(connection, request, clock["now"])
+        await _charge(connection, [request], rates, book)
         request.answer = Accepted(job_ids=request.job_ids)
 
 
@@ -193,15 +207,40 @@ async def _lock_limited(
     return {record["name"]: record for record in records if record["is_locked"]}
 
 
+async def _open_book(
+    connection: Connection[Record], requests: list[Request], is_waiting: bool
+) -> QuotaBook:
+    """Those whose quota another transaction holds are answered so."""
+    book = await open_book(
+        connection, (one for request in requests for one in request.quotas), is_waiting=is_waiting
+    )
+    for request in requests:
+        if request.quotas:
+            request.answer = book.hindrance(request.quotas)
+            if isinstance(request.answer, RowLocked):
+                request.held_by = ("quota", request.quotas[-1].name)
+    return book
+
+
 async def _check_room(
-    connection: Connection[Record], requests: list[Request], limited: dict[str, Record]
+    connection: Connection[Record],
+    requests: list[Request],
+    limited: dict[str, Record],
+    rates: dict[str, _SubmitRate],
+    book: QuotaBook,
 ) -> None:
-    if not limited:
+    """In its queues, and in the quotas of who asks: all of a request or nothing."""
+    metered = [request for request in requests if request.quotas]
+    if not (limited or metered):
         return
-    sizes = {
-        record["queue"]: (record["jobs"], record["bytes"])
-        for record in await connection.fetch(statement("queue_size_many"), list(limited))
-    }
+    sizes = {}
+    if limited:
+        sizes = {
+            record["queue"]: (record["jobs"], record["bytes"])
+            for record in await connection.fetch(statement("queue_size_many"), list(limited))
+        }
+    if metered:
+        await book.recount(connection, _bytes_asked(metered))
     held = {name: list(sizes.get(name, (0, 0))) for name in limited}
     for request in requests:
         asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -211,10 +250,92 @@ async def _check_room(
                 asked[draft.queue][1] += len(draft.input.encode())
         for name, (jobs, size) in asked.items():
             request.answer = request.answer or _refusal(name, limited[name], held[name], jobs, size)
+            if name in rates:
+                request.answer = request.answer or rates[name].refusal(name, jobs)
+        if request.answer is None and request.quotas:
+            jobs, size = _asked_by(request)
+            request.answer = book.refusal(request.quotas, jobs, size)
+            if request.answer is None:
+                book.promise(request.quotas, jobs, size)
         if request.answer is None:
             for name, (jobs, size) in asked.items():
                 held[name][0] += jobs
                 held[name][1] += size
+                if name in rates:
+                    rates[name].take(jobs)
+
+
+async def _charge(
+    connection: Connection[Record],
+    accepted: list[Request],
+    rates: dict[str, _SubmitRate],
+    book: QuotaBook,
+) -> None:
+    """What has come: perhaps less than there was room for, as others were first to take a key."""
+    if rates:
+        came = Counter(d.queue for request in accepted for _, _, d in request.new)
+        names = [name for name in rates if came[name]]
+        if names:
+            counts = [came[name] for name in names]
+            await connection.fetch(statement("queue_submitted_many"), names, counts)
+    for request in accepted:
+        if request.quotas:
+            jobs, size = _asked_by(request)
+            book.admitted(request.quotas, jobs, size, [made for _, made, _ in request.new])
+    await book.charge(connection)
+
+
+def _asked_by(request: Request) -> tuple[int, int]:
+    """Jobs and bytes of their input."""
+    new = request.new
+    return len(new), sum(len(draft.input.encode()) for _, _, draft in new)
+
+
+def _bytes_asked(metered: list[Request]) -> dict[UUID, tuple[SubjectQuota, int]]:
+    asked: dict[UUID, tuple[SubjectQuota, int]] = {}
+    for request in metered:
+        _, size = _asked_by(request)
+        for one in request.quotas:
+            before = asked.get(one.id, (one, 0))[1]
+            asked[one.id] = (one, before + size)
+    return asked
+
+
+class _SubmitRate:
+    """How quickly a queue takes jobs (GCRA): a second's worth at once. A batch larger than that
+    waits until nothing was taken for as long, and those behind it as long as it would have taken
+    one by one: or it could never come.
+    """
+
+    def __init__(self, rate: float, ahead_seconds: float) -> None:
+        self._rate = rate
+        self._tolerance = max(0.0, 1 - 1 / rate)
+        self._limit = RateLimit(ahead_seconds)
+
+    def refusal(self, queue: str, jobs: int) -> QueueRate | None:
+        burst = RateLimit().room(self._rate, 0.0, self._tolerance)
+        needed = min(jobs, burst)
+        room = self._limit.room(self._rate, 0.0, self._tolerance)
+        if room >= needed:
+            return None
+        return QueueRate(
+            queue=queue,
+            limit=self._rate,
+            current=burst - room,
+            requested=jobs,
+            wait_seconds=self._limit.due_at - self._tolerance + (needed - 1) / self._rate,
+        )
+
+    def take(self, jobs: int) -> None:
+        self._limit.due_at += jobs / self._rate
+
+
+def _rates(limited: dict[str, Record]) -> dict[str, _SubmitRate]:
+    return {
+        name: _SubmitRate(record["submit_rate"], record["submit_ahead"])
+        for name, record in limited.items()
+        if record["submit_rate"] is not None
+    }
 
 
 def _open(requests: list[Request]) -> list[Request]:

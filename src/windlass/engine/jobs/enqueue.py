@@ -3,8 +3,9 @@
 Owns: the statements that create jobs, other than steps of executions. Plain jobs into unlimited
 queues take one statement for all that came meanwhile, their Idempotency-Keys included; unique keys,
 parents, limits and repetitions take one statement each for all the jobs that need them, in one
-transaction (engine.jobs.admission). Those with a key, without one, and the rest gather apart: a
-plain job without a key waits for no row, and one with a key for some milliseconds at most.
+transaction (engine.jobs.admission). Those with a key, without one, of callers who have a quota, and
+the rest gather apart: a plain job without a key waits for no row, and one with a key for some
+milliseconds at most.
 Promises: an answer means committed (G1). A commit whose fate is unknown is resolved by asking for
 the ids, which were made here. If they are not there, the insert may still be on its way, and arrive
 when a second one has been run and ended: so there is none, and the caller is told. One refused job
@@ -20,6 +21,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.effects import Effects
 from windlass.engine.gather import Gather
+from windlass.engine.identity.quotas import QuotaRows
 from windlass.engine.jobs.admission import QueueDefaults, admit
 from windlass.engine.jobs.contention import ContendedSubmissions
 from windlass.engine.jobs.request import (
@@ -41,6 +43,7 @@ from windlass.limits import (
     ENQUEUE_PART_LOCK_SECONDS,
     TARGETS_REMEMBERED_MAX,
 )
+from windlass.model.identity.quota import SubjectQuota
 from windlass.model.job.attempt import first_attempt
 from windlass.model.job.draft import Draft
 from windlass.store.database import (
@@ -80,30 +83,50 @@ class Enqueuer:
         self._special: Gather[Request, Accepted] = Gather(
             self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=2
         )
+        # One batch at a time: the next one would need the rows that this one holds.
+        self._metered: Gather[Request, Accepted] = Gather(
+            self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=1
+        )
+        self._quota_rows = QuotaRows(database)
         self._detour = ContendedSubmissions(self._try_again)
 
-    async def submit(self, draft: Draft, idempotency: Idempotency | None = None) -> Accepted:
-        request = Request(drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency)
+    async def submit(
+        self,
+        draft: Draft,
+        idempotency: Idempotency | None = None,
+        quotas: tuple[SubjectQuota, ...] = (),  # of jobs; see engine.identity.quotas.counting
+    ) -> Accepted:
+        request = Request(
+            drafts=[draft], job_ids=[ids.uuid7()], idempotency=idempotency, quotas=quotas
+        )
+        if quotas:
+            await self._quota_rows.ensure(quotas)
         if self._may_be_plain(request):
             accepted = await (self._plain if idempotency is None else self._keyed).put(request)
             if accepted is not None:
                 return accepted
         if not self._is_contended(request):
             try:
-                return await self._special.put(request)
+                return await (self._metered if quotas else self._special).put(request)
             except RowLocked:
                 pass
         return await self._detour.put(request)
 
     async def submit_batch(
-        self, drafts: Sequence[Draft], idempotency: Idempotency | None = None
+        self,
+        drafts: Sequence[Draft],
+        idempotency: Idempotency | None = None,
+        quotas: tuple[SubjectQuota, ...] = (),
     ) -> Accepted:
         request = Request(
             drafts=drafts,
             job_ids=ids.uuid7_many(len(drafts)),
             idempotency=idempotency,
+            quotas=quotas,
             is_batch=True,
         )
+        if quotas:
+            await self._quota_rows.ensure(quotas)
         answer: Accepted | Exception | None = None
         if self._may_be_plain(request):
             [answer] = await self._perform_plain([request])

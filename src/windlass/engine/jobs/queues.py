@@ -26,6 +26,7 @@ class QueueLimits:
     max_bytes: int | None = None  # of their input
     max_running: int | None = None  # attempts at once in the whole cluster
     rate: float | None = None  # starts a second in the whole cluster
+    submit_rate: float | None = None  # jobs that may come in a second
 
     @property
     def etag(self) -> str:
@@ -67,6 +68,7 @@ async def put_queue(
         await connection.fetch(
             statement("queue_put"),
             *(name, limits.max_jobs, limits.max_bytes, limits.max_running, limits.rate),
+            limits.submit_rate,
         )
         known = None if before is None else asdict(before)
         entry = Entry(action="queue.put", name=name, before=known, after=asdict(limits))
@@ -132,4 +134,5 @@ def _queue_limits(row: Any) -> QueueLimits:
         max_bytes=row["max_bytes"],
         max_running=row["max_running"],
         rate=row["rate"],
+        submit_rate=row["submit_rate"],
     )

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from windlass.engine.effects import Effects
 from windlass.errors import Unavailable
+from windlass.model.identity.quota import SubjectQuota
 from windlass.model.job.draft import GIVEN, Draft, row_maker
 from windlass.model.json import strict as strict_json
 from windlass.store.database import Connection, Record
@@ -69,6 +70,7 @@ class Request:
     drafts: Sequence[Draft]
     job_ids: list[UUID]  # of a draft whose unique key is taken: the id of the job that has it
     idempotency: Idempotency | None = None
+    quotas: tuple[SubjectQuota, ...] = ()  # of jobs, that whoever asks is held to
     is_batch: bool = False  # True: problems are named by the job's place in it
     made: tuple[UUID, ...] = field(init=False)  # the ids that new jobs get
     answer: Accepted | Exception | None = None
@@ -119,13 +121,14 @@ class Request:
             names += [("parent", parent.hex) for parent in draft.depends_on]
         if self.idempotency is not None:
             names.append(("mark", *self.idempotency.name))
+        names += [("quota", one.name) for one in self.quotas]
         return names + [("queue", queue) for queue in sorted({d.queue for d in self.drafts})]
 
     @property
     def is_plain(self) -> bool:
         """It needs its queue, and perhaps an Idempotency-Key, which a single job takes along."""
         is_light = self.idempotency is None or len(self.drafts) == 1
-        return is_light and all(draft.is_plain for draft in self.drafts)
+        return is_light and not self.quotas and all(draft.is_plain for draft in self.drafts)
 
     @property
     def is_copied(self) -> bool:

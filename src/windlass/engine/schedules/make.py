@@ -208,7 +208,14 @@ async def _admit(
         for one, draft in pairs
         if one.made_id is not None
     ]
-    await admit(connection, requests, options.queue_defaults, is_waiting=options.is_waiting)
+    # What is due is not lost to a burst of others: how quickly a queue takes jobs is for callers.
+    await admit(
+        connection,
+        requests,
+        options.queue_defaults,
+        is_waiting=options.is_waiting,
+        is_rated=False,
+    )
     _raise_held(pairs, requests)
     for (one, _), request in zip(pairs, requests, strict=True):
         one.refusal = _refusal(request.answer)

@@ -1,13 +1,23 @@
--- limit_take: take deliveries from a target's rate (GCRA: the key holds when the next one would be due at an even pace).
--- keys: the limit     args: interval µs between two, tolerance µs (how far ahead of the pace a burst may run), wanted
--- returns: how many may go now, and µs until the next one could
+-- limit_take: take what may go from a rate (GCRA: the key holds when the next one would be due at an even pace).
+-- keys: the limit     args: interval µs between two, tolerance µs (how far ahead of the pace a burst may run), wanted,
+--       owed µs (what the caller let go while Redis was away; absent: none), behind µs (if nothing is known of the limit, how far
+--       ahead of the pace it is taken to be; absent: not at all)
+-- returns: how many may go now, µs until the next one could, and µs ahead of the pace
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local interval, tolerance, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local due = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+local owed, behind = tonumber(ARGV[4] or 0), tonumber(ARGV[5] or 0)
+local stored = redis.call('GET', KEYS[1])
+local due
+if stored then
+    due = math.max(tonumber(stored), now)
+    due = math.max(due, math.min(due + owed, now + tolerance + interval))
+else
+    due = now + behind
+end
 local granted = math.min(wanted, math.max(0, math.floor((now + tolerance - due) / interval) + 1))
-if granted > 0 then
-    due = due + granted * interval
+due = due + granted * interval
+if granted > 0 or owed > 0 or behind > 0 then
     redis.call('SET', KEYS[1], string.format('%.0f', due), 'PX', math.ceil((due - now) / 1000) + 1000)
 end
-return {granted, math.ceil(math.max(0, due - tolerance - now))}
+return {granted, math.ceil(math.max(0, due - tolerance - now)), due - now}

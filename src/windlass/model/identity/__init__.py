@@ -12,6 +12,7 @@ Doors:
     principal   Principal: a caller that was recognised; `check_right`, `check_queue` and the like
     actor       Actor: who acts just now, for the audit log; `acting_as`
     audited     ACTIONS: what the audit log records, as a table
+    quota       `Quota`: requests a second, jobs a day, bytes waiting; whose it is, `Pace`
     account     names of users, passwords, scopes of keys: read, or refused with what is allowed
     claims      what an ID token says: for us, of whom, and which role that has here
 """

@@ -20,6 +20,7 @@ from windlass.limits import (
     PASSWORD_CHARS_MIN,
     USER_NAME_CHARS_MAX,
 )
+from windlass.model.identity.quota import NO_QUOTA, Quota
 from windlass.model.identity.rights import RIGHTS, ROLES, Role
 from windlass.model.job.submission import read_name, read_text
 
@@ -48,6 +49,7 @@ class KeyDraft:
     scope: Scope
     expires_at: datetime | None  # None: never, or so long from now on
     expires_in_seconds: float | None = None
+    quota: Quota = NO_QUOTA  # of its own
 
 
 def read_user_name(value: object) -> str:

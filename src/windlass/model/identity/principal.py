@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from windlass.errors import Forbidden
+from windlass.model.identity.quota import SubjectQuota
 from windlass.model.identity.rights import ROLES, Role, rights_of, roles_with
 
 PrincipalKind = Literal["user", "key", "program", "anonymous"]
@@ -28,6 +29,7 @@ class Principal:
     credential_id: UUID | None = None  # of the key or the session; None: it showed neither
     expires_at: datetime | None = None  # None: never
     must_change_password: bool = False
+    quotas: tuple[SubjectQuota, ...] = ()  # it is held to; empty: to none
 
     @property
     def is_confined(self) -> bool:

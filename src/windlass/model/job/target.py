@@ -162,6 +162,8 @@ def verdict(outcome: Outcome, status_code: int | None) -> Verdict:
 
 # What is let go at once may run so far ahead of the pace; a single one always may.
 SLACK_SECONDS: Final = 0.02
+# What sums of seconds lose.
+_ROUNDING: Final = 1e-6
 
 
 def tolerance_seconds(rate: float) -> float:
@@ -171,18 +173,27 @@ def tolerance_seconds(rate: float) -> float:
 
 @dataclass(slots=True)
 class RateLimit:
-    """Of one target. `due_at` is when the next one is due, in seconds of any steady clock."""
+    """Of one target, or caller, or queue. `due_at` is when the next one is due, in seconds of any
+    steady clock. `tolerance`: how far ahead of the pace a burst may be; None: as of targets.
+    """
 
     due_at: float = 0.0
 
-    def take(self, rate: float, wanted: int, now: float) -> tuple[int, float]:
+    def room(self, rate: float, now: float, tolerance: float | None = None) -> int:
+        """How many may go now."""
+        if tolerance is None:
+            tolerance = tolerance_seconds(rate)
+        left = now + tolerance - max(self.due_at, now)
+        return 0 if left < -_ROUNDING else int(max(0.0, left) * rate + _ROUNDING) + 1
+
+    def take(
+        self, rate: float, wanted: int, now: float, tolerance: float | None = None
+    ) -> tuple[int, float]:
         """How many of `wanted` may go now, and the seconds until another could."""
-        tolerance = tolerance_seconds(rate)
-        due_at = max(self.due_at, now)
-        granted = min(wanted, max(0, int((now + tolerance - due_at) * rate) + 1))
-        if now + tolerance < due_at:
-            granted = 0
-        self.due_at = due_at + granted / rate
+        if tolerance is None:
+            tolerance = tolerance_seconds(rate)
+        granted = min(wanted, self.room(rate, now, tolerance))
+        self.due_at = max(self.due_at, now) + granted / rate
         return granted, max(0.0, self.due_at - tolerance - now)
 
 

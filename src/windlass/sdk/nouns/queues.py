@@ -16,6 +16,7 @@ class QueueLimits(TypedDict, total=False):
     max_bytes: int | None
     max_running: int | None
     rate: float | None  # begun a second
+    submit_rate: float | None  # taken a second
 
 
 class Queues(Noun):

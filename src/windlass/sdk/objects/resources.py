@@ -33,6 +33,7 @@ class Queue(ApiObject):
     max_bytes: int | None
     max_running: int | None
     rate: float | None
+    submit_rate: float | None
     is_paused: bool
     paused_at: datetime | None
     created_at: datetime

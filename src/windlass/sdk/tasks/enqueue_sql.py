@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.errors import InvalidInput, QueueFull
+from windlass.errors import InvalidInput, QueueFull, QueueRate
 from windlass.sdk.tasks.after_commit import after_commit
 from windlass.sdk.tasks.job_body import Job
 
@@ -37,6 +37,10 @@ _FULL: Final = re.compile(
     r"windlass: queue_full: queue (.+?) holds (\d+) of (\d+|any number of) jobs,"
     r" (\d+) of (\d+|any number of) bytes"
 )
+_TOO_QUICK: Final = re.compile(
+    r"windlass: queue_rate: queue (.+?) takes ([0-9.e+-]+) jobs a second, has taken (\d+) of \d+"
+    r" and is asked for (\d+)"
+)
 
 Tell = Callable[[list[str]], None]
 Make = Callable[[bytes], Job]  # the job of an input
@@ -44,7 +48,7 @@ Make = Callable[[bytes], Job]  # the job of an input
 
 def enqueue_in(connection: Any, inputs: list[bytes], make: Make, tell: Tell) -> list[str]:
     """The ids of the jobs that there will be; `tell` is called with them after the commit, if that
-    is known. Raises InvalidInput for an async connection, QueueFull.
+    is known. Raises InvalidInput for an async connection, QueueFull, QueueRate.
     """
     if not inputs:
         return []
@@ -75,11 +79,13 @@ async def aenqueue_in(connection: Any, inputs: list[bytes], make: Make, tell: Te
 
 @contextlib.contextmanager
 def refusals_of(inputs: list[bytes]) -> Iterator[None]:
-    """A full queue is QueueFull here too, whatever the caller's library makes of it."""
+    """A full queue is QueueFull here too, and one that takes no more jobs at this moment QueueRate,
+    whatever the caller's library makes of it.
+    """
     try:
         yield
     except Exception as refused:
-        full = _queue_full(refused, inputs)
+        full = _queue_full(refused, inputs) or _queue_rate(refused)
         if full is None:
             raise
         raise full from refused
@@ -106,6 +112,21 @@ def _queue_full(refused: BaseException, inputs: list[bytes]) -> QueueFull | None
         "back, or to a savepoint, and try again later; over HTTP, wait_for_room= waits for room"
     )
     return full
+
+
+def _queue_rate(refused: BaseException) -> QueueRate | None:
+    """None: it was refused for something else."""
+    said = _TOO_QUICK.search(str(refused))
+    if said is None:
+        return None
+    queue, rate, current, requested = said.groups()
+    return QueueRate(
+        queue=queue,
+        limit=float(rate),
+        current=int(current),
+        requested=int(requested),
+        wait_seconds=int(requested) / float(rate),
+    )
 
 
 def _text_of(inputs: list[bytes], make: Make) -> str:

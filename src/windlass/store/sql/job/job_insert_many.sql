@@ -23,7 +23,7 @@ WITH patience AS MATERIALIZED (
     SELECT m.owner, m.key, m.hash, ARRAY[m.id]
     FROM unnest($mark_owner::text[], $mark_key::text[], $mark_hash::bytea[], $id::uuid[], $queue::text[])
         AS m(owner, key, hash, id, queue)
-    JOIN windlass.queue q ON q.name = m.queue AND q.max_jobs IS NULL AND q.max_bytes IS NULL
+    JOIN windlass.queue q ON q.name = m.queue AND q.max_jobs IS NULL AND q.max_bytes IS NULL AND q.submit_rate IS NULL
     CROSS JOIN patience
     WHERE m.key IS NOT NULL
     ORDER BY m.owner, m.key
@@ -53,7 +53,8 @@ FROM unnest(
     AS g(id, {job.given}, state, run_at, delay, tags, locks, depends_on, on_parent_failure, waits_for, parked_for,
          starts, mark_key)
 JOIN windlass.queue q
-    ON q.name = g.queue AND ($is_within_limits::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL))
+    ON q.name = g.queue
+    AND ($is_within_limits::bool OR (q.max_jobs IS NULL AND q.max_bytes IS NULL AND q.submit_rate IS NULL))
 CROSS JOIN LATERAL (
     SELECT coalesce(g.starts, false) AND g.parked_for IS NULL AND NOT q.is_paused AND q.max_running IS NULL AND q.rate IS NULL
        AND EXISTS (SELECT FROM windlass.node n WHERE n.id = $node_id::uuid AND n.lease_until > now() AND n.state = 'active'

@@ -4,6 +4,6 @@
 -- One that a transaction holds is not waited for: the long way needs no row of a queue without limits.
 SELECT name, clock_timestamp() AS now
 FROM windlass.queue
-WHERE name = ANY ($1::text[]) AND max_jobs IS NULL AND max_bytes IS NULL
+WHERE name = ANY ($1::text[]) AND max_jobs IS NULL AND max_bytes IS NULL AND submit_rate IS NULL
 ORDER BY name
 FOR SHARE SKIP LOCKED
