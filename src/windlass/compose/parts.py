@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass import ids
-from windlass.api.identity.sign_on import CALLBACK_PATH
 from windlass.api.parts import ApiParts, NodeFacts, Sweeping
 from windlass.config import Settings
 from windlass.engine.announce import Announcer
@@ -156,9 +155,10 @@ def api_parts(
 
 
 def _sign_on(settings: Settings, database: Database, tokens: Tokens) -> SignOn | None:
-    """None: nobody logs in elsewhere, and nobody imports the libraries for it."""
-    if settings.oidc_issuer is None:
+    """None: nobody logs in elsewhere, or not here, and nobody imports the libraries for it."""
+    if settings.oidc_issuer is None or "api" not in settings.roles:
         return None
+    from windlass.api.identity.sign_on import CALLBACK_PATH
     from windlass.engine.identity.sign_on import sign_on_of
 
     return sign_on_of(settings, database, tokens, CALLBACK_PATH)
