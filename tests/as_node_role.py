@@ -92,8 +92,9 @@ async def make_role(servers: PrivateServers, url: str, name: str = ROLE) -> None
         await connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
         if connection.get_server_version().major >= 15:  # tests do not wait for a deadlock
             await connection.execute(f"GRANT SET ON PARAMETER deadlock_timeout TO {name}")
-        # By hand a test looks whether somebody waits.
-        await connection.execute("GRANT pg_read_all_stats TO windlass")
+        if is_on:
+            # By hand a test looks whether somebody waits, and cuts him off.
+            await connection.execute("GRANT pg_read_all_stats, pg_signal_backend TO windlass")
     finally:
         await connection.close()
     await give_rights(url, name, "node")

@@ -17,14 +17,24 @@ import asyncpg
 
 from windlass import clock
 from windlass.store.database import Database
+from windlass.store.migrate import migrate
 from windlass.testing.local_sql import ask, local_statement
 
 
 async def install(database_url: str) -> None:
-    """Into an empty database, before it is migrated: column defaults bind to what they find."""
+    """Into an empty database, which is migrated then: column defaults bind to what they find.
+
+    Functions with the owner's rights have a search path of their own, which comes last.
+    """
+    await _run(database_url, "virtual_clock")
+    await migrate(database_url)
+    await _run(database_url, "virtual_clock_pinned")
+
+
+async def _run(database_url: str, name: str) -> None:
     connection = await asyncpg.connect(database_url)
     try:
-        await connection.execute(local_statement("virtual_clock"))
+        await connection.execute(local_statement(name))
     finally:
         await connection.close()
 

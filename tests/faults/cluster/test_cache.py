@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.as_node_role import by_hand
 from tests.faults.door import Door, open_door
 from tests.faults.real_cluster import Cluster, open_cluster
 from windlass import ids
@@ -34,7 +35,7 @@ class Kept:
 
     async def write(self, number: int) -> None:
         # As only a test may: the trigger that keeps versions as they are is asleep.
-        async with self.cluster.database.side() as connection, connection.transaction():
+        async with by_hand(self.cluster.database, readonly=False) as connection:
             await connection.execute("SET LOCAL session_replication_role = replica")
             await connection.execute(
                 "UPDATE windlass.workflow_version SET definition = $1",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.as_node_role import by_hand
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
@@ -18,6 +19,7 @@ PHASES = ("pending", "pausing", "draining", "shrinking", "applying", "resuming")
 WORKERS = 2
 _HOLD = """
     CREATE TABLE public.held (node_id uuid PRIMARY KEY, phase text NOT NULL);
+    GRANT ALL ON public.held TO PUBLIC;
     CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF EXISTS (SELECT FROM public.held h WHERE h.node_id = OLD.node_id AND h.phase = OLD.phase)
@@ -34,7 +36,7 @@ _HOLD = """
 async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_behind(
     cluster: Cluster,
 ) -> None:
-    async with cluster.database.side() as connection:
+    async with by_hand(cluster.database) as connection:
         await connection.execute(_HOLD)
     # All of them are killed, but not before six interpreters have started at once.
     starts = (cluster.start_node(workers=WORKERS, WINDLASS_LEASE_SECONDS="10") for _ in PHASES)
@@ -43,7 +45,7 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
     await cluster.until_started(jobs)
     operations = {}
     for node, phase in zip(nodes, PHASES, strict=True):
-        async with cluster.database.side() as connection:
+        async with by_hand(cluster.database) as connection:
             await connection.execute("INSERT INTO public.held VALUES ($1, $2)", node.node_id, phase)
         wanted = OperationRequest(
             kind="resize", to_workers=1, drain_seconds=0.5, on_timeout="finish"
@@ -60,7 +62,7 @@ async def test_a_node_killed_in_any_phase_leaves_no_operation_open_and_no_job_be
     await until(all_stand_still, what="each node stands in its phase")
     for node in nodes:
         await node.kill()
-    async with cluster.database.side() as connection:
+    async with by_hand(cluster.database) as connection:
         await connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE wait_event = 'PgSleep' AND datname = current_database()"

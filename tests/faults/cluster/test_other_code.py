@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.as_node_role import by_hand
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.real_cluster import Cluster
@@ -21,8 +22,11 @@ async def test_a_task_waits_for_a_node_that_has_it_and_loses_no_try(cluster: Clu
     # What it has the task for and is due later was looked for later.
     await cluster.submit([task("note", "after")])
     await cluster.until_ended(["after"])
-    async with cluster.database.side() as connection:
-        await connection.execute("CREATE TABLE public.effect (marker text, attempt int4)")
+    async with by_hand(cluster.database) as connection:
+        await connection.execute(
+            "CREATE TABLE public.effect (marker text, attempt int4);"
+            "GRANT SELECT, INSERT ON public.effect TO PUBLIC"
+        )
     await cluster.nodes.start(
         cluster.database.url, cluster.redis_url, app="tests.faults.jobs.writing_app:app"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.as_node_role import by_hand
 from tests.faults.door import open_door
 from tests.faults.job_objects import noop, task
 from tests.faults.nodes import APP, NodeProcess
@@ -21,8 +22,11 @@ async def start(cluster: Cluster, app: str = APP, **settings: str) -> NodeProces
 
 
 async def make_effects(cluster: Cluster) -> None:
-    async with cluster.database.side() as connection:
-        await connection.execute("CREATE TABLE public.effect (marker text, attempt int4)")
+    async with by_hand(cluster.database) as connection:
+        await connection.execute(
+            "CREATE TABLE public.effect (marker text, attempt int4);"
+            "GRANT SELECT, INSERT ON public.effect TO PUBLIC"
+        )
 
 
 async def assert_nothing_was_put_off(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.as_node_role import by_hand
 from tests.faults.check import faults_found
 from tests.faults.job_objects import noop, task
 from tests.faults.real_cluster import Cluster
@@ -14,6 +15,7 @@ RATE = 100.0
 # A trigger of the test's own that holds whoever cancels this job, in the middle of its batch.
 _HOLD = """
     CREATE TABLE public.held (id uuid PRIMARY KEY);
+    GRANT ALL ON public.held TO PUBLIC;
     CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF EXISTS (SELECT FROM public.held h WHERE h.id = OLD.id) THEN PERFORM pg_sleep(60); END IF;
@@ -59,7 +61,7 @@ async def test_a_node_killed_in_the_middle_of_a_batch_leaves_it_to_the_next(
     cluster: Cluster,
 ) -> None:
     jobs = await cluster.submit([noop(f"n{n}", queue="mail", delay="1h") for n in range(3_000)])
-    async with cluster.database.side() as connection:
+    async with by_hand(cluster.database) as connection:
         await connection.execute(_HOLD)
         # Somewhere in the second batch.
         await connection.execute("INSERT INTO public.held VALUES ($1)", jobs["n1500"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from tests.as_node_role import by_hand
 from tests.faults.check import faults_found
 from tests.faults.job_objects import task
 from tests.faults.nodes import MORTAL, NodeProcess
@@ -23,8 +24,11 @@ async def start_node(cluster: Cluster, **settings: str) -> NodeProcess:
 
 async def make_room(cluster: Cluster) -> None:
     """No key on it: a second effect would be there for all to see."""
-    async with cluster.database.side() as connection:
-        await connection.execute("CREATE TABLE public.effect (marker text, attempt int4)")
+    async with by_hand(cluster.database) as connection:
+        await connection.execute(
+            "CREATE TABLE public.effect (marker text, attempt int4);"
+            "GRANT SELECT, INSERT ON public.effect TO PUBLIC"
+        )
 
 
 async def effects(cluster: Cluster) -> Counter[str]:

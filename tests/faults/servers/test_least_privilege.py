@@ -322,9 +322,9 @@ async def test_users_sessions_keys_and_secrets_are_kept(guarded: Guarded) -> Non
             await call("POST", f"/keys/{token['id']}/rotate")
             await call("DELETE", f"/keys/{token['id']}")
             await call("DELETE", "/users/ann")
-            value = {"kind": "bearer", "value": {"token": "t"}}
-            async with admin.put(f"{url}/secrets/shop", json=value) as answer:
-                assert answer.status < 300 or answer.status == 422, await answer.text()
+            for value in ("of before", "of now"):
+                await call("PUT", "/secrets/token", {"value": value})
+            await call("DELETE", "/secrets/token")
     await guarded.must_have_refused_nothing()
 
 
@@ -511,6 +511,31 @@ async def test_a_node_whose_role_lacks_a_right_says_which_and_what_to_do(guarded
     async with _refused(guarded) as said:
         [line] = [line for line in said if "error: " in line][-1:]
         assert "GRANT USAGE ON SCHEMA windlass" in line
+
+
+async def test_a_backup_is_taken_by_a_node_and_its_task_writes_by_its_role(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    await guarded.by_owner("CREATE TABLE public.effect (marker text, attempt int4)")
+    cluster = guarded.cluster
+    app = "tests.faults.jobs.writing_app:app"
+    await cluster.nodes.start(cluster.database.url, cluster.redis_url, app=app)
+    once = {"max_attempts": 1}
+    [refused] = (await cluster.submit([task("write_quickly", "no", 0, retry=once)])).values()
+    await cluster.until_ended(["no"])
+    [row] = await cluster.fetch(
+        "SELECT state, error FROM windlass.job_history WHERE id = $1", refused
+    )
+    assert row["state"] == "dead"
+    assert "permission denied for table effect" in row["error"]
+    await guarded.by_owner(f"GRANT INSERT ON public.effect TO {as_node_role.ROLE}")
+    await cluster.submit([task("write_quickly", "yes", 0, retry=once)])
+    await cluster.until_ended(["yes"])
+    assert [one["marker"] for one in await guarded.by_owner("SELECT * FROM public.effect")] == [
+        "yes"
+    ]
+    told = await asyncio.to_thread(_windlass, guarded, "backup", str(tmp_path / "all.dump"))
+    assert told.returncode == 0, told.stderr
 
 
 def _windlass(guarded: Guarded, *words: str) -> subprocess.CompletedProcess[str]:

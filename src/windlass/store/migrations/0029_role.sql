@@ -9,9 +9,9 @@ CREATE TABLE windlass.role_grant (
 
 -- Whether this is the partition of a day of this table. Functions with the owner's rights do nothing to any other table.
 CREATE FUNCTION windlass.is_day_of(parent text, part text) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits i
-                   WHERE i.inhparent = pg_catalog.to_regclass(pg_catalog.format('windlass.%I', parent))
-                     AND i.inhrelid = pg_catalog.to_regclass(pg_catalog.format('windlass.%I', part)))
+    SELECT EXISTS (SELECT FROM pg_inherits i
+                   WHERE i.inhparent = to_regclass(format('windlass.%I', parent))
+                     AND i.inhrelid = to_regclass(format('windlass.%I', part)))
        AND part ~ ('^' || parent || '_[0-9]{8}$')
 $$;
 

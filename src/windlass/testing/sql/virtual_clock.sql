@@ -2,7 +2,8 @@
 -- params: none     returns: nothing. Run once, on an empty database, before the migrations.
 -- Statements say now(), statement_timestamp() and clock_timestamp() without a schema, and so do column defaults. The schema that answers here
 -- stands before pg_catalog in every session's search path, so what time it is is asked in one function only. Not in SQL but in
--- plpgsql: an SQL function that reads a table is planned anew in each statement.
+-- plpgsql: an SQL function that reads a table is planned anew in each statement. Functions that have a path of their own: see
+-- virtual_clock_pinned.
 CREATE SCHEMA windlass_clock;
 CREATE TABLE windlass_clock.shift (is_row boolean PRIMARY KEY DEFAULT true CHECK (is_row), by interval NOT NULL DEFAULT '0');
 INSERT INTO windlass_clock.shift DEFAULT VALUES;
