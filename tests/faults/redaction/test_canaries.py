@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import asyncpg
 import psutil
+import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 
@@ -252,6 +253,7 @@ async def open_shop(canaries: Canaries) -> AsyncIterator[tuple[Shop, str]]:
         await runner.cleanup()
 
 
+@pytest.mark.timeout(300)
 async def test_no_secret_is_found_where_nobody_put_it(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:
@@ -300,6 +302,7 @@ async def test_no_secret_is_found_where_nobody_put_it(
     assert set(shop.calls) > {"/500/bearer", "/token", "/later", "/quiet/400"}
 
 
+@pytest.mark.timeout(300)
 async def test_no_secret_is_found_in_what_is_said_of_wrong_settings(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:
@@ -706,18 +709,14 @@ async def read_everything(life: Life, key: str) -> None:
         await life.ask("POST", f"/v1/jobs/{job_id}/retry", key=key, says="answer of retry")
     as_admin = {"WINDLASS_URL": life.urls[0], "WINDLASS_TOKEN": key}
     for argv in (
-        ("job", "ls"),
         ("job", "ls", "-o", "json"),
         ("dead", "ls"),
         ("secret", "ls"),
         ("event", "ls"),
-        ("health",),
-        ("stats",),
         ("target", "ls"),
-        ("task", "ls"),
     ):
         await life.command(*argv, **as_admin)
-    for job_id in (life.jobs[0], life.jobs[-1]):
+    for job_id in life.jobs[:1]:
         await life.command("job", "get", job_id, says="windlass job get", **as_admin)
         await life.command("job", "why", job_id, says="windlass job why", **as_admin)
         await life.command("job", "deliveries", job_id, says="windlass job deliveries", **as_admin)
@@ -799,28 +798,32 @@ async def be_misconfigured(life: Life) -> None:
     told = life.canaries.new("secret in a wrong setting")
     good = {"WINDLASS_DATABASE_URL": life.database_url, "WINDLASS_REDIS_URL": life.redis_url}
     [closed] = free_ports(1)
-    wrong = [
-        {"WINDLASS_DATABASE_URL": f"mysql://u:{told}@db/x"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}@db:port/x"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}@@db/x y"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}"},
-        {"WINDLASS_DATABASE_URL": f"host=db password={told}"},
-        {"WINDLASS_DATABASE_URL": told},
-        {"WINDLASS_DATABASE_URL": f"postgresql://db/x?password={told}&target_session_attrs=no"},
-        {"WINDLASS_REDIS_URL": f"htp://:{told}@cache"},
-        {"WINDLASS_REDIS_URL": f"redis+sentinel://:{told}"},
-        {"WINDLASS_SECRET_KEY": told},
-        {"WINDLASS_SECRET_KEYS": told, "WINDLASS_PORT": "none"},
-        {"WINDLASS_OTEL_EXPORTER_OTLP_ENDPOINT": f"ftp://u:{told}@collector"},
-        {"WINDLASS_PUBLIC_URL": f"https://u:{told}@windlass.example"},
-        {"WINDLASS_PUBLIC_URL": f"https://windlass.example/?token={told}"},
-    ]
-    runs: list[tuple[tuple[str, ...], str, dict[str, str]]] = [
-        (argv, f"windlass {argv[0]} with wrong settings", environ)
-        for number, environ in enumerate(wrong)
-        for argv in (("config", "show", "--sources"), ("node",), ("doctor",))
-        if number < 2 or argv[0] == "config"
-    ]
+    # All that is wrong is told at once.
+    wrong = {
+        "DATABASE_URL": [
+            f"mysql://u:{told}@db/x",
+            f"postgresql://u:{told}@db:port/x",
+            f"postgresql://u:{told}@@db/x y",
+            f"postgresql://u:{told}",
+            f"host=db password={told}",
+            told,
+            f"postgresql://db/x?password={told}&target_session_attrs=no",
+        ],
+        "READ_DATABASE_URL": [f"postgres:{told}", f"u:{told}@db"],
+        "REDIS_URL": [f"htp://:{told}@cache", f"redis+sentinel://:{told}", f"redis://:{told}@x:y"],
+        "SECRET_KEY": [told, f"{told},{told}"],
+        "SECRET_KEYS": [told],
+        "OTEL_EXPORTER_OTLP_ENDPOINT": [f"ftp://u:{told}@collector"],
+        "PUBLIC_URL": [f"https://u:{told}@x.example", f"https://x.example/?token={told}"],
+    }
+    runs: list[tuple[tuple[str, ...], str, dict[str, str]]] = []
+    for turn in range(max(map(len, wrong.values()))):
+        environ = {f"WINDLASS_{name}": values[turn % len(values)] for name, values in wrong.items()}
+        verbs = [("config", "show", "--sources"), ("node",), ("doctor",)]
+        runs += [
+            (argv, f"windlass {argv[0]} with wrong settings", environ)
+            for argv in (verbs if turn == 0 else verbs[:1])
+        ]
     address = urlsplit(life.database_url)
     assert address.password is not None
     refused = life.database_url.replace(address.password, told)
