@@ -221,7 +221,8 @@ class Shop:
         parts = request.path.strip("/").split("/")
         if parts[0] == "quiet":
             return web.json_response({"sorry": True}, status=int(parts[1]))
-        match parts[0]:
+        kind = parts[0]
+        match kind:
             case "hang":
                 await asyncio.sleep(60)
                 return web.Response()
@@ -233,9 +234,8 @@ class Shop:
                     self.callback_token = self._canaries.add("callback token", token)
                     self.webhook_id = request.headers["webhook-id"]
                 return web.Response(status=202, headers={"windlass-async": "true"})
-            case status if status.isdecimal():
-                return web.json_response(echo, status=int(status))
-        return web.json_response(echo)
+            case _:
+                return web.json_response(echo, status=int(kind))
 
 
 @asynccontextmanager
@@ -623,14 +623,14 @@ async def deliver(life: Life, key: str, shop: Shop, shop_url: str) -> None:
     await submit("/later", auth=ways["bearer"])
     await until(lambda: shop.callback_token, what="a receiver will answer later")
     wrong = canaries.new("wrong callback token")
-    for token, status in ((wrong, (401, 403, 404, 409)), (shop.callback_token, (200,))):
+    for token, is_good in ((wrong, False), (shop.callback_token, True)):
         got, value = await life.ask(
             "POST",
             f"/v1/jobs/{shop.webhook_id}/complete",
             json={"token": token, "state": "succeeded", "result": {"n": 1}},
             says="answer of complete",
         )
-        assert got in status, (got, value)
+        assert (got == 200) is is_good, (got, value)
     await life.must(
         200,
         "PUT",
@@ -866,18 +866,24 @@ async def be_misconfigured(life: Life) -> None:
 @asynccontextmanager
 async def watch_redis(life: Life) -> AsyncIterator[None]:
     """Every command that Redis is told meanwhile."""
-    async with Redis.from_url(life.redis_url) as redis, redis.monitor() as monitor:
+    address = urlsplit(life.redis_url)
+    # As it comes: what a library cannot read of it must not be lost.
+    reader, writer = await asyncio.open_unix_connection(address.path, limit=1024 * 1024)
+    writer.write(f"AUTH {address.password}\r\nMONITOR\r\n".encode())
+    assert [await reader.readline() for _ in range(2)] == [b"+OK\r\n", b"+OK\r\n"]
 
-        async def listen() -> None:
-            async for command in monitor.listen():
-                life.places.add("commands to Redis", repr(command))
+    async def listen() -> None:
+        while line := await reader.readline():
+            life.places.add("commands to Redis", line)
 
-        listening = asyncio.create_task(listen())
-        try:
-            yield
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+    listening = asyncio.create_task(listen())
+    try:
+        yield
+        assert not listening.done()
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        writer.close()
 
 
 async def take_down(life: Life, servers_log: Path, since: int) -> None:

@@ -42,12 +42,12 @@ class Door:
         authenticator: Authenticator | None,
         routes: Sequence[Route],
         *,
-        proxies: TrustedProxies,
-        public_url: str | None,  # where browsers reach us; None: wherever Host says
+        proxies: TrustedProxies | None = None,  # None: nobody's word about a caller is taken
+        public_url: str | None = None,  # where browsers reach us; None: wherever Host says
     ) -> None:
         self._app = app
         self._authenticator = authenticator  # None: everybody may come in
-        self._proxies = proxies
+        self._proxies = proxies or TrustedProxies()
         self._own_origin = None if public_url is None else origin_of(public_url)
         self._marks = (AUTH_OFF,) if authenticator is None else ()
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)

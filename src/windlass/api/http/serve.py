@@ -122,13 +122,12 @@ class Server(uvicorn.Server):
         await super().startup([])
 
         def protocol(takes_over: Callable[[], None]) -> asyncio.Protocol:
-            made: Connection = self.config.http_protocol_class(  # type: ignore[call-arg]
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
                 config=self.config,
                 server_state=self.server_state,
                 app_state=self.lifespan.state,
                 on_made=takes_over,
             )
-            return made
 
         here = partial(place_of, proxies=self._served_as.proxies)
         self.servers = [
