@@ -26,6 +26,7 @@ MESSAGES: Final[Mapping[str, str]] = {
         "authentication is off: whoever reaches this address may do everything, without a key; "
         "WINDLASS_AUTH=on puts the lock back"
     ),
+    "accept_waits": ("new connections wait, the next look is in {rest_seconds:duration}: {reason}"),
     "certificate_taken": "the API has a new certificate, from {path}, until {expires_at}",
     "certificate_not_taken": (
         "the new certificate of the API cannot be used, and the one before it stays: {reason}"

@@ -107,17 +107,17 @@ async def test_a_node_that_starts_and_one_that_is_full_say_them() -> None:
             asked = f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
             assert check(head_of(await exchange(url, asked))) == DATA
         # One that is at work takes the only place that an address has here.
-        asked, answered = asyncio.Event(), asyncio.Event()
+        begun, answered = asyncio.Event(), asyncio.Event()
 
         async def answers_late(scope: Scope, receive: Receive, send: Send) -> None:
-            asked.set()
+            begun.set()
             await answered.wait()
             await json_reply({})(scope, receive, send)
 
         serving.front.app = answers_late
         async with wire(url) as at_work:
             await at_work.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            await asked.wait()
+            await begun.wait()
             async with wire(url) as other:
                 said = await other.all()
             assert b" 503 " in said

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import asyncpg
 import psutil
+import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 
@@ -220,7 +221,8 @@ class Shop:
         parts = request.path.strip("/").split("/")
         if parts[0] == "quiet":
             return web.json_response({"sorry": True}, status=int(parts[1]))
-        match parts[0]:
+        kind = parts[0]
+        match kind:
             case "hang":
                 await asyncio.sleep(60)
                 return web.Response()
@@ -232,9 +234,8 @@ class Shop:
                     self.callback_token = self._canaries.add("callback token", token)
                     self.webhook_id = request.headers["webhook-id"]
                 return web.Response(status=202, headers={"windlass-async": "true"})
-            case status if status.isdecimal():
-                return web.json_response(echo, status=int(status))
-        return web.json_response(echo)
+            case _:
+                return web.json_response(echo, status=int(kind))
 
 
 @asynccontextmanager
@@ -252,6 +253,7 @@ async def open_shop(canaries: Canaries) -> AsyncIterator[tuple[Shop, str]]:
         await runner.cleanup()
 
 
+@pytest.mark.timeout(300)
 async def test_no_secret_is_found_where_nobody_put_it(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:
@@ -300,6 +302,7 @@ async def test_no_secret_is_found_where_nobody_put_it(
     assert set(shop.calls) > {"/500/bearer", "/token", "/later", "/quiet/400"}
 
 
+@pytest.mark.timeout(300)
 async def test_no_secret_is_found_in_what_is_said_of_wrong_settings(
     servers: PrivateServers, database_url: str, tmp_path: Path
 ) -> None:
@@ -620,14 +623,14 @@ async def deliver(life: Life, key: str, shop: Shop, shop_url: str) -> None:
     await submit("/later", auth=ways["bearer"])
     await until(lambda: shop.callback_token, what="a receiver will answer later")
     wrong = canaries.new("wrong callback token")
-    for token, status in ((wrong, (401, 403, 404, 409)), (shop.callback_token, (200,))):
+    for token, is_good in ((wrong, False), (shop.callback_token, True)):
         got, value = await life.ask(
             "POST",
             f"/v1/jobs/{shop.webhook_id}/complete",
             json={"token": token, "state": "succeeded", "result": {"n": 1}},
             says="answer of complete",
         )
-        assert got in status, (got, value)
+        assert (got == 200) is is_good, (got, value)
     await life.must(
         200,
         "PUT",
@@ -706,18 +709,14 @@ async def read_everything(life: Life, key: str) -> None:
         await life.ask("POST", f"/v1/jobs/{job_id}/retry", key=key, says="answer of retry")
     as_admin = {"WINDLASS_URL": life.urls[0], "WINDLASS_TOKEN": key}
     for argv in (
-        ("job", "ls"),
         ("job", "ls", "-o", "json"),
         ("dead", "ls"),
         ("secret", "ls"),
         ("event", "ls"),
-        ("health",),
-        ("stats",),
         ("target", "ls"),
-        ("task", "ls"),
     ):
         await life.command(*argv, **as_admin)
-    for job_id in (life.jobs[0], life.jobs[-1]):
+    for job_id in life.jobs[:1]:
         await life.command("job", "get", job_id, says="windlass job get", **as_admin)
         await life.command("job", "why", job_id, says="windlass job why", **as_admin)
         await life.command("job", "deliveries", job_id, says="windlass job deliveries", **as_admin)
@@ -799,28 +798,32 @@ async def be_misconfigured(life: Life) -> None:
     told = life.canaries.new("secret in a wrong setting")
     good = {"WINDLASS_DATABASE_URL": life.database_url, "WINDLASS_REDIS_URL": life.redis_url}
     [closed] = free_ports(1)
-    wrong = [
-        {"WINDLASS_DATABASE_URL": f"mysql://u:{told}@db/x"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}@db:port/x"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}@@db/x y"},
-        {"WINDLASS_DATABASE_URL": f"postgresql://u:{told}"},
-        {"WINDLASS_DATABASE_URL": f"host=db password={told}"},
-        {"WINDLASS_DATABASE_URL": told},
-        {"WINDLASS_DATABASE_URL": f"postgresql://db/x?password={told}&target_session_attrs=no"},
-        {"WINDLASS_REDIS_URL": f"htp://:{told}@cache"},
-        {"WINDLASS_REDIS_URL": f"redis+sentinel://:{told}"},
-        {"WINDLASS_SECRET_KEY": told},
-        {"WINDLASS_SECRET_KEYS": told, "WINDLASS_PORT": "none"},
-        {"WINDLASS_OTEL_EXPORTER_OTLP_ENDPOINT": f"ftp://u:{told}@collector"},
-        {"WINDLASS_PUBLIC_URL": f"https://u:{told}@windlass.example"},
-        {"WINDLASS_PUBLIC_URL": f"https://windlass.example/?token={told}"},
-    ]
-    runs: list[tuple[tuple[str, ...], str, dict[str, str]]] = [
-        (argv, f"windlass {argv[0]} with wrong settings", environ)
-        for number, environ in enumerate(wrong)
-        for argv in (("config", "show", "--sources"), ("node",), ("doctor",))
-        if number < 2 or argv[0] == "config"
-    ]
+    # All that is wrong is told at once.
+    wrong = {
+        "DATABASE_URL": [
+            f"mysql://u:{told}@db/x",
+            f"postgresql://u:{told}@db:port/x",
+            f"postgresql://u:{told}@@db/x y",
+            f"postgresql://u:{told}",
+            f"host=db password={told}",
+            told,
+            f"postgresql://db/x?password={told}&target_session_attrs=no",
+        ],
+        "READ_DATABASE_URL": [f"postgres:{told}", f"u:{told}@db"],
+        "REDIS_URL": [f"htp://:{told}@cache", f"redis+sentinel://:{told}", f"redis://:{told}@x:y"],
+        "SECRET_KEY": [told, f"{told},{told}"],
+        "SECRET_KEYS": [told],
+        "OTEL_EXPORTER_OTLP_ENDPOINT": [f"ftp://u:{told}@collector"],
+        "PUBLIC_URL": [f"https://u:{told}@x.example", f"https://x.example/?token={told}"],
+    }
+    runs: list[tuple[tuple[str, ...], str, dict[str, str]]] = []
+    for turn in range(max(map(len, wrong.values()))):
+        environ = {f"WINDLASS_{name}": values[turn % len(values)] for name, values in wrong.items()}
+        verbs = [("config", "show", "--sources"), ("node",), ("doctor",)]
+        runs += [
+            (argv, f"windlass {argv[0]} with wrong settings", environ)
+            for argv in (verbs if turn == 0 else verbs[:1])
+        ]
     address = urlsplit(life.database_url)
     assert address.password is not None
     refused = life.database_url.replace(address.password, told)
@@ -863,18 +866,24 @@ async def be_misconfigured(life: Life) -> None:
 @asynccontextmanager
 async def watch_redis(life: Life) -> AsyncIterator[None]:
     """Every command that Redis is told meanwhile."""
-    async with Redis.from_url(life.redis_url) as redis, redis.monitor() as monitor:
+    address = urlsplit(life.redis_url)
+    # As it comes: what a library cannot read of it must not be lost.
+    reader, writer = await asyncio.open_unix_connection(address.path, limit=1024 * 1024)
+    writer.write(f"AUTH {address.password}\r\nMONITOR\r\n".encode())
+    assert [await reader.readline() for _ in range(2)] == [b"+OK\r\n", b"+OK\r\n"]
 
-        async def listen() -> None:
-            async for command in monitor.listen():
-                life.places.add("commands to Redis", repr(command))
+    async def listen() -> None:
+        while line := await reader.readline():
+            life.places.add("commands to Redis", line)
 
-        listening = asyncio.create_task(listen())
-        try:
-            yield
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+    listening = asyncio.create_task(listen())
+    try:
+        yield
+        assert not listening.done()
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        writer.close()
 
 
 async def take_down(life: Life, servers_log: Path, since: int) -> None:

@@ -14,7 +14,7 @@ A connection that says too little for too long is closed (ADR 0027 has the figur
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NoReturn
@@ -149,12 +149,14 @@ class Connection(HttpToolsProtocol):
         timeouts: Timeouts,
         proxies: TrustedProxies,
         marks: Sequence[Header],  # of every answer of this server
+        on_made: Callable[[], None] = lambda: None,  # it is encrypted, and counted here from now on
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._all = connections
         self._timeouts = timeouts
         self._proxies = proxies
         self._marks = marks
+        self._on_made = on_made
         self.address, self.is_of_proxy = "", False
         self.url = b""
         # Since when a head is waited for; None: its request is complete, or its body is under way.
@@ -174,6 +176,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._on_made()
         if self.client:
             self.address, self.is_of_proxy = place_of(self.client[0], self._proxies)
         else:

@@ -53,17 +53,17 @@ class Door:
         authenticator: Authenticator | None,
         routes: Sequence[Route],
         *,
-        proxies: TrustedProxies,
-        public_url: str | None,  # where browsers reach us; None: wherever Host says
         limits: RequestLimits,
         on_limited: Callable[[str], None],  # hears of whom a request was refused: user or key
+        proxies: TrustedProxies | None = None,  # None: nobody's word about a caller is taken
+        public_url: str | None = None,  # where browsers reach us; None: wherever Host says
         node_id: Callable[[], UUID | None] = lambda: None,  # None: no node serves it
     ) -> None:
         self._app = app
         self._node_id = node_id
         self._limits, self._on_limited = limits, on_limited
         self._authenticator = authenticator  # None: everybody may come in
-        self._proxies = proxies
+        self._proxies = proxies or TrustedProxies()
         self._own_origin = None if public_url is None else origin_of(public_url)
         self._marks = (AUTH_OFF,) if authenticator is None else ()
         self._room = BodyBudget(LARGE_BODIES_BYTES_MAX)

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import uvicorn
@@ -107,26 +107,33 @@ class Server(uvicorn.Server):
                 lifespan="off",
                 server_header=False,
                 proxy_headers=False,  # whose word is taken about who calls is said in proxies.py
-                http=self._encrypted(protocol) if served_as.certificate else protocol,  # type: ignore[arg-type]
+                http=protocol,  # type: ignore[arg-type]
                 ws="none",
             )
         )
 
-    def _encrypted(self, protocol: Callable[..., Connection]) -> Callable[..., asyncio.Protocol]:
-        from windlass.api.http.tls import Handshake  # who serves without TLS never loads it
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        certificate = self._served_as.certificate
+        if certificate is None:
+            await super().startup(sockets)
+            return
+        from windlass.api.http.tls import TlsListener  # who serves without TLS never loads it
 
-        certificate, proxies = self._served_as.certificate, self._served_as.proxies
-        assert certificate is not None
+        await super().startup([])
 
-        def begin(**given: Any) -> asyncio.Protocol:
-            return Handshake(
-                certificate,
-                self.connections,
-                partial(place_of, proxies=proxies),
-                follower=partial(protocol, **given),
+        def protocol(takes_over: Callable[[], None]) -> asyncio.Protocol:
+            return self.config.http_protocol_class(  # type: ignore[call-arg]
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+                on_made=takes_over,
             )
 
-        return begin
+        here = partial(place_of, proxies=self._served_as.proxies)
+        self.servers = [
+            TlsListener(each, certificate, self.connections, here, protocol)  # type: ignore[misc]
+            for each in sockets or ()
+        ]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

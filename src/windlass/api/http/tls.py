@@ -1,6 +1,6 @@
 """TLS of the API: its certificate, read again when its files change, and the handshake.
 
-    accepted -> Handshake (a stranger, counted and timed like any other) -> Connection
+    TlsListener -> Handshake (a stranger, counted and timed like any other) -> Connection
 
 Owns: the certificate of this process and whoever has not yet finished his handshake.
 Promises: files that cannot be used are told at the start, which one and why, and later only
@@ -12,8 +12,10 @@ TLS_HANDSHAKE_SECONDS, or speaks no TLS, is closed, counted and not logged. No p
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -32,6 +34,8 @@ log = structlog.get_logger()
 # Of TLS 1.2; those of 1.3 are all good. HTTP/1.1 has no use for others.
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 _FILE_BYTES_MAX: Final = 1024 * 1024
+# Of those that wait to be accepted, at once; and the rest when the system has no descriptors left.
+_ACCEPTS_MAX, _REST_SECONDS = 100, 1.0
 _Seen = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -154,88 +158,105 @@ def expiry_note(files: CertificateFiles) -> str | None:
     return f"tls_cert: the certificate in {files.cert} expires at {expires_at:%Y-%m-%d %H:%M} UTC"
 
 
-class Handshake(asyncio.Protocol):
-    """A connection that has been accepted and not yet encrypted.
+class TlsListener:
+    """Accepts connections and encrypts them; stands for asyncio's own server.
 
-    When it is, `follower` takes it over, with what has come meanwhile.
+    That one would tell nobody of a connection before its handshake is done: nobody could count it,
+    or let it go for another.
     """
 
     def __init__(
         self,
+        listener: socket.socket,
         certificate: Certificate,
         connections: Connections,
         place_of: Callable[[str], tuple[str, bool]],
-        *,
-        follower: Callable[[], asyncio.Protocol],
-        seconds: float = TLS_HANDSHAKE_SECONDS,
+        protocol: Callable[[Callable[[], None]], asyncio.Protocol],
     ) -> None:
-        self._certificate, self._all, self._seconds = certificate, connections, seconds
-        self._follower, self._place_of = follower, place_of
+        """`protocol` takes over after a handshake; what it is given ends its being counted here."""
+        self._listener, self._certificate, self._all = listener, certificate, connections
+        self._place_of, self._protocol = place_of, protocol
         self._loop = asyncio.get_running_loop()
-        self._plain: asyncio.Transport | None = None
-        self._since = self._loop.time()
-        self._shaking: asyncio.Task[None] | None = None
-        self._came: list[bytes] = []  # after the handshake, before `follower` was there
-        self._was_lost = False
-        self.address, self.is_of_proxy = "local", False
+        self._rest: asyncio.TimerHandle | None = None  # None: it accepts
+        listener.setblocking(False)
+        self._loop.add_reader(listener, self._accept)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._plain = transport
-        # What comes belongs to the handshake.
-        transport.pause_reading()
-        peer: Any = transport.get_extra_info("peername")
-        if peer:
-            self.address, self.is_of_proxy = self._place_of(peer[0])
-        if not self._all.enter(self):
-            # An answer would have to be encrypted, which is what there is no room for.
-            self._all.on_refused("too_many_connections")
-            transport.abort()
-            return
-        self._shaking = self._loop.create_task(self._shake(transport), name="tls handshake")
+    def close(self) -> None:
+        self._loop.remove_reader(self._listener)
+        if self._rest is not None:
+            self._rest.cancel()
 
-    def data_received(self, data: bytes) -> None:
-        self._came.append(data)
+    async def wait_closed(self) -> None:
+        """It is, since `close`."""
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._was_lost = True
-        self._all.leave(self)
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTS_MAX):
+            try:
+                accepted, peer = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as trouble:  # no descriptor is left: they wait, as asyncio lets them
+                log.warning("accept_waits", reason=trouble.strerror, rest_seconds=_REST_SECONDS)
+                self._loop.remove_reader(self._listener)
+                self._rest = self._loop.call_later(_REST_SECONDS, self._go_on)
+                return
+            address, is_of_proxy = self._place_of(peer[0])
+            handshake = Handshake(accepted, address, is_of_proxy=is_of_proxy)
+            if self._all.enter(handshake):
+                handshake.begin(self._shake(handshake), self._all.leave)
+            else:
+                # An answer would have to be encrypted, which is what there is no room for.
+                self._all.on_refused("too_many_connections")
+                accepted.close()
 
-    def drop(self) -> None:
-        if self._plain is not None:
-            self._plain.abort()
+    def _go_on(self) -> None:
+        self._rest = None
+        self._loop.add_reader(self._listener, self._accept)
 
-    def look(self, now: float) -> None:
-        # The handshake has its own bound; this one is for what may be left of it.
-        if now - self._since > 2 * self._seconds:
-            self.drop()
+    async def _shake(self, handshake: Handshake) -> None:
+        def takes_over() -> None:
+            handshake.is_over = True
+            self._all.leave(handshake)
 
-    async def _shake(self, plain: asyncio.Transport) -> None:
         try:
-            async with asyncio.timeout(self._seconds):
-                secure = await self._loop.start_tls(
-                    plain, self, self._certificate.context, server_side=True
+            async with asyncio.timeout(TLS_HANDSHAKE_SECONDS):
+                await self._loop.connect_accepted_socket(
+                    lambda: self._protocol(takes_over),
+                    handshake.socket,
+                    ssl=self._certificate.context,
                 )
         except (OSError, TimeoutError) as trouble:
             is_late = isinstance(trouble, TimeoutError)
             self._all.on_refused("tls_too_slow" if is_late else "tls_refused")
-            self._all.leave(self)
-            plain.abort()
-            return
-        except BaseException:
-            self._all.leave(self)
-            plain.abort()
-            raise
-        # Nothing is awaited from here on: its place is given to the one that follows.
-        self._all.leave(self)
-        if secure is None or self._was_lost:
-            plain.abort()
-            return
-        follower = self._follower()
-        secure.set_protocol(follower)
-        follower.connection_made(secure)
-        for data in self._came:
-            follower.data_received(data)
-        self._came.clear()
+
+
+class Handshake:
+    """A connection that has been accepted and is not encrypted yet."""
+
+    def __init__(self, accepted: socket.socket, address: str, *, is_of_proxy: bool) -> None:
+        accepted.setblocking(False)
+        self.socket, self.address, self.is_of_proxy = accepted, address, is_of_proxy
+        self.is_over = False  # True: the connection is somebody else's
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, work: Coroutine[Any, Any, None], on_left: Callable[[Handshake], None]) -> None:
+        def end(_task: asyncio.Task[None]) -> None:
+            # Also when it was dropped before its work had begun.
+            if not self.is_over:
+                on_left(self)
+                self.socket.close()
+
+        self._task = asyncio.create_task(work, name="tls handshake")
+        self._task.add_done_callback(end)
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):  # it has gone already
+            self.socket.shutdown(socket.SHUT_RDWR)
+        if self._task is not None:
+            self._task.cancel()
+
+    def look(self, now: float) -> None:
+        """Its time is bounded where it is waited for."""
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
