@@ -230,6 +230,7 @@ mkdir -p ~/.config/fish/completions
         fails={"windlass job cancel 01a1f054a98e": 2},
         after={"windlass completion fish": "test -s _windlass && bash -n $d/windlass"},
     ),
+    Reader(page="docs/quotas.md"),
     Reader(page="docs/locks.md"),
     Reader(page="docs/outbox.md", first=ORDERS),
     Reader(
