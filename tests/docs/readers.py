@@ -234,6 +234,7 @@ mkdir -p ~/.config/fish/completions
         page="docs/audit.md",
         after={"windlass audit export": "test $(wc -l < audit.jsonl) -ge 2"},
     ),
+    Reader(page="docs/quotas.md"),
     Reader(page="docs/locks.md"),
     Reader(page="docs/sign-on.md"),
     Reader(page="docs/outbox.md", first=ORDERS),

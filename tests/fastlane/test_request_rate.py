@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ async def test_while_redis_goes_and_comes_no_more_are_let_in_than_the_limit(
         assert await granted(nodes, "a", SLOW, 30) == 2, "one each, of two that came back"
         await server.start()
         for node in nodes:
-            await until(lambda node=node: is_answered(node))
+            await until(partial(is_answered, node))
         assert await granted(nodes, "a", SLOW, 30) == 0, "Redis has forgotten, and is not believed"
         assert await granted(nodes, "new", SLOW, 30) == 0, "nor of others"
     finally:

@@ -93,6 +93,10 @@ def test_every_main_setting_can_be_said_by_each_of_the_three(tmp_path: Path) -> 
         "leader_lease_seconds": "6",
         "queue_max_jobs": "100",
         "queue_max_bytes": "1000000",
+        "quota_requests_per_second": "2.5",
+        "quota_requests_burst": "10",
+        "quota_jobs_per_day": "1000",
+        "quota_bytes_waiting": "1000000",
         "execution_tree_max": "50",
         "job_timeout_seconds": "2h",
         "http_timeout_seconds": "2.5",
@@ -165,6 +169,20 @@ def test_zero_lifts_the_queue_limits() -> None:
     settings = load(environ={"WINDLASS_QUEUE_MAX_JOBS": "0"}, flags={"queue_max_bytes": 0}).settings
     assert settings.queue_max_jobs is None
     assert settings.queue_max_bytes is None
+
+
+def test_a_quota_of_requests_is_a_number_that_can_be_lifted_and_its_burst_belongs_to_it() -> None:
+    settings = load(environ={"WINDLASS_QUOTA__REQUESTS_PER_SECOND": "0.5"}).settings
+    assert settings.quota_requests_per_second == 0.5
+    assert load(flags={"quota_requests_per_second": 0}).settings.quota_requests_per_second is None
+    for bad in ("-1", "1e3", "10001", "0.0001", True, "fast"):
+        [problem] = problems_of(flags={"quota_requests_per_second": bad})
+        assert "0.001 to 10000 a second" in problem.allowed
+    [problem] = problems_of(flags={"quota_requests_burst": 5})
+    assert (problem.setting, "quota_requests_per_second" in problem.allowed) == (
+        "quota_requests_burst",
+        True,
+    )
 
 
 def test_empty_variables_and_absent_flags_count_as_not_said() -> None:

@@ -48,6 +48,8 @@ WHOLE: Final = DOCTOR | {
     "job_why",
     # All that run, by their own index, which is not that of all jobs.
     "job_held_by_lost",
+    # Once, when somebody is given a quota of bytes: whose the jobs are that wait already.
+    "quota_find_many",
     # As far as a LIMIT, through an index of the few that are looked for.
     "execution_unheard_find",
     "job_lock_solo",

@@ -83,6 +83,13 @@ async def test_jobs_of_a_day_are_counted_and_then_refused_in_figures(database: D
     assert await jobs_there(database) == 3
 
 
+async def test_who_counts_jobs_alone_has_none_of_them_noted(database: Database) -> None:
+    one = await somebody(database, jobs_per_day=9)
+    await door(database).submit(noop(owner=one.name))
+    await door(database).submit(noop(owner=one.name), None, (one,))
+    assert await value(database, "SELECT count(*) FROM windlass.quota_job") == 0
+
+
 async def test_fifty_at_once_on_the_last_job_of_a_day_are_one(
     database: Database, database_url: str
 ) -> None:

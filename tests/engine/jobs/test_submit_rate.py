@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.hands import counted, door, ids_in, noop, several, sql, submit, value
+from tests.engine.schedules.scheduling import fire, put, rewind, states
 from tests.until import until
 from windlass.engine.jobs.queues import QueueLimits, put_queue, read_queue
 from windlass.engine.jobs.request import Accepted, Idempotency
@@ -107,6 +108,20 @@ async def test_another_rate_holds_from_now_on(database: Database) -> None:
         await submit(database, noop(queue="slow"))
     await put_queue(database, "slow", QueueLimits())
     await submit(database, *[noop(queue="slow")] * 3)
+
+
+async def test_what_a_schedule_submits_is_not_lost_to_the_rate_and_costs_nobody_anything(
+    database: Database,
+) -> None:
+    await slow(database)
+    await put(database, job={"kind": "noop", "queue": "slow"})
+    await submit(database, noop(queue="slow"))
+    await rewind(database, instants=1)
+    await fire(database)
+    assert await states(database) in (["fired"], ["late"])
+    assert (await counted(database))["slow"]["queued"] == 2
+    await pass_time(database, 100)
+    await submit(database, noop(queue="slow"))
 
 
 # -- by SQL ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import uuid4
 
 import pytest
@@ -18,7 +19,11 @@ from windlass.errors import (
     NotAWebhook,
     NotFound,
     QueueFull,
+    QueueRate,
+    QuotaExceeded,
+    RateLimited,
     Unauthorized,
+    WindlassError,
 )
 from windlass.sdk.http.async_client import AsyncClient
 from windlass.sdk.http.problems import ApiError, error_of
@@ -147,3 +152,29 @@ def test_a_document_that_is_none_is_shown() -> None:
     malformed = error_of(400, {"content-type": "application/problem+json"}, body)
     assert isinstance(malformed, MalformedBody)
     assert str(malformed) == "/: not JSON"
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        RateLimited(subject="key_1", limit=2.5, burst=5, wait_seconds=0.2, reset_seconds=1.5),
+        QuotaExceeded(
+            subject="user_1",
+            quota="jobs_per_day",
+            limit=5,
+            current=4,
+            requested=2,
+            wait_seconds=3600.0,
+        ),
+        QueueRate(queue="mail", limit=0.5, current=1, requested=3, wait_seconds=7.0),
+    ],
+    ids=["requests", "jobs", "queue"],
+)
+def test_what_a_quota_refuses_has_its_facts_and_says_when(raised: WindlassError) -> None:
+    wait = str(raised.retry_after)
+    headers = {"content-type": "application/problem+json", "retry-after": wait}
+    body = json.dumps({"code": raised.code, "detail": str(raised), **raised.facts}).encode()
+    told = error_of(429, headers, body)
+    assert type(told) is type(raised)
+    assert (told.facts, told.retry_after) == (raised.facts, float(wait))
+    assert str(told) == str(raised)

@@ -284,7 +284,7 @@ async def test_so_it_is_for_code_that_awaits(
     await waiting.rollback()
 
 
-async def limited(database: Database, mail: Mail, limit: str, value: int) -> None:
+async def limited(database: Database, mail: Mail, limit: str, value: float) -> None:
     async def write(connection: Any) -> Any:
         query = f"INSERT INTO windlass.queue (name, {limit}) VALUES ($1, $2)"
         return await connection.fetch(query, mail.fields["queue"], value)
@@ -359,3 +359,18 @@ async def test_a_django_transaction_takes_its_jobs_along(
     assert told[0] == "/connection: this database is sqlite; Windlass lives in PostgreSQL"
     found = await jobs_in(database, send.using(queue="django"))
     assert sorted(found) == sorted(told[1].split())
+
+
+async def test_a_queue_that_takes_jobs_slowly_is_queue_rate_in_a_transaction_too(
+    blocking: Blocking, database: Database, mail: Mail
+) -> None:
+    await limited(database, mail, "submit_rate", 0.01)
+    bound = mail.using(connection=blocking.connection)
+    bound.enqueue("a")
+    blocking.commit()
+    with pytest.raises(windlass.QueueRate, match="jobs a second") as refused:
+        bound.enqueue("b")
+    slow = refused.value
+    assert (slow.limit, slow.current, slow.requested, slow.unit) == (0.01, 1, 1, "jobs/s")
+    assert (slow.queue, slow.retry_after) == (mail.fields["queue"], 100)
+    blocking.rollback()

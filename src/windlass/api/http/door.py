@@ -40,7 +40,8 @@ from windlass.engine.identity.request_limits import RequestLimits, RequestsLeft
 from windlass.errors import RateLimited
 from windlass.limits import BODY_BYTES_MAX, LARGE_BODIES_BYTES_MAX
 from windlass.model.identity.actor import Actor, begin_acting, caller_as_actor, end_acting
-from windlass.model.identity.principal import ANONYMOUS, Principal, program
+from windlass.model.identity.principal import ANONYMOUS, program
+from windlass.model.identity.quota import SubjectQuota
 
 _OPEN: Final = "/health"
 _UNCOUNTED: Final = "/metrics"
@@ -53,8 +54,8 @@ class Door:
         authenticator: Authenticator | None,
         routes: Sequence[Route],
         *,
-        limits: RequestLimits,
-        on_limited: Callable[[str], None],  # hears of whom a request was refused: user or key
+        limits: RequestLimits | None = None,  # None: nobody is counted
+        on_limited: Callable[[str], None] | None = None,  # hears of each refusal: user or key
         proxies: TrustedProxies | None = None,  # None: nobody's word about a caller is taken
         public_url: str | None = None,  # where browsers reach us; None: wherever Host says
         node_id: Callable[[], UUID | None] = lambda: None,  # None: no node serves it
@@ -129,15 +130,19 @@ class Door:
             caller.room = self._room_for_strangers
         else:
             caller.principal = await self._authenticator.principal(caller, scope)
-            if caller.principal.quotas and scope["path"] != _UNCOUNTED:
-                await self._count(caller, caller.principal)
+            quotas = caller.principal.quotas
+            if quotas and self._limits is not None and scope["path"] != _UNCOUNTED:
+                await self._count(self._limits, quotas, caller)
 
-    async def _count(self, caller: Caller, principal: Principal) -> None:
+    async def _count(
+        self, limits: RequestLimits, quotas: Sequence[SubjectQuota], caller: Caller
+    ) -> None:
         """Raises RateLimited."""
         try:
-            await self._limits.admit(principal.quotas, caller.requests_left)
+            await limits.admit(quotas, caller.requests_left)
         except RateLimited:
-            self._on_limited(caller.requests_left[-1].noun)
+            if self._on_limited is not None:
+                self._on_limited(caller.requests_left[-1].noun)
             raise
 
     def _is_open(self, method: str, path: str) -> bool:

@@ -85,7 +85,7 @@ PASSWORD: Final = _taken(("old", "new"), old=_OLD_PASSWORD, new=_NEW_PASSWORD)
 USER_POST: Final = _taken(
     ("name", "role"), name=USER_NAME, role=ROLE, password=nullable(_NEW_PASSWORD)
 )
-USER_PATCH: Final = _taken((), role=ROLE, is_disabled=FLAG, quota=QUOTA)
+USER_PATCH: Final = _taken((), role=ROLE, is_disabled=FLAG, quota=nullable(QUOTA))
 KEY_POST: Final = {
     **_taken(
         ("name",),
@@ -103,11 +103,11 @@ KEY_POST: Final = {
         expires_at=nullable(INSTANT_SCHEMA),
         expires_in=nullable(duration(DURATION_SECONDS_MAX, 1)),
         is_personal=nullable(FLAG),
-        quota=QUOTA,
+        quota=nullable(QUOTA),
     ),
     "oneOf": [{"required": ["role"]}, {"required": ["scopes"]}],
 }
-KEY_PATCH: Final = _taken((), name=text_schema(KEY_NAME_CHARS_MAX), quota=QUOTA)
+KEY_PATCH: Final = _taken((), name=text_schema(KEY_NAME_CHARS_MAX), quota=nullable(QUOTA))
 KEY_ROTATE: Final = _taken((), overlap=duration(KEY_OVERLAP_SECONDS_MAX))
 
 

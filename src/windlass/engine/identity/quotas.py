@@ -95,13 +95,6 @@ class QuotaBook:
         """Count what waits anew, of whoever would be refused by what is known, and of whoever has
         as many jobs noted that may have ended as others. `asked`: by subject all that is asked for.
         """
-        unknown = [
-            subject
-            for subject in asked
-            if subject in self._uses and self._uses[subject].counted_seconds is None
-        ]
-        if unknown:
-            await connection.fetch(statement("quota_find_many"), unknown)
         wanted = [
             subject
             for subject, (one, size) in asked.items()
@@ -109,6 +102,9 @@ class QuotaBook:
         ]
         if not wanted:
             return
+        unknown = [one for one in wanted if self._uses[one].counted_seconds is None]
+        if unknown:
+            await connection.fetch(statement("quota_find_many"), unknown)
         for row in await connection.fetch(statement("quota_recount_many"), wanted):
             use = self._uses[row["subject"]]
             use.bytes, use.job_rows = row["bytes"], row["job_rows"]

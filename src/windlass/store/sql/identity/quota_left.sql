@@ -5,7 +5,7 @@
 SELECT u.subject, CASE WHEN u.day >= clock.today THEN u.jobs ELSE 0 END AS jobs,
        (greatest(u.day, clock.today) + 1)::timestamp AT TIME ZONE 'UTC' AS day_ends_at,
        CASE WHEN u.counted_at IS NOT NULL THEN (
-           SELECT coalesce(sum(j.input_bytes), 0)::int8 FROM windlass.quota_job q JOIN windlass.job j ON j.id = q.job_id
-           WHERE q.subject = u.subject) END AS bytes
+           SELECT coalesce(sum((SELECT j.input_bytes FROM windlass.job j WHERE j.id = q.job_id)), 0)::int8
+           FROM windlass.quota_job q WHERE q.subject = u.subject) END AS bytes
 FROM windlass.quota_use u CROSS JOIN (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) clock
 WHERE u.subject = ANY ($1::uuid[])

@@ -1,9 +1,9 @@
 -- quota_recount_many: count what waits of these users and keys, and forget what has ended.
 -- params: subject uuid[]     returns: subject, bytes, job_rows
--- Indexes: quota_job and job primary keys. The caller holds their rows of quota_use, and this snapshot is newer than that.
+-- Indexes: quota_job and job primary keys, that of jobs entered by one id after the other, never read whole. The caller holds their rows of quota_use, and this snapshot is newer than that.
 WITH mine AS MATERIALIZED (
-    SELECT q.subject, q.job_id, j.input_bytes
-    FROM windlass.quota_job q LEFT JOIN windlass.job j ON j.id = q.job_id
+    SELECT q.subject, q.job_id, (SELECT j.input_bytes FROM windlass.job j WHERE j.id = q.job_id) AS input_bytes
+    FROM windlass.quota_job q
     WHERE q.subject = ANY ($1::uuid[])
 ), ended AS (
     DELETE FROM windlass.quota_job q USING mine m
