@@ -1,7 +1,8 @@
 """The stream of events (SSE): bounded in clients and in what waits for a slow one (backpressure).
 
 A client that cannot keep up is cut off rather than kept in memory; it comes back with the position
-that it was given with the last event and misses nothing, whichever node it comes to. On another
+that it was given with the last event and misses nothing, whichever node it comes to. One whose key
+or session is revoked is cut off, too. On another
 node than before, or while it was told what it had missed, it may be told a few events again, with
 the same ids (see engine.jobs.tail).
 """
@@ -19,11 +20,13 @@ from uuid import UUID
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from windlass.api.http.caller import caller_of
+from windlass.api.http.auth import may_go_on
+from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Call
 from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
+from windlass.clock import monotonic
 from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.engine.jobs.tail import EventTail, TailedEvent
 from windlass.errors import InvalidInput, Unavailable
@@ -31,7 +34,8 @@ from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX
 from windlass.model.job.event import Event, Position, SortKey, parse_position, show_event_id
 
 HEARTBEAT_SECONDS: Final = 15.0
-# How soon a stream notices that its node drains.
+RIGHT: Final = "events:read"
+# How soon a stream notices that its node drains, or that its caller may not listen any more.
 LOOK_UP_SECONDS: Final = 1.0
 WAITING_MAX: Final = 10_000
 CATCH_UP_PAGE: Final = 500
@@ -79,7 +83,8 @@ class EventStreams:
             raise Unavailable("this node is stopping; follow events on another one")
         if self._clients >= STREAM_CLIENTS_MAX:
             raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
-        return _Stream(self, EventFilter(**query), _last_event(request))
+        caller = caller_of(request.scope)
+        return _Stream(self, EventFilter(**query), _last_event(request), caller)
 
     async def close(self) -> None:
         """End every stream and the reader of events behind them; none begins after that."""
@@ -89,13 +94,13 @@ class EventStreams:
         await self._tail.close()
 
     async def serve(
-        self, wanted: EventFilter, last: str | None, receive: Receive, send: Send
+        self, wanted: EventFilter, last: str | None, caller: Caller, receive: Receive, send: Send
     ) -> None:
         self._clients += 1
         gone = asyncio.create_task(_until_gone(receive))
         try:
             await send(_HEAD)
-            async for piece in self._pieces(wanted, last, gone):
+            async for piece in self._pieces(wanted, last, caller, gone):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -103,7 +108,7 @@ class EventStreams:
             self._clients -= 1
 
     async def _pieces(
-        self, wanted: EventFilter, last: str | None, gone: asyncio.Task[None]
+        self, wanted: EventFilter, last: str | None, caller: Caller, gone: asyncio.Task[None]
     ) -> AsyncIterator[bytes]:
         inbox = _Inbox()
         told: OrderedDict[str, None] = OrderedDict()
@@ -123,8 +128,12 @@ class EventStreams:
                         told.popitem(last=False)
                 if wanted.takes(one.event):
                     yield _shown(one)
-            silent = 0.0
+            silent, asked_at = 0.0, monotonic()
             while not (gone.done() or inbox.is_over or self._is_ending):
+                if monotonic() - asked_at >= LOOK_UP_SECONDS:
+                    if not await may_go_on(self._parts.tokens, caller, RIGHT):
+                        return
+                    asked_at = monotonic()
                 try:
                     heard = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
                 except TimeoutError:
@@ -204,11 +213,13 @@ class _Inbox:
 class _Stream:
     """The reply: serves until the client goes away or the node drains."""
 
-    def __init__(self, streams: EventStreams, wanted: EventFilter, last: str | None) -> None:
-        self._streams, self._wanted, self._last = streams, wanted, last
+    def __init__(
+        self, streams: EventStreams, wanted: EventFilter, last: str | None, caller: Caller
+    ) -> None:
+        self._streams, self._wanted, self._last, self._caller = streams, wanted, last, caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._streams.serve(self._wanted, self._last, receive, send)
+        await self._streams.serve(self._wanted, self._last, self._caller, receive, send)
 
 
 async def _until_gone(receive: Receive) -> None:
