@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 
 from tests.engine.identity.people import PASSWORD, a_session, a_user, sql
 from windlass.engine.identity import passwords as hashing
@@ -107,13 +108,13 @@ async def test_an_unknown_user_costs_the_same_work(
 ) -> None:
     """Counted, not timed: what Argon2 is asked to do for each."""
     work: list[tuple[str, ...]] = []
-    real = hashing.PasswordHasher.verify
+    real = PasswordHasher.verify
 
     def verify(self: Any, hashed: str, password: str) -> Any:
         work.append(tuple(hashed.split("$")[:4]))  # the algorithm and its parameters
         return real(self, hashed, password)
 
-    monkeypatch.setattr(hashing.PasswordHasher, "verify", verify)
+    monkeypatch.setattr(PasswordHasher, "verify", verify)
     await a_user(database, "elsewhere")
     for name in ("ann", "nobody", "elsewhere"):
         assert await outcome(tries(database, passwords, name, WRONG)) == "login_failed"

@@ -76,8 +76,7 @@ async def add_key(
 ) -> MadeKey:
     """For this user, or for nobody. Raises InvalidInput for what the maker has not got to give."""
     scope = draft.scope
-    wanted = rights_of(scope.role) if scope.role is not None else scope.rights or ()
-    if missing := missing_of(tuple(wanted), maker.rights):
+    if missing := missing_of(tuple(rights_in(scope)), maker.rights):
         raise InvalidInput.at(
             "/role" if scope.role is not None else "/scopes",
             f"you cannot give what you have not got: {' '.join(missing[:10])}",
@@ -166,6 +165,11 @@ def _key(row: Record) -> ApiKey:
         )
     }
     return ApiKey(**facts, is_expired=bool(row["is_expired"]), scope=scope_of(row))
+
+
+def rights_in(scope: Scope) -> frozenset[str]:
+    """All that it may do, of whomever it is."""
+    return rights_of(scope.role) if scope.role is not None else frozenset(scope.rights or ())
 
 
 def scope_of(row: Record) -> Scope:

@@ -29,6 +29,7 @@ from windlass.limits import (
     LOGIN_USER_BURST,
     LOGIN_USER_SECONDS,
 )
+from windlass.model.json.storable import harmless_text
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -86,7 +87,8 @@ async def log_in(
     subjects = _subjects(name, address)
     async with passwords.turn():
         await _count(database, subjects)
-        rows = await database.read("user_login", name)
+        # What cannot be kept is nobody's name.
+        rows = await database.read("user_login", name) if harmless_text(name) == name else []
         user = rows[0] if rows else None
         hashed = user["password_hash"] if user is not None else None
         if not await passwords.compare(password, hashed) or user is None or not user["is_good"]:
