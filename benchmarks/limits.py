@@ -69,6 +69,9 @@ PING_EVERY_SECONDS = 0.0002
 # From where on Redis logs a command, and how many it keeps: more than a sweep of all takes.
 SLOW_MICROS, SLOW_LOG_MAX = 100, 10_000
 
+# Requests of each sort of caller, after as many as it takes to be known; what it may cost to know.
+AUTH_REQUESTS, AUTH_WARM_REQUESTS, AUTH_ADDED_MS_MAX = 4_000, 200, 0.15
+
 # A door under siege: connections that say nothing, heads and batches of so many bytes; beside a few
 # callers who submit and think. Normal load alone is measured for this share of the siege's time.
 SIEGE_SILENT, SIEGE_HEAD_BYTES, SIEGE_BATCH_BYTES = 1_200, 100 * 1024 * 1024, 64 * 1024 * 1024

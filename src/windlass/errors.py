@@ -454,12 +454,16 @@ class QuotaExceeded(WindlassError):
 
 
 class Unauthorized(WindlassError):
-    """No key, or one that is not known; send `Authorization: Bearer wlk_…`."""
+    """No key or session, or one that is not known: never, not any more. Which, is not told."""
 
     code = "unauthorized"
     status = 401
 
-    def __init__(self, detail: str = "send 'Authorization: Bearer wlk_…' with a valid key") -> None:
+    def __init__(
+        self,
+        detail: str = "no valid key or session: send 'Authorization: Bearer wlk_…'; one that was "
+        "good before was revoked, has expired, or was not used for too long",
+    ) -> None:
         super().__init__(detail)
 
 

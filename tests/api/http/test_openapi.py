@@ -102,19 +102,63 @@ async def test_every_answer_in_a_chain_of_generated_requests_is_as_documented(
     await schemathesis(api, tmp_path, "--phases", IN_CHAINS)
 
 
-async def schemathesis(api: Served, folder: Path, *options: str) -> None:
+# Large bodies are thought of at length by whoever may send them (above); who may not is refused
+# before they are read.
+HEAVY = (
+    r"^/v1/(workflows(/\{name\}(/draft)?|/validate)?|jobs(/batch|/bulk)?"
+    r"|schedules(/preview|/\{schedule\})?|dead-letters/(replay|discard))$"
+)
+CALLERS = ("nobody", "viewer", "operator")
+# One in so many of the requests that there are, and of each caller at least so many: five thousand
+# together.
+SHARE, REQUESTS_MIN = 3, 1_700
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("who", CALLERS)
+async def test_every_answer_is_as_documented_whoever_asks(
+    serve_with: Serve, tmp_path: Path, who: str
+) -> None:
+    """All checks again for who may do less: 401 and 403 are answers like any other, and what is
+    behind them is not reached. Who has no key is not told which methods there are."""
+    api = await serve_with(Settings(secret_key="0f" * 32))
+    options, token = ["--phases", "coverage", "--exclude-path-regex", HEAVY], ""
+    if who == "nobody":
+        options += ["--exclude-checks", "unsupported_method"]
+    else:
+        token = (await api.post("/v1/keys", {"name": who, "role": who}, 201))["token"]
+    said = await schemathesis(api, tmp_path, *options, token=token, share=SHARE)
+    found = re.search(r"(\d+) generated", said)
+    print(f"{who}: {found and found[0]}")
+    assert found is not None, said
+    assert int(found[1]) >= REQUESTS_MIN, said
+
+
+async def schemathesis(
+    api: Served, folder: Path, *options: str, token: str | None = None, share: int = 1
+) -> str:
+    """What it says. `token` None: the admin's key; empty: none."""
+    key = api.key if token is None else token
     config = folder / "schemathesis.toml"
     config.write_text(CONFIG)
     run = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("schemathesis")),
-        *("--config-file", str(config), "run", f"{api.url}/openapi.json", "--max-examples", "2"),
-        *("-H", f"Authorization: Bearer {api.key}"),
+        *(
+            "--config-file",
+            str(config),
+            "run",
+            f"{api.url}/openapi.json",
+            "--max-examples",
+            "2",
+        ),
+        *(("-H", f"Authorization: Bearer {key}") if key else ()),
         "--suppress-health-check=large_base_example",  # a definition is large
         *options,
         cwd=folder,
         env={
             **os.environ,
             "SCHEMATHESIS_HOOKS": "tests.api.http.fresh_keys",
+            "WINDLASS_TEST_SHARE": str(share),
             "PYTHONPATH": str(Path(__file__).parents[3]),
         },
         stdout=asyncio.subprocess.PIPE,
@@ -122,6 +166,7 @@ async def schemathesis(api: Served, folder: Path, *options: str) -> None:
     )
     said, _ = await run.communicate()
     assert run.returncode == 0, f"seed {SEED}\n{said.decode()[-8000:]}"
+    return said.decode()
 
 
 async def test_the_document_names_every_field_of_a_job_and_of_a_submission(door: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.engine.identity.people import Node, a_key, sql
+from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.identity.first import (
     FIRST_USER,
     add_admin_key,
@@ -29,7 +30,12 @@ async def test_of_ten_nodes_that_start_at_once_one_shows_the_key_and_one_the_pas
     assert found is not None
     assert found.role == "admin"
     login = await log_in(
-        *(database, passwords), name=FIRST_USER, password=password, address="x", device="y"
+        *(database, passwords),
+        name=FIRST_USER,
+        password=password,
+        address="x",
+        device="y",
+        refusals=RefusedRecorder(),
     )
     first = await alone.knows(login.session.token)
     assert first is not None

@@ -63,7 +63,7 @@ async def test_nobody_gives_a_key_what_he_has_not_got(alone: Node, database: Dat
     editor = await maker(alone, (await a_key(database, "editor")).token)
     for scope in ({"role": "admin"}, {"role": None, "rights": ("jobs:read", "users:edit")}):
         with pytest.raises(InvalidInput, match="have not got"):
-            await a_key(database, maker=editor, **scope)  # type: ignore[arg-type]
+            await a_key(database, maker=editor, **scope)
     few = replace(editor, role=None, rights=frozenset({"keys:own", "jobs:read"}))
     with pytest.raises(InvalidInput, match="jobs:submit"):
         await a_key(database, "operator", maker=few)

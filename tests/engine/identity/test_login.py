@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 
 from tests.engine.identity.people import PASSWORD, a_session, a_user, sql
+from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.identity import passwords as hashing
-from windlass.engine.identity.login import Login, LoginFailed, TooManyTries, log_in
+from windlass.engine.identity.login import Login, LoginFailed, log_in
 from windlass.engine.identity.passwords import Passwords, PasswordsBusy
 from windlass.engine.identity.users import (
     WrongPassword,
@@ -19,6 +21,7 @@ from windlass.engine.identity.users import (
     choose_password,
     reset_password,
 )
+from windlass.errors import TooManyTries
 from windlass.limits import (
     LOGIN_ADDRESS_BURST,
     LOGIN_BURST,
@@ -49,7 +52,12 @@ async def tries(
 ) -> Login:
     address = given.get("address", "192.0.2.1")
     return await log_in(
-        database, passwords, name=name, password=password, address=address, device="a test"
+        *(database, passwords),
+        name=name,
+        password=password,
+        address=address,
+        device="a test",
+        refusals=RefusedRecorder(),
     )
 
 
@@ -107,13 +115,13 @@ async def test_an_unknown_user_costs_the_same_work(
 ) -> None:
     """Counted, not timed: what Argon2 is asked to do for each."""
     work: list[tuple[str, ...]] = []
-    real = hashing.PasswordHasher.verify
+    real = PasswordHasher.verify
 
     def verify(self: Any, hashed: str, password: str) -> Any:
         work.append(tuple(hashed.split("$")[:4]))  # the algorithm and its parameters
         return real(self, hashed, password)
 
-    monkeypatch.setattr(hashing.PasswordHasher, "verify", verify)
+    monkeypatch.setattr(PasswordHasher, "verify", verify)
     await a_user(database, "elsewhere")
     for name in ("ann", "nobody", "elsewhere"):
         assert await outcome(tries(database, passwords, name, WRONG)) == "login_failed"

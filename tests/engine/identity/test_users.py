@@ -147,7 +147,7 @@ async def test_a_change_of_a_user_who_was_changed_meanwhile_is_refused(
 ) -> None:
     await a_user(database)
     seen = await read_user(database, "ann")
-    wanted = Precondition(match=(seen.etag,))
+    wanted = Precondition(match=frozenset({seen.etag}))
     await change_user(database, "ann", role="viewer", is_disabled=None, wanted=wanted)
     with pytest.raises(PreconditionFailed):
         await change_user(database, "ann", role="editor", is_disabled=None, wanted=wanted)

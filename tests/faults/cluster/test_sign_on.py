@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.api.identity.browser import LOGIN, SESSION, Browser
-from tests.api.identity.provider import ProviderProcess, provider_process
-from tests.api.identity.provider_process import CLIENT_ID, CLIENT_SECRET, PUBLIC_URL
+from tests.api.identity.sign_on.browser import LOGIN, SESSION, Browser
+from tests.api.identity.sign_on.provider import ProviderProcess, provider_process
+from tests.api.identity.sign_on.provider_process import CLIENT_ID, CLIENT_SECRET, PUBLIC_URL
 from tests.faults.nodes import NodeProcess
 from tests.faults.real_cluster import Cluster
 from tests.ports import free_port

@@ -26,7 +26,7 @@ from windlass.api.http.reply import Header
 from windlass.config.parsers import is_loopback
 from windlass.engine.identity.keys import KEY_PREFIX, SESSION_PREFIX
 from windlass.engine.identity.tokens import TOKEN_CHARS, Tokens
-from windlass.errors import Forbidden, Unauthorized, WindlassError
+from windlass.errors import Forbidden, Unauthorized, Unavailable, WindlassError
 from windlass.limits import COOKIES_BYTES_MAX
 from windlass.model.identity.principal import Principal
 
@@ -128,6 +128,21 @@ def token_in(caller: Caller) -> bytes | None:
     """Whichever token the caller showed: for whom it ends."""
     authorization = caller.headers.get(b"authorization")
     return _bearer(authorization) if authorization is not None else session_in(caller)
+
+
+async def may_go_on(tokens: Tokens, caller: Caller, right: str) -> bool:
+    """Would whoever was let in be let in again? For answers that go on for long."""
+    if caller.known.credential_id is None:
+        return True  # nothing was shown that could be revoked
+    token = token_in(caller)
+    assert token is not None, "it was let in by one"
+    try:
+        (await tokens.principal(token)).check_right(right)
+    except (Unauthorized, Forbidden):
+        return False
+    except Unavailable:
+        return True  # nobody can say, and there is nothing to be told either
+    return True
 
 
 def check_same_site(caller: Caller) -> None:

@@ -79,8 +79,9 @@ class Confinement:
         if not rows:
             raise NotFound("job", text)
         queue, workflow = rows[0]["queue"], rows[0]["workflow"]
-        if workflow is None or principal.workflows is None or workflow not in principal.workflows:
-            principal.check_queue(queue)
+        if queue not in (principal.queues or ()) and workflow not in (principal.workflows or ()):
+            # Whose it is instead, is not told.
+            raise Confined("queue", None, principal.queues or ())
 
     async def _check_execution(self, principal: Principal, text: str) -> None:
         try:
@@ -90,4 +91,5 @@ class Confinement:
         rows = await self._database.read("execution_place", execution_id)
         if not rows:
             raise NotFound("execution", text)
-        principal.check_workflow(rows[0]["workflow"])
+        if rows[0]["workflow"] not in (principal.workflows or ()):
+            raise Confined("workflow", None, principal.workflows or ())

@@ -1,7 +1,8 @@
 """The stream of events (SSE): bounded in clients and in what waits for a slow one (backpressure).
 
 A client that cannot keep up is cut off rather than kept in memory; it comes back with the position
-that it was given with the last event and misses nothing, whichever node it comes to. On another
+that it was given with the last event and misses nothing, whichever node it comes to. One whose key
+or session is revoked is cut off, too. On another
 node than before, or while it was told what it had missed, it may be told a few events again, with
 the same ids (see engine.jobs.tail).
 """
@@ -19,22 +20,23 @@ from uuid import UUID
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from windlass.api.http.auth import token_in
+from windlass.api.http.auth import may_go_on
 from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Call
 from windlass.api.http.security_headers import ANSWER
 from windlass.api.jobs.history import event_view
 from windlass.api.parts import ApiParts
+from windlass.clock import monotonic
 from windlass.engine.jobs.history import database_now, read_events_after
 from windlass.engine.jobs.tail import EventTail, TailedEvent
-from windlass.errors import Forbidden, InvalidInput, Unauthorized, Unavailable
+from windlass.errors import InvalidInput, Unavailable
 from windlass.limits import STREAM_CLIENTS_MAX, STREAM_REMEMBERED_MAX
 from windlass.model.job.event import Event, Position, SortKey, parse_position, show_event_id
 
 HEARTBEAT_SECONDS: Final = 15.0
 RIGHT: Final = "events:read"
-# How soon a stream notices that its node drains, or that its caller may not follow any more.
+# How soon a stream notices that its node drains, or that its caller may not listen any more.
 LOOK_UP_SECONDS: Final = 1.0
 WAITING_MAX: Final = 10_000
 CATCH_UP_PAGE: Final = 500
@@ -83,7 +85,7 @@ class EventStreams:
         if self._clients >= STREAM_CLIENTS_MAX:
             raise Unavailable(f"{STREAM_CLIENTS_MAX} clients follow events here; try another node")
         caller = caller_of(request.scope)
-        return _Stream(self, caller, EventFilter(**query), _last_event(request))
+        return _Stream(self, EventFilter(**query), _last_event(request), caller)
 
     async def close(self) -> None:
         """End every stream and the reader of events behind them; none begins after that."""
@@ -93,18 +95,13 @@ class EventStreams:
         await self._tail.close()
 
     async def serve(
-        self,
-        caller: Caller,
-        wanted: EventFilter,
-        last: str | None,
-        receive: Receive,
-        send: Send,
+        self, wanted: EventFilter, last: str | None, caller: Caller, receive: Receive, send: Send
     ) -> None:
         self._clients += 1
-        gone = asyncio.create_task(self._until_over(caller, receive))
+        gone = asyncio.create_task(_until_gone(receive))
         try:
             await send(_HEAD)
-            async for piece in self._pieces(wanted, last, gone):
+            async for piece in self._pieces(wanted, last, caller, gone):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -112,7 +109,7 @@ class EventStreams:
             self._clients -= 1
 
     async def _pieces(
-        self, wanted: EventFilter, last: str | None, gone: asyncio.Task[None]
+        self, wanted: EventFilter, last: str | None, caller: Caller, gone: asyncio.Task[None]
     ) -> AsyncIterator[bytes]:
         inbox = _Inbox()
         told: OrderedDict[str, None] = OrderedDict()
@@ -132,8 +129,12 @@ class EventStreams:
                         told.popitem(last=False)
                 if wanted.takes(one.event):
                     yield _shown(one)
-            silent = 0.0
+            silent, asked_at = 0.0, monotonic()
             while not (gone.done() or inbox.is_over or self._is_ending):
+                if monotonic() - asked_at >= LOOK_UP_SECONDS:
+                    if not await may_go_on(self._parts.tokens, caller, RIGHT):
+                        return
+                    asked_at = monotonic()
                 try:
                     heard = await asyncio.wait_for(inbox.get(), LOOK_UP_SECONDS)
                 except TimeoutError:
@@ -152,28 +153,6 @@ class EventStreams:
         finally:
             self._inboxes.discard(inbox)
             self._tail.leave(inbox.put)
-
-    async def _until_over(self, caller: Caller, receive: Receive) -> None:
-        """Until the client has gone, or may not follow any more."""
-        waiting = [asyncio.create_task(_until_gone(receive))]
-        token = token_in(caller)
-        if token is not None:  # None: authentication is off, or this process asks
-            waiting.append(asyncio.create_task(self._until_refused(token)))
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waiting:
-                task.cancel()
-
-    async def _until_refused(self, token: bytes) -> None:
-        while True:
-            await asyncio.sleep(LOOK_UP_SECONDS)
-            try:
-                (await self._parts.tokens.principal(token)).check_right(RIGHT)
-            except (Unauthorized, Forbidden):
-                return
-            except Unavailable:  # nobody can say just now
-                continue
 
     @property
     def _is_ending(self) -> bool:
@@ -236,12 +215,12 @@ class _Stream:
     """The reply: serves until the client goes away or the node drains."""
 
     def __init__(
-        self, streams: EventStreams, caller: Caller, wanted: EventFilter, last: str | None
+        self, streams: EventStreams, wanted: EventFilter, last: str | None, caller: Caller
     ) -> None:
-        self._streams, self._caller, self._wanted, self._last = streams, caller, wanted, last
+        self._streams, self._wanted, self._last, self._caller = streams, wanted, last, caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._streams.serve(self._caller, self._wanted, self._last, receive, send)
+        await self._streams.serve(self._wanted, self._last, self._caller, receive, send)
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -30,7 +30,7 @@ from windlass.api.identity.schema import (
     read_flag,
     required_fields,
 )
-from windlass.api.identity.users import which_user
+from windlass.api.identity.users import is_self, which_user
 from windlass.api.parts import ApiParts
 from windlass.duration import parse_seconds
 from windlass.engine.identity.keys import (
@@ -41,6 +41,7 @@ from windlass.engine.identity.keys import (
     list_keys,
     read_key,
     revoke_key,
+    rights_in,
     rotate_key,
 )
 from windlass.engine.identity.users import read_user
@@ -132,8 +133,12 @@ class ApiKeys:
         return json_reply(key_view(changed))
 
     async def rotate(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
-        whose = _whose(caller_of(request.scope).known)
+        principal = caller_of(request.scope).known
+        whose = _whose(principal)
         given = await read_fields(request, _ROTATE)
+        key = await read_key(self._database, _id_of(request), whose)
+        # He gets its token: a key for keys is none for everything.
+        principal.check_gives(rights_in(key.scope))
         overlap = given.get("overlap", KEY_OVERLAP_SECONDS)
         await self._check_outlived(request, whose)
         made = await rotate_key(self._database, _id_of(request), overlap, whose)
@@ -164,9 +169,11 @@ class ApiKeys:
         if user is None:
             return whose
         which = which_user(user)
-        if whose is not None and which not in (principal.user_id, principal.name):
+        if whose is None:
+            return (await read_user(self._database, which)).id
+        if not is_self(principal, which):
             raise MissingRight(principal, "keys:edit")
-        return whose or (await read_user(self._database, which)).id
+        return whose
 
 
 def _whose(principal: Principal) -> UUID | None:

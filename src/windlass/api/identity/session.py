@@ -90,7 +90,8 @@ class OwnSession:
             device=caller.headers.get(b"user-agent", b"").decode("latin-1"),
             refusals=self._parts.refusals,
         )
-        await self._parts.tokens.revoked([*login.session.ended, *await self._ended(caller)])
+        if ended := [*login.session.ended, *await self._ended(caller)]:
+            await self._parts.tokens.revoked(ended)
         principal = await self._parts.tokens.principal(login.session.token.encode())
         return self._begun(
             principal, login.session, 201, wants_token=given.get("wants_token", False)
@@ -323,6 +324,6 @@ def routes(parts: ApiParts) -> list[Route]:
                 200: Answer(description="Your session, under another token", schema=ref("Caller")),
                 204: Answer(description="Your session has ended meanwhile; log in again"),
             },
-            problems=(400, 403, 409, 413, 415),
+            problems=(400, 403, 409, 413, 415, 429, 503),
         ),
     ]

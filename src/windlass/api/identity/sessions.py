@@ -21,7 +21,7 @@ from windlass.api.http.route import Answer, Call, Route
 from windlass.api.http.shapes import page_of, ref
 from windlass.api.identity.schema import USER_REF
 from windlass.api.identity.session import NoSession
-from windlass.api.identity.users import which_user
+from windlass.api.identity.users import is_self, which_user
 from windlass.api.parts import ApiParts
 from windlass.engine.identity.sessions import Session, end_session, end_sessions, list_sessions
 from windlass.engine.identity.users import read_user
@@ -77,7 +77,7 @@ class Sessions:
             _check_edits_users(principal)
             return None
         which = which_user(user)
-        if which in (principal.user_id, principal.name) and principal.user_id is not None:
+        if is_self(principal, which):
             return principal.user_id
         _check_edits_users(principal)
         return (await read_user(self._database, which)).id

@@ -44,7 +44,9 @@ from windlass.engine.identity.users import (
 from windlass.errors import InvalidInput
 from windlass.limits import IDENTITY_BODY_BYTES_MAX, PAGE_DEFAULT, SESSION_SECONDS_MAX
 from windlass.model.identity.account import read_password, read_role, read_user_name
+from windlass.model.identity.principal import Principal
 from windlass.model.identity.quota import read_quota_change
+from windlass.model.identity.rights import rights_of
 
 NOUN: Final = Noun(word="user", key="user", key_schema=USER_REF)
 _TAG: Final = "Identity"
@@ -74,6 +76,7 @@ class Users:
                 password = read_password(password, given["name"])
         except ValueError as trouble:
             raise InvalidInput.at("/password", str(trouble)) from None
+        caller_of(request.scope).known.check_gives(rights_of(given["role"]))
         made = await add_user(
             *(self._database, self._parts.passwords, given["name"], given["role"], password)
         )
@@ -84,6 +87,8 @@ class Users:
         which, wanted = _which(request), precondition_of(request)
         caller = caller_of(request.scope)
         given = await read_fields(request, _PATCH)
+        if "role" in given:
+            caller.known.check_gives(rights_of(given["role"]))
         changed = await change_user(
             *(self._database, which),
             role=given.get("role"),
@@ -105,7 +110,10 @@ class Users:
 
     async def reset(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         await read_nothing(request)
-        reset = await reset_password(self._database, self._parts.passwords, _which(request))
+        user = await read_user(self._database, _which(request))
+        # Whoever gets the password is that user from then on.
+        caller_of(request.scope).known.check_gives(rights_of(user.role))
+        reset = await reset_password(self._database, self._parts.passwords, user.id)
         await self._parts.tokens.revoked(reset.ended)
         return json_reply(_with_password(reset))
 
@@ -128,6 +136,13 @@ def which_user(text: str) -> UUID | str:
         return read_user_name(text)
     except ValueError as trouble:
         raise InvalidInput.at("{user}", str(trouble)) from None
+
+
+def is_self(principal: Principal, which: UUID | str) -> bool:
+    """Is this the caller, or the user whose key it is? A key has a name of its own."""
+    if isinstance(which, UUID):
+        return which == principal.user_id
+    return principal.kind == "user" and which == principal.name
 
 
 def _which(request: Call) -> UUID | str:

@@ -6,10 +6,11 @@ database; whatever was there before is read and shown as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from starlette.types import ASGIApp
 
@@ -37,6 +38,7 @@ from windlass.engine.jobs.read import read_job
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import MalformedBody, QueueFull, QueueRate, QuotaExceeded
 from windlass.limits import BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX, PARSE_HERE_BYTES_MAX
+from windlass.model.identity.principal import Confined, Principal
 from windlass.model.job.draft import Draft
 from windlass.model.job.submission import SubmissionContext
 from windlass.model.job.submission import read_batch as read_batch_of
@@ -75,7 +77,7 @@ class Submit:
             [draft] = await self._apart(caller, now, spool, is_batch=False)
         else:
             draft = read_job_of(await bodies.parse(body), self._context_for(caller), now)
-        _check_confined(caller, [draft])
+        await self._check_confined(caller, [draft])
         self._check_signing([draft])
         draft.trace_id = caller.trace_id()
         try:
@@ -84,6 +86,8 @@ class Submit:
         except (QueueFull, QueueRate, QuotaExceeded) as refused:
             self._rejected(refused, draft.queue)
             raise
+        if accepted.existing and caller.known.is_confined:
+            await self._check_inside(caller.known, accepted.job_ids)
         is_new = not (accepted.is_replayed or accepted.existing)
         if is_new and not draft.has_parents:
             view = new_job_view(accepted.job_ids[0], draft, now, _due(draft, now))
@@ -96,7 +100,7 @@ class Submit:
     async def batch(self, request: Call, _query: dict[str, Any]) -> ASGIApp:
         caller = caller_of(request.scope)
         drafts, idempotency = await self._drafts(request, caller)
-        _check_confined(caller, drafts)
+        await self._check_confined(caller, drafts)
         self._check_signing(drafts)
         trace_id = caller.trace_id()
         for draft in drafts:
@@ -169,6 +173,31 @@ class Submit:
             raise MalformedBody.at("", "the body is empty; send a JSON object")
         return body, idempotency_of(caller, "POST", request.scope["path"], body)
 
+    async def _check_confined(self, caller: Caller, drafts: Sequence[Draft]) -> None:
+        """A key for some queues submits to them; its jobs wait for no others, and share a unique
+        key with none, for the one that has it is shown, and may be put off. Raises Confined.
+        """
+        principal = caller.known
+        if not principal.is_confined:
+            return
+        for draft in drafts:
+            principal.check_queue(draft.queue)
+        others = {parent for draft in drafts for parent in draft.depends_on}
+        if keys := {draft.key for draft in drafts if draft.key is not None}:
+            rows = await self._parts.database.read("key_get_many", list(keys))
+            others |= {row["job_id"] for row in rows}
+        if others:
+            await self._check_inside(principal, others)
+
+    async def _check_inside(self, principal: Principal, job_ids: Collection[UUID]) -> None:
+        """Raises Confined if one of them is none of the caller's."""
+        [row] = await self._parts.database.read(
+            *("job_outside", list(job_ids)),
+            *(list(principal.queues or ()), list(principal.workflows or ())),
+        )
+        if row["is_any"]:
+            raise Confined("queue", None, principal.queues or ())
+
     def _context_for(self, caller: Caller) -> SubmissionContext:
         context = self._contexts.get(caller.owner)
         if context is None:
@@ -191,13 +220,6 @@ class Submit:
             self._parts.on_rejected(queue, refused.quota)
         else:
             self._parts.on_rejected(refused.queue, refused.code)
-
-
-def _check_confined(caller: Caller, drafts: Sequence[Draft]) -> None:
-    """A key for some queues submits to them. Raises Confined."""
-    if caller.known.is_confined:
-        for draft in drafts:
-            caller.known.check_queue(draft.queue)
 
 
 def _move(held: list[bytes], spool: Spool) -> None:

@@ -15,11 +15,15 @@ from windlass.api.parts import ApiParts
 from windlass.engine.jobs.request import Idempotency
 from windlass.errors import InvalidInput, MalformedBody
 from windlass.limits import DEFINITION_HERE_BYTES_MAX
+from windlass.model.identity.principal import Confined, Principal
 from windlass.model.json import yaml as strict_yaml
 from windlass.model.json.schema_check import has_patterns
+from windlass.model.workflow.collector import is_open
 from windlass.model.workflow.definition import Definition, Problem
 from windlass.model.workflow.known_kinds import KnownKinds, TaskShape
+from windlass.model.workflow.plan import plan_of
 from windlass.model.workflow.read import read_definition
+from windlass.model.workflow.step_kinds import KINDS
 
 _YAML: Final = frozenset(("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"))
 
@@ -60,12 +64,29 @@ async def check(parts: ApiParts, document: Any, size: int) -> Definition | list[
     return read_definition(document, kinds)
 
 
-async def require_valid(parts: ApiParts, document: Any, size: int) -> Definition:
-    """The definition. Raises InvalidInput with every problem."""
+async def require_valid(parts: ApiParts, caller: Caller, document: Any, size: int) -> Definition:
+    """The definition. Raises InvalidInput with every problem; Confined for one that reaches further
+    than the key that brings it.
+    """
     found = await check(parts, document, size)
     if isinstance(found, list):
         raise InvalidInput(*found)
+    if caller.known.is_confined:
+        _check_reach(caller.known, found)
     return found
+
+
+def _check_reach(principal: Principal, definition: Definition) -> None:
+    """Its jobs go to queues of the caller's, and the workflows that it starts are his too."""
+    for queue in plan_of(definition).queues:
+        principal.check_queue(queue)
+    for step in definition.steps:
+        for work in (step, step.each, step.undo):
+            if work is not None and KINDS[work.kind].awaits == "child":
+                name = work.input.get("workflow")
+                if not isinstance(name, str) or is_open(name):
+                    raise Confined("workflow", None, principal.workflows or ())
+                principal.check_workflow(name)
 
 
 def known_kinds(parts: ApiParts) -> KnownKinds:

@@ -65,9 +65,9 @@ class Drafts:
         draft = await read_draft(self._database, name)
         document = msgspec.json.decode(draft.text)
         check_name(document, name)
-        definition = await require_valid(self._parts, document, len(draft.text))
-        owner = caller_of(request.scope).owner
-        published = await publish(self._database, definition, owner, draft=draft.text)
+        caller = caller_of(request.scope)
+        definition = await require_valid(self._parts, caller, document, len(draft.text))
+        published = await publish(self._database, definition, caller.owner, draft=draft.text)
         return await published_reply(self._parts, name, published)
 
     async def discard(self, request: Call, _query: dict[str, Any]) -> ASGIApp:

@@ -94,10 +94,10 @@ class Workflows:
     async def _publish(
         self, request: Call, sent: SentDefinition, wanted: Precondition = UNCONDITIONAL
     ) -> ASGIApp:
-        definition = await require_valid(self._parts, sent.document, sent.size)
-        owner = caller_of(request.scope).owner
+        caller = caller_of(request.scope)
+        definition = await require_valid(self._parts, caller, sent.document, sent.size)
         published = await publish(
-            self._database, definition, owner, idempotency=sent.idempotency, wanted=wanted
+            self._database, definition, caller.owner, idempotency=sent.idempotency, wanted=wanted
         )
         return await published_reply(self._parts, definition.name, published)
 

@@ -130,8 +130,8 @@ def door(*, quick: Quick = False, only: Only = ()) -> int:
     """Measure a node beside callers who mean no good, a minute of each; about twenty minutes.
 
     Silent connections, heads and batches without end, hostile expressions and schemas: is
-    `/health/live` quick, does memory grow, do others keep their rate? Exit code 1 when a figure is
-    not what it should be.
+    `/health/live` quick, does memory grow, do others keep their rate? And what does it cost to know
+    who calls (`--only auth`, half a minute)? Exit code 1 when a figure is not what it should be.
     """
     return _bench("door", quick, only)
 

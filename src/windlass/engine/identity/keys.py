@@ -98,8 +98,7 @@ async def add_key(
     if "keys:edit" not in maker.rights and any(one.noun == "key" for one in maker.quotas):
         raise KeyHasQuota
     scope = draft.scope
-    wanted = rights_of(scope.role) if scope.role is not None else scope.rights or ()
-    if missing := missing_of(tuple(wanted), maker.rights):
+    if missing := missing_of(tuple(rights_in(scope)), maker.rights):
         raise InvalidInput.at(
             "/role" if scope.role is not None else "/scopes",
             f"you cannot give what you have not got: {' '.join(missing[:10])}",
@@ -283,6 +282,11 @@ def quota_in(text: str | None) -> Quota:
 
 def quota_text(quota: Quota) -> str | None:
     return None if quota.is_empty else strict_json.write(quota.given)
+
+
+def rights_in(scope: Scope) -> frozenset[str]:
+    """All that it may do, of whomever it is."""
+    return rights_of(scope.role) if scope.role is not None else frozenset(scope.rights or ())
 
 
 def scope_of(row: Record) -> Scope:

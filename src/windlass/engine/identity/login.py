@@ -35,6 +35,7 @@ from windlass.limits import (
     SIGN_ON_ADDRESS_SECONDS,
 )
 from windlass.model.identity.actor import acting
+from windlass.model.json.storable import harmless_text
 from windlass.store.database import Connection, Database, Record
 from windlass.store.statements import statement
 
@@ -78,7 +79,7 @@ async def log_in(
         except TooManyTries:
             await refusals.record(database, partial(_throttled, database, name))
             raise
-        rows = await database.read("user_login", name)
+        rows = await _find(database, name)
         user = rows[0] if rows else None
         hashed = user["password_hash"] if user is not None else None
         is_right = await passwords.compare(password, hashed)
@@ -144,6 +145,11 @@ def logged_in(
     )
 
 
+async def _find(database: Database, name: str) -> list[Record]:
+    """What cannot be kept is nobody's name."""
+    return await database.read("user_login", name) if harmless_text(name) == name else []
+
+
 async def _failed(user: Record | None, name: str, *, is_right: bool) -> Entry:
     """Of a name that nobody has nothing is shown: it may be a password in the wrong field."""
     if user is None:
@@ -155,7 +161,7 @@ async def _failed(user: Record | None, name: str, *, is_right: bool) -> Entry:
 
 
 async def _throttled(database: Database, name: str) -> Entry:
-    rows = await database.read("user_login", name)
+    rows = await _find(database, name)
     action = "session.login_throttled"
     if not rows:
         return Entry(action=action, note="there is no such user")

@@ -72,13 +72,13 @@ class Passwords:
             return await self.hash_in_turn(password)
 
     async def hash_in_turn(self, password: str) -> str:
-        return await self._run(lambda: self._hasher.hash(normal_password(password)))
+        return await self._run(lambda: self._hasher.hash(_bytes(password)))
 
     async def compare(self, password: str, hashed: str | None) -> bool:
         """Is it this one? To be asked in one's turn. None: there is no such user, or no password;
         that takes as long.
         """
-        return await self._run(lambda: self._compare(normal_password(password), hashed))
+        return await self._run(lambda: self._compare(_bytes(password), hashed))
 
     def is_dated(self, hashed: str | None) -> bool:
         """Was it hashed with less work than is done today?"""
@@ -97,7 +97,7 @@ class Passwords:
     def _nobodys(self) -> str:
         return self._hasher.hash("nobody has this password")
 
-    def _compare(self, password: str, hashed: str | None) -> bool:
+    def _compare(self, password: bytes, hashed: str | None) -> bool:
         nobodys = self._nobodys  # made before, so that the first stranger learns nothing either
         try:
             self._hasher.verify(nobodys if hashed is None else hashed, password)
@@ -107,3 +107,8 @@ class Passwords:
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _bytes(password: str) -> bytes:
+    """Whatever was typed, also what is no text: then it is nobody's."""
+    return normal_password(password).encode("utf-8", "surrogatepass")

@@ -60,6 +60,7 @@ log = structlog.get_logger()
 
 TOKEN_CHARS: Final = 47  # a prefix of 4, and 43 that hold 256 bits
 _SIGNED_BYTES: Final = 16
+_MARK_AGAIN_SECONDS: Final = 0.2
 _NO_SNAPSHOT: Final[dict[str, CacheSnapshot]] = {}
 
 
@@ -118,6 +119,7 @@ class Tokens:
         self._forgotten = 0  # how often; what was read before the last time is not kept
         self._used: dict[bytes, Principal] = {}  # by the hash of the token
         self._touching: asyncio.Task[None] | None = None  # None: nobody has come in yet
+        self._marking: asyncio.Task[None] | None = None  # None: no mark was ever refused
         announcer.on_key(lambda _: self.forget())
 
     async def principal(self, token: bytes) -> Principal:
@@ -133,10 +135,7 @@ class Tokens:
                 known.is_asked_again = True
             principal = await self._flight(hashed, token, is_known=known is not None)
         if principal is None:
-            raise Unauthorized(
-                "the key or session is not known here: it was revoked, it has expired, or nobody "
-                "used it for too long"
-            )
+            raise Unauthorized
         if principal.credential_id is not None:
             self._used[hashed] = principal
             if self._touching is None:
@@ -165,14 +164,32 @@ class Tokens:
         node believes what it knew.
         """
         self.forget()
-        texts = [hashed.hex() for hashed in sessions]
-        with contextlib.suppress(LaneDown):  # it is owed, and found in PostgreSQL meanwhile
-            await self._shared.mark(texts)
+        await self._mark(sessions)
         self.forget()  # whoever came in between may have read the copy that was there
         self._announcer.tokens()
 
+    async def _mark(self, sessions: Iterable[bytes]) -> None:
+        try:
+            await self._shared.mark([hashed.hex() for hashed in sessions])
+        except LaneDown:
+            if self._marking is None or self._marking.done():
+                self._marking = supervisor().spawn(self._mark_later(), name="marks of sessions")
+
+    async def _mark_later(self) -> None:
+        """Redis did not take the marks that are owed. If it was for a moment, nodes are told again;
+        else they find out in PostgreSQL meanwhile.
+        """
+        give_up_at = monotonic() + TOKEN_COPY_SECONDS
+        while monotonic() < give_up_at:
+            await asyncio.sleep(_MARK_AGAIN_SECONDS)
+            with contextlib.suppress(LaneDown):
+                await self._shared.settle()
+                self.forget()
+                self._announcer.tokens()
+                return
+
     async def close(self) -> None:
-        tasks = [*self._flying, *([self._touching] if self._touching else [])]
+        tasks = [*self._flying, *(t for t in (self._touching, self._marking) if t is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -281,8 +298,7 @@ class Tokens:
 
     async def _drop(self, ended: list[bytes]) -> None:
         self.forget()
-        with contextlib.suppress(LaneDown):
-            await self._shared.mark([hashed.hex() for hashed in ended])
+        await self._mark(ended)
         self.forget()
 
 

@@ -43,6 +43,11 @@ class Principal:
         if right not in self.rights:
             raise MissingRight(self, right)
 
+    def check_gives(self, rights: Collection[str]) -> None:
+        """Nobody gives what he has not got, nor to whom. Raises Forbidden."""
+        for right in sorted(frozenset(rights) - self.rights):
+            raise MissingRight(self, right)
+
     def check_queue(self, queue: str) -> None:
         """Who is confined has the queues that were named, and no others. Raises Forbidden."""
         if self.is_confined and queue not in (self.queues or ()):

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from tests.api.identity.provider_process import PUBLIC_URL
+from tests.api.identity.sign_on.provider_process import PUBLIC_URL
 
 SESSION, LOGIN = "__Host-windlass", "__Host-windlass-login"
 

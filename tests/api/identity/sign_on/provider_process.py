@@ -1,6 +1,6 @@
 """An OpenID provider of one's own: a program on loopback that logs everybody in at once.
 
-    python -m tests.api.identity.provider_process       says its address, and serves until killed
+    python -m tests.api.identity.sign_on.provider_process  says its address, until killed
 
 It is a real one as far as a client can see: discovery, keys, codes that are good once, PKCE and
 client authentication that are checked, ID tokens by RS256, ES256 or EdDSA. And it misbehaves on

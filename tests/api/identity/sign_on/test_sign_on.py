@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Serve
-from tests.api.identity.browser import LOGIN, SESSION, Browser
-from tests.api.identity.provider import ProviderProcess
-from tests.api.identity.provider_process import PUBLIC_URL, REDIRECT_URI
+from tests.api.identity.sign_on.browser import LOGIN, SESSION, Browser
+from tests.api.identity.sign_on.provider import ProviderProcess
+from tests.api.identity.sign_on.provider_process import PUBLIC_URL, REDIRECT_URI
 from tests.api.served import Served, serve
 from windlass.config import Settings
 from windlass.engine.identity import users

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Serve
-from tests.api.identity.browser import Browser
-from tests.api.identity.provider import ProviderProcess, provider_process
+from tests.api.identity.sign_on.browser import Browser
+from tests.api.identity.sign_on.provider import ProviderProcess, provider_process
 from tests.api.served import Served
 from tests.ports import free_port
 from tests.strategies.http.certificate import self_signed

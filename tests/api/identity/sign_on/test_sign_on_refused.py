@@ -10,9 +10,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.api.identity.browser import LOGIN, SESSION, Browser
-from tests.api.identity.provider import ProviderProcess
-from tests.api.identity.provider_process import CLIENT_SECRET, PUBLIC_URL
+from tests.api.identity.sign_on.browser import LOGIN, SESSION, Browser
+from tests.api.identity.sign_on.provider import ProviderProcess
+from tests.api.identity.sign_on.provider_process import CLIENT_SECRET, PUBLIC_URL
 from tests.api.served import Served
 from windlass.engine.identity import login, sign_on
 from windlass.engine.identity import provider as provider_module

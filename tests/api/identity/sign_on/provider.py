@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.api.identity.provider_process import CLIENT_ID, CLIENT_SECRET, PUBLIC_URL
+from tests.api.identity.sign_on.provider_process import CLIENT_ID, CLIENT_SECRET, PUBLIC_URL
 from windlass.config import Settings
 
 
@@ -48,7 +48,7 @@ class ProviderProcess:
 @contextlib.asynccontextmanager
 async def provider_process() -> AsyncIterator[ProviderProcess]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.api.identity.provider_process"),
+        *(sys.executable, "-m", "tests.api.identity.sign_on.provider_process"),
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
