@@ -28,6 +28,7 @@ STALE: Final = '"0123"'
 # PUTs and PATCHes without If-Match, and what stands for it.
 EXEMPT: Final = {
     ("PUT", "/v1/locks/{name}"): "a hold is renewed by its token, which nobody else has",
+    ("PATCH", "/v1/keys/{key_id}"): "what it does not name stays as it is; nothing hangs on it",
     ("PATCH", "/v1/cluster"): "it changes whatever nodes there are, and cannot be read",
     ("PUT", "/v1/session/password"): "it is changed by who knows the one before",
 }

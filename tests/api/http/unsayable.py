@@ -57,6 +57,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     # Syntax: an expression is a language of its own, and so is a rule of cron.
     Reason("the syntax of CEL", _EXPRESSION, r"(\$\{.*)?is not CEL: "),
     Reason("the syntax of a template", _EXPRESSION, r"\$\{\s*\} must be a CEL expression of 1 to"),
+    Reason("what was said before", "/quota/requests_burst", "has no meaning without requests_per"),
     Reason("whose key it is that asks", "/is_personal", "you are no user"),
     Reason("the syntax of CEL", rf"{_JOB}{_INPUT}/expect", "is not CEL: |knows no "),
     Reason("the syntax of a template", _EXPRESSION, r"\$\{ has no closing brace"),
