@@ -54,6 +54,7 @@ LEFT_ALONE: Final = {
     "user add": "needs options",
     "user set": "needs options",
     "key add": "needs options",
+    "key set": "needs options",
 }
 # Lists that must be among those that were found: the walk sees what it is there for.
 KNOWN: Final = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from windlass.sdk.http.paging import Pages
@@ -26,6 +26,7 @@ class Keys(Noun):
         expires_at: Instant | None = None,  # None: never, or so long from now on
         expires_in: Duration | None = None,
         is_personal: bool | None = None,  # None: for a machine, if one may make such keys
+        quota: Mapping[str, float | None] | None = None,  # such as {"requests_per_second": 20}
     ) -> MadeKey:
         """Make a key; its token is answered this once."""
         confined = {
@@ -39,6 +40,7 @@ class Keys(Noun):
             expires_at=expires_at,
             expires_in=expires_in,
             is_personal=is_personal,
+            quota=quota,
             **confined,
         )
         return MadeKey(await self._exchange.post(self.path, body))
@@ -55,6 +57,17 @@ class Keys(Noun):
     ) -> Pages[Key]:
         """List keys, oldest first."""
         return self._pages(Key, {"user": user, "limit": limit})
+
+    async def change(
+        self,
+        key_id: str,
+        *,
+        name: str | None = None,  # None: as before
+        quota: Mapping[str, float | None] | None = None,  # what is named changes; None takes away
+    ) -> Key:
+        """Give it another name or quota; what it may stays as it is."""
+        body = given(name=name, quota=quota)
+        return Key(await self._exchange.patch(self._one(key_id), body))
 
     async def rotate(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from windlass.sdk.http.paging import Pages
@@ -38,10 +39,13 @@ class Users(Noun):
         *,
         role: str | None = None,  # None: as before
         is_disabled: bool | None = None,  # None: as before
+        quota: Mapping[str, float | None] | None = None,  # what is named changes; None takes away
         if_match: str | None = None,
     ) -> User:
-        """Give it another role, keep it out or let it in again; its sessions end."""
-        body = given(role=role, is_disabled=is_disabled)
+        """Give it another role, keep it out or let it in again: its sessions end; or a quota, such
+        as `{"jobs_per_day": 50_000}`.
+        """
+        body = given(role=role, is_disabled=is_disabled, quota=quota)
         return User(await self._exchange.patch(self._one(user), body, if_match=if_match))
 
     async def reset_password(self, user: str) -> UserPassword:

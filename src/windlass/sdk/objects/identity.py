@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from windlass.sdk.http.api_object import ApiObject
 
@@ -15,6 +15,37 @@ class LackingRight(ApiObject):
 
     right: str
     roles: list[str]
+
+
+class Quota(ApiObject):
+    """What a user or a key may take. None: as much as it likes."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("requests_per_second", "jobs_per_day", "bytes_waiting")
+
+    requests_per_second: float | None
+    requests_burst: int | None
+    jobs_per_day: int | None
+    bytes_waiting: int | None
+
+
+class QuotaLeft(ApiObject):
+    """Of each quota of a caller the limit, whose it is, and what is left."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("requests_per_second", "jobs_per_day", "bytes_waiting")
+
+    requests_per_second: dict[str, Any] | None
+    jobs_per_day: dict[str, Any] | None
+    bytes_waiting: dict[str, Any] | None
+
+
+class LoginMethods(ApiObject):
+    """How one logs in."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("auth", "password", "oidc")
+
+    auth: str
+    password: bool
+    oidc: dict[str, Any] | None
 
 
 class Caller(ApiObject):
@@ -37,6 +68,7 @@ class Caller(ApiObject):
     csrf_token: str | None
     auth: str
     token: str | None
+    quota: QuotaLeft | None
 
 
 class User(ApiObject):
@@ -55,6 +87,7 @@ class User(ApiObject):
     changed_at: datetime
     last_login_at: datetime | None
     disabled_at: datetime | None
+    quota: Quota
 
 
 class UserPassword(ApiObject):
@@ -73,6 +106,7 @@ class UserPassword(ApiObject):
     changed_at: datetime
     last_login_at: datetime | None
     disabled_at: datetime | None
+    quota: Quota
     one_time_password: str | None
 
 
@@ -119,6 +153,7 @@ class Key(ApiObject):
     rotated_at: datetime | None
     overlap_until: datetime | None
     last_used_at: datetime | None
+    quota: Quota
 
 
 class MadeKey(ApiObject):
@@ -140,4 +175,5 @@ class MadeKey(ApiObject):
     rotated_at: datetime | None
     overlap_until: datetime | None
     last_used_at: datetime | None
+    quota: Quota
     token: str

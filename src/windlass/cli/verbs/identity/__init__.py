@@ -7,6 +7,7 @@ Never: decides who may do what; the server does.
 
     user.py       people and their roles; a lost password, also beside the database
     key.py        API keys; `reset` makes a new admin key beside the database
+    quota.py      the options for quotas of users and keys
     session.py    where one is logged in
     login.py      log in and out, choose another password (http/stored_login.py keeps the login)
     whoami.py     who one is, and what one may

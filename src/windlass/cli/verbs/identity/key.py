@@ -22,6 +22,7 @@ from windlass.cli.show.moment import relative
 from windlass.cli.show.output import say, show_line, show_once
 from windlass.cli.show.table import Column, columns, prose, spare
 from windlass.cli.values import duration
+from windlass.cli.verbs.identity.quota import COLUMN, NO_QUOTA, QuotaOptions
 from windlass.cli.verbs.identity.user import Role
 from windlass.ids import PREFIXES
 from windlass.limits import PAGE_DEFAULT, PAGE_MAX
@@ -59,6 +60,7 @@ PAGE = (
     Column(title="of", take=lambda key: key.get("user_name") or "nobody: it is for machines"),
     *columns("role", "scopes", "queues", "workflows"),
     Column(title="state", take=_state),
+    COLUMN,
     *columns("created_at", "expires_at", "rotated_at", "overlap_until", "last_used_at"),
 )
 
@@ -112,6 +114,7 @@ def add(
     for_machine: Annotated[
         bool, Parameter(help="Nobody's: it stays when its maker leaves. For who may edit keys.")
     ] = False,
+    quota: QuotaOptions = NO_QUOTA,
     reading: Reading = READ,
 ) -> None:
     """Make a key; prints its token, alone: TOKEN=$(windlass key add ci --scope jobs:submit).
@@ -133,10 +136,28 @@ def add(
         "is_personal": True if personal else False if for_machine else None,
     }
     body = {field: value for field, value in given.items() if value is not None}
+    body |= quota.body()
     with reading.client() as client:
         answer = client.post("/v1/keys", body)
     whose = f"of {answer.value['user_name']}" if answer.value.get("user_name") else "for a machine"
     _hand_over(reading, answer, f"made, {whose}")
+
+
+@app.command(name="set")
+def set_key(
+    key: KeyId,
+    /,
+    *,
+    name: Annotated[str | None, Parameter(help="Another name.")] = None,
+    quota: QuotaOptions = NO_QUOTA,
+    reading: Reading = READ,
+) -> None:
+    """Give a key another name or a quota; what it may stays as it is."""
+    body = {**({} if name is None else {"name": name}), **quota.body()}
+    if not body:
+        raise BadUsage("say --name, or a quota such as --requests-per-second 20 or none")
+    with reading.client() as client:
+        show_one(reading, client.patch(_path(client, key), body), PAGE)
 
 
 @app.command

@@ -17,6 +17,7 @@ from windlass.cli.http.listing import show_list, show_one
 from windlass.cli.options import READ, SERVED, All, Limit, Reading, Server
 from windlass.cli.show.output import say, show_line, show_once
 from windlass.cli.show.table import Column, columns, spare
+from windlass.cli.verbs.identity.quota import COLUMN, NO_QUOTA, QuotaOptions
 from windlass.cli.verbs.identity.typed import PasswordFrom, password
 from windlass.errors import NotFound
 from windlass.limits import PAGE_DEFAULT
@@ -44,6 +45,7 @@ PAGE = (
     *columns("name", "id", "role"),
     Column(title="state", take=_state),
     *columns("has_password", "issuer", "sessions"),
+    COLUMN,
     *columns("created_at", "changed_at", "last_login_at", "disabled_at"),
 )
 
@@ -89,10 +91,25 @@ def add(
 
 
 @app.command(name="set")
-def set_role(user: UserName, /, *, role: RoleOption, reading: Reading = READ) -> None:
-    """Give a user another role; its sessions end, its keys never may more than it may."""
+def set_user(
+    user: UserName,
+    /,
+    *,
+    role: Annotated[
+        Role | None, Parameter(help="viewer reads, operator runs, editor defines, admin says who.")
+    ] = None,
+    quota: QuotaOptions = NO_QUOTA,
+    reading: Reading = READ,
+) -> None:
+    """Give a user another role, or a quota; what is not named stays as it is.
+
+    With another role its sessions end; its keys never may more than it may.
+    """
+    body = {**({} if role is None else {"role": role}), **quota.body()}
+    if not body:
+        raise BadUsage("say --role, or a quota such as --jobs-per-day 50000 or none")
     with reading.client() as client:
-        show_one(reading, client.patch(_path(user), {"role": role}), PAGE)
+        show_one(reading, client.patch(_path(user), body), PAGE)
 
 
 @app.command
