@@ -1,4 +1,4 @@
--- Roles with least rights, once for each database: psql -v ON_ERROR_STOP=1 -f roles.sql  (as a superuser, in that database)
+-- roles: roles with least rights, once for each database: psql -v ON_ERROR_STOP=1 -f roles.sql  (as a superuser, in that database)
 -- docs/operating/least-privilege.md says what each is for. Passwords: \password windlass_owner, and so on.
 
 CREATE ROLE windlass_owner LOGIN;   -- migrates: windlass migrate up
