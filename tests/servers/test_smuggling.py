@@ -95,7 +95,10 @@ async def api(servers: PrivateServers, database_url: str) -> AsyncIterator[Serve
 
 def _hidden(ending: bytes) -> bytes:
     """A request without a key, whose last line swallows the first one of whoever comes next."""
-    return b"POST /v1/queues/default/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n" + ending
+    return (
+        b"POST /v1/queues/default/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+        + ending
+    )
 
 
 def _upgrade(hidden: bytes) -> bytes:
