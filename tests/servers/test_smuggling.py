@@ -95,7 +95,10 @@ async def api(servers: PrivateServers, database_url: str) -> AsyncIterator[Serve
 
 def _hidden(ending: bytes) -> bytes:
     """A request without a key, whose last line swallows the first one of whoever comes next."""
-    return b"POST /v1/queues/default/pause HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n" + ending
+    return (
+        b"POST /v1/queues/default/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+        + ending
+    )
 
 
 def _upgrade(hidden: bytes) -> bytes:
@@ -103,21 +106,21 @@ def _upgrade(hidden: bytes) -> bytes:
     # path whose answer takes long enough for the proxy to have sent it all.
     body = b"\r\n" * 200_000 + hidden
     return (
-        b"GET /health HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n"
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nUpgrade: x\r\nConnection: Upgrade\r\n"
         b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     )
 
 
 def _chunked_too(hidden: bytes) -> bytes:
     return (
-        b"POST /health/live HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+        b"POST /health/live HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
         b"Content-Length: %d\r\n\r\n0\r\n\r\n%s" % (len(hidden) + 5, hidden)
     )
 
 
 def _other_coding(hidden: bytes) -> bytes:
     return (
-        b"POST /health/live HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n"
+        b"POST /health/live HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n"
         b"Content-Length: %d\r\n\r\n%s" % (len(hidden), hidden)
     )
 
@@ -134,7 +137,7 @@ async def test_a_victims_key_does_nothing_that_the_victim_did_not_ask_for(
             await _settled(stranger)
             said = await exchange(
                 url,
-                b"GET /v1/queues/default HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                b"GET /v1/queues/default HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                 b"Authorization: Bearer " + api.key.encode() + b"\r\n\r\n",
             )
             assert statuses(said) == [200], said

@@ -270,7 +270,7 @@ async def test_who_has_no_key_takes_no_room_of_those_who_have_one(api: Served) -
     """A completion shows its token in its body, so the body of anybody is read."""
     refused, size = 0, 2_000_000
     head = (
-        f"POST /v1/jobs/job_{'0' * 32}/complete HTTP/1.1\r\nHost: a\r\n"
+        f"POST /v1/jobs/job_{'0' * 32}/complete HTTP/1.1\r\nHost: localhost\r\n"
         f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
     ).encode()
     async with AsyncExitStack() as open_:
