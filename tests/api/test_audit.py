@@ -266,7 +266,7 @@ async def test_a_node_sends_a_few_exports_at_once_and_refuses_more(api: Served) 
     scope = {"type": "http", "method": "GET", "path": route.path, "headers": []}
     call = Call(scope, receive, send)
     replies = [await route.handle(call, {}) for _ in range(AUDIT_EXPORTS_MAX + 1)]
-    sending = [asyncio.create_task(one(scope, receive, send)) for one in replies[1:]]
+    sending = [asyncio.ensure_future(one(scope, receive, send)) for one in replies[1:]]
     for _ in sending:
         await begun.acquire()
     with pytest.raises(Unavailable, match="try another node"):
