@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, Final
 
 import pytest
+from starlette.types import Message
 
 from tests.api.acting_node import ActingNode
 from tests.api.conftest import Serve
 from tests.api.executions.flows import publish, start
 from tests.api.served import Served
 from tests.engine.executions.flow import noop
+from windlass.api.audit import routes
+from windlass.api.http.route import Call
 from windlass.config import Settings
 from windlass.engine.audit.record import Entry, record
 from windlass.engine.identity.first import ensure_first_login
-from windlass.limits import AUDIT_REFUSED_BURST, PAGE_MAX
+from windlass.errors import Unavailable
+from windlass.limits import AUDIT_EXPORTS_MAX, AUDIT_REFUSED_BURST, PAGE_MAX
 
 CANARY: Final = "canary-value-that-nobody-may-see"
 PASSWORD: Final = "correct horse battery staple"
@@ -244,6 +249,33 @@ async def test_an_export_has_every_entry_of_every_page(api: Served) -> None:
     assert [line["object_name"] for line in lines] == [f"q{n}" for n in reversed(range(count))]
     assert lines[0] == (await entries(api, f"object=q{count - 1}"))[0]
     assert await exported(api, "object=nobody") == []
+
+
+async def test_a_node_sends_a_few_exports_at_once_and_refuses_more(api: Served) -> None:
+    [route] = [one for one in routes(api.parts) if one.path == "/v1/audit/export"]
+    go_on, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def receive() -> Message:
+        await go_on.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_message: Message) -> None:
+        begun.release()
+        await go_on.wait()
+
+    scope = {"type": "http", "method": "GET", "path": route.path, "headers": []}
+    call = Call(scope, receive, send)
+    replies = [await route.handle(call, {}) for _ in range(AUDIT_EXPORTS_MAX + 1)]
+    sending = [asyncio.ensure_future(one(scope, receive, send)) for one in replies[1:]]
+    for _ in sending:
+        await begun.acquire()
+    with pytest.raises(Unavailable, match="try another node"):
+        await replies[0](scope, receive, send)
+    with pytest.raises(Unavailable, match="try another node"):
+        await route.handle(call, {})
+    go_on.set()
+    await asyncio.gather(*sending)
+    await route.handle(call, {})
 
 
 async def test_an_export_is_recorded_with_what_it_was_of(api: Served) -> None:

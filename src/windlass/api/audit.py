@@ -95,8 +95,7 @@ class Audit:
         return page_reply([entry_view(row) for row in rows], cursor)
 
     async def export(self, request: Call, query: dict[str, Any]) -> ASGIApp:
-        if self._exports >= AUDIT_EXPORTS_MAX:
-            raise Unavailable(f"{AUDIT_EXPORTS_MAX} exports are being sent here; try another node")
+        self._check_room()
         which = AuditFilter(**query)
         # What can be refused is refused before the answer begins.
         first = await list_entries(self._database, which, PAGE_MAX)
@@ -108,6 +107,7 @@ class Audit:
     async def send(
         self, which: AuditFilter, page: list[Record], receive: Receive, send: Send
     ) -> None:
+        self._check_room()  # again: others may have begun meanwhile
         self._exports += 1
         gone = asyncio.create_task(_until_gone(receive))
         try:
@@ -121,6 +121,10 @@ class Audit:
         finally:
             gone.cancel()
             self._exports -= 1
+
+    def _check_room(self) -> None:
+        if self._exports >= AUDIT_EXPORTS_MAX:
+            raise Unavailable(f"{AUDIT_EXPORTS_MAX} exports are being sent here; try another node")
 
     async def _next(self, which: AuditFilter, before: UUID) -> list[Record]:
         return await list_entries(self._database, which, PAGE_MAX, before)

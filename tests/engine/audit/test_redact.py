@@ -130,8 +130,13 @@ def deep(levels: int) -> Any:
         {"a": 10**5_000, "b": 1e300, "c": -(2**70), "d": float("nan"), "e": float("inf")},
         {"a": ["é" * 1_000] * 50},
         {"a": [[[[[["x" * 400] * 50] * 50] * 50] * 50] * 50]},
+        # What a pattern that is not careful goes through again and again.
+        *(
+            {f"{number}": text * 2_000 for number in range(50)}
+            for text in ("://?", "://?key", "://?a=", "-----BEGIN ", "A bearer ", "wlk_", "://@")
+        ),
+        {"://?" + "key" * 100_000: 1},
     ],
-    ids=["text", "list", "members", "name", "depth", "numbers", "bytes", "tree"],
 )
 async def test_whatever_it_is_there_is_room_for_it(
     database: Database, value: dict[str, Any]
@@ -177,6 +182,14 @@ async def test_hostile_text_is_kept_as_text_or_made_harmless(
     )
     [entry] = await list_entries(database, AuditFilter(), 10)
     assert entry["object_name"] == hostile.replace("\x00", "\ufffd").replace("\ud800", "?")
+
+
+async def test_names_and_remarks_show_no_token_either(database: Database) -> None:
+    token, _ = make_token(KEY_PREFIX)
+    entry = Entry(action="target.disable", name=f"a {token}", note=f"use {token} instead")
+    await record_alone(database, entry)
+    [row] = await list_entries(database, AuditFilter(), 10)
+    assert (row["object_name"], row["note"]) == (f"a {REDACTED}", f"use {REDACTED} instead")
 
 
 def test_a_name_that_is_too_long_is_cut_off() -> None:

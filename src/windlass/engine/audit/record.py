@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass import ids
-from windlass.engine.audit.redact import redacted, short
+from windlass.engine.audit.redact import redacted, redacted_text, short
 from windlass.limits import AUDIT_MEMBERS_MAX, AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX
 from windlass.model.identity.actor import Actor, acting
 from windlass.model.identity.audited import ACTIONS
@@ -106,10 +106,10 @@ def _values(entries: tuple[Entry, ...]) -> tuple[Any, ...]:
             "node_id": [actor.node_id for actor in actors],
             "action": [entry.action for entry in entries],
             "object_id": [short(entry.id, AUDIT_NAME_CHARS_MAX) for entry in entries],
-            "object_name": [short(entry.name, AUDIT_NAME_CHARS_MAX) for entry in entries],
+            "object_name": [redacted_text(entry.name, AUDIT_NAME_CHARS_MAX) for entry in entries],
             "before": [redacted(entry.before) for entry in entries],
             "after": [redacted(entry.after) for entry in entries],
-            "note": [short(entry.note, AUDIT_NOTE_CHARS_MAX) for entry in entries],
+            "note": [redacted_text(entry.note, AUDIT_NOTE_CHARS_MAX) for entry in entries],
             "count": [entry.count for entry in entries],
         },
     )

@@ -39,17 +39,19 @@ _HEADERS: Final = re.compile(r"headers$", re.IGNORECASE)
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-encoding", "accept-language", "content-type", "user-agent"}
 )
-# What would be a secret wherever it stands: ours, and what others show it with.
+# What would be a secret wherever it stands: ours, and what others show it with. Every repetition is
+# bounded, or ends at what begins the next one: these are searched for in hostile text.
 _TOKENS: Final = re.compile(
     r"\bwl[ks]_[A-Za-z0-9_-]{20,}|\bwhs(?:ec|k)_[A-Za-z0-9+/=_-]{16,}|"
     r"(?<=bearer )[A-Za-z0-9._~+/=-]{8,}|(?<=basic )[A-Za-z0-9+/=]{8,}|"
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*",
     re.IGNORECASE | re.DOTALL,
 )
+# Most texts have none of these, and are not searched at all.
+_MARKS: Final = ("wlk_", "wls_", "whsec_", "whsk_", "bearer ", "basic ", "-----begin ")
 _USERINFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
-_QUERY_SECRET: Final = re.compile(
-    r"([?&#][^=&#\s]*(?:passw|secret|token|key|sig|auth|code)[^=&#\s]*=)[^&#\s]+", re.IGNORECASE
-)
+_QUERY: Final = re.compile(r"([?&#])([^=?&#\s]{1,64})=([^?&#\s]+)")
+_QUERY_NAME: Final = re.compile(r"passw|secret|token|key|sig|auth|code|cred", re.IGNORECASE)
 # JSONB writes every digit of a number: 1e300 would take 300.
 _NUMBER_MAX: Final = 2**63
 
@@ -145,7 +147,7 @@ def _is_secret(name: str, *, are_headers: bool) -> bool:
 
 def _name(name: Any) -> str:
     """A name may be as telling as a value."""
-    return short(_text(str(name)), AUDIT_TEXT_CHARS_MAX // 4)
+    return _text(str(name), AUDIT_TEXT_CHARS_MAX // 4)
 
 
 def _digits(value: float) -> str:
@@ -154,11 +156,22 @@ def _digits(value: float) -> str:
     return "a huge number" if is_huge else str(value)
 
 
-def _text(text: str) -> str:
+def redacted_text(text: str | None, chars_max: int) -> str | None:
+    return None if text is None else _text(text, chars_max)
+
+
+def _text(text: str, chars_max: int = AUDIT_TEXT_CHARS_MAX) -> str:
     # With some to spare: what is cut in two is not found any more.
-    text = harmless_text(text[: 4 * AUDIT_TEXT_CHARS_MAX])
-    text = _TOKENS.sub(REDACTED, text)
+    text = harmless_text(text[: 2 * chars_max])
+    lower = text.lower()
+    if any(mark in lower for mark in _MARKS):
+        text = _TOKENS.sub(REDACTED, text)
     if "://" in text:
         text = _USERINFO.sub(f"{REDACTED}@", text)
-        text = _QUERY_SECRET.sub(rf"\g<1>{REDACTED}", text)
-    return short(text, AUDIT_TEXT_CHARS_MAX)
+        text = _QUERY.sub(_without_secret, text)
+    return short(text, chars_max)
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    mark, name, _ = found.groups()
+    return f"{mark}{name}={REDACTED}" if _QUERY_NAME.search(name) else found[0]
