@@ -122,6 +122,7 @@ class BlockingKeys(Blocks[Keys]):
     add = Blocking(Keys.add)
     get = Blocking(Keys.get)
     list = Listed(Keys.list)
+    change = Blocking(Keys.change)
     rotate = Blocking(Keys.rotate)
     revoke = Blocking(Keys.revoke)
 

@@ -193,6 +193,8 @@ class Health(ApiObject):
     database: Part
     redis: Part
     degraded: list[str]
+    auth: str
+    warnings: list[str]
 
 
 class Stats(ApiObject):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from windlass.sdk.http.api_object import ApiObject
 
@@ -28,14 +28,58 @@ class Quota(ApiObject):
     bytes_waiting: int | None
 
 
+class RequestsLeft(ApiObject):
+    """What is left of a quota of requests."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("subject", "limit", "remaining")
+
+    subject: str
+    limit: float
+    burst: int
+    remaining: int
+    reset: int
+
+
+class JobsLeft(ApiObject):
+    """What is left of a quota of jobs a day."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("subject", "limit", "remaining")
+
+    subject: str
+    limit: float
+    current: int
+    remaining: int
+    day_ends_at: datetime | None
+
+
+class BytesLeft(ApiObject):
+    """What is left of a quota of bytes that wait."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("subject", "limit", "remaining")
+
+    subject: str
+    limit: float
+    current: int | None
+    remaining: int | None
+
+
 class QuotaLeft(ApiObject):
     """Of each quota of a caller the limit, whose it is, and what is left."""
 
     _shown: ClassVar[tuple[str, ...]] = ("requests_per_second", "jobs_per_day", "bytes_waiting")
 
-    requests_per_second: dict[str, Any] | None
-    jobs_per_day: dict[str, Any] | None
-    bytes_waiting: dict[str, Any] | None
+    requests_per_second: RequestsLeft | None
+    jobs_per_day: JobsLeft | None
+    bytes_waiting: BytesLeft | None
+
+
+class OidcLogin(ApiObject):
+    """Where one logs in elsewhere."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("name", "url")
+
+    name: str
+    url: str
 
 
 class LoginMethods(ApiObject):
@@ -45,7 +89,7 @@ class LoginMethods(ApiObject):
 
     auth: str
     password: bool
-    oidc: dict[str, Any] | None
+    oidc: OidcLogin | None
 
 
 class Caller(ApiObject):
