@@ -231,6 +231,7 @@ def _made(key_id: UUID, draft: KeyDraft, user_id: UUID | None) -> Entry:
         "expires_at": draft.expires_at,
         "expires_in_seconds": draft.expires_in_seconds,
         "user_id": shown_id("user", user_id),
+        "quota": draft.quota.given or None,
     }
     given = {name: value for name, value in after.items() if value is not None}
     return Entry(action="key.add", id=ids.show("key", key_id), name=draft.name, after=given)

@@ -135,7 +135,7 @@ async def add_user(
     one_time = one_time_password() if password is None else None
     hashed = await passwords.hash(one_time or password or "")
     user_id = ids.uuid7()
-    after = {"role": role, "has_one_time_password": one_time is not None}
+    after = {"role": role, "is_one_time": one_time is not None}
     entry = Entry(action="user.add", id=ids.show("user", user_id), name=name, after=after)
     made = await ask_and_record(
         *(database, "user_add", user_id, name, role, hashed, one_time is not None, GOOD_SECONDS),
