@@ -525,6 +525,14 @@ CASES: Final = (
         after={"scopes": ["jobs:submit"], "queues": ["mail"]},
     ),
     Case(
+        route="PATCH /v1/keys/{key_id}",
+        action="key.change",
+        object="{key_id}",
+        prepare=a_key,
+        body={"quota": {"requests_per_second": 5}},
+        after={"quota": {"requests_per_second": 5}},
+    ),
+    Case(
         route="DELETE /v1/keys/{key_id}",
         action="key.revoke",
         object="{key_id}",

@@ -30,6 +30,7 @@ QUEUE = {
     "max_bytes": None,
     "max_running": None,
     "rate": 2.5,
+    "submit_rate": None,
     "counts": {"queued": 3, "running": 1, "blocked": 0, "dead": 4},
     "bytes": 12,
     "created_at": "2026-01-31T12:00:00Z",
@@ -64,7 +65,8 @@ def test_limits_are_set_and_taken_away_and_the_others_left_alone(
     assert windlass("queue", "set", "mail", *limits.split()).code == 0
     read, put = peer.calls
     assert (read.method, put.method, put.path) == ("GET", "PUT", "/v1/queues/mail")
-    assert put.json == {"max_jobs": 9, "max_bytes": 100, "max_running": None, "rate": 2.5}
+    others = {"max_bytes": 100, "rate": 2.5, "submit_rate": None}
+    assert put.json == {**others, "max_jobs": 9, "max_running": None}
 
 
 def test_a_queue_that_is_not_there_yet_gets_the_limits_named(

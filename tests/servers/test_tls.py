@@ -338,20 +338,20 @@ async def test_a_node_works_by_tls_alone_and_the_doctor_says_so(
             await until(lambda: "fastlane_up" in node.log, what="its lane is up")
         told = await asyncio.to_thread(doctor, url, redis_url)
         assert told.returncode == 0, told.stderr
-        assert re.search(r"PostgreSQL: encrypted with TLSv1\.3 \S+$", told.stderr, re.MULTILINE)
-        assert "Redis: encrypted, as the user default" in told.stderr
+        assert re.search(r"PostgreSQL: encrypted with TLSv1\.3 \S+$", told.stdout, re.MULTILINE)
+        assert "Redis: encrypted, as the user default" in told.stdout
         loose = await asyncio.to_thread(
             doctor,
             over_tcp(database_url, first, "sslmode=require"),
             tls_url(valkey, second, "ssl_cert_reqs=none&ssl_check_hostname=false"),
         )
-        assert "who answers is not checked: sslmode=verify-full does" in loose.stderr
-        assert "Redis: encrypted; who answers is not checked" in loose.stderr
+        assert "who answers is not checked: sslmode=verify-full does" in loose.stdout
+        assert "Redis: encrypted; who answers is not checked" in loose.stdout
     async with plain_before(socket_of(database_url)) as plain:
         url = over_tcp(database_url, plain, "sslmode=prefer")
         told = await asyncio.to_thread(doctor, url, f"redis://127.0.0.1:{free_port()}")
-        assert "by a socket" in told.stderr or "PostgreSQL: not encrypted" in told.stderr
-        assert "does not answer (connection refused)" in told.stderr
+        assert "by a socket" in told.stdout or "PostgreSQL: not encrypted" in told.stdout
+        assert "does not answer (connection refused)" in told.stdout
 
 
 def doctor(database_url: str, redis_url: str) -> subprocess.CompletedProcess[str]:

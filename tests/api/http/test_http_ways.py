@@ -18,9 +18,10 @@ async def test_head_is_answered_wherever_get_is(door: Served) -> None:
     for path, methods in document["paths"].items():
         if "get" not in methods or "{" in path:
             continue
-        async with door.client.get(door.url + path) as shown:
+        usual = 409 if path.startswith("/v1/session/oidc") else 200  # there is no provider
+        async with door.client.get(door.url + path, allow_redirects=False) as shown:
             head = await door.client.head(door.url + path)
-            assert head.status == shown.status == 200, path
+            assert head.status == shown.status == usual, path
             assert head.content_type == shown.content_type, path
             assert await head.read() == b""
 

@@ -42,8 +42,9 @@ REASONS: Final[tuple[Reason, ...]] = (
     # Time: a schema knows no now, and compares no two values.
     Reason("what lies in the past by now", rf"{_JOB}/deadline", "lies in the past"),
     Reason("what lies in the past by now", "/(at|ends_at)", "lies in the past"),
+    Reason("whose key asks", "user", "say whose sessions are", operation="DELETE /v1/sessions"),
     Reason("which passwords are known", "/(password|new)", "is among the first that somebody"),
-    Reason("what lies in the past by now", "/expires_at", "that is not past yet"),
+    Reason("what lies in the past by now", "/expires_at", "must be an instant that is not past"),
     Reason("one of two fields", "/expires_in", "expires_at says it already"),
     Reason("how far ahead it is by now", rf"{_JOB}/run_at", "lies more than a year ahead"),
     Reason("the later of two instants", rf"{_JOB}/deadline", "lies before the job is due"),

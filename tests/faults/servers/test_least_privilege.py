@@ -275,7 +275,9 @@ async def _routes(door: Door) -> None:
             text = await answer.text()
             assert answer.status < 500, f"{filled}: {answer.status} {text}"
             assert REFUSALS.search(text) is None
-            assert "{" in path or answer.status in (200, 400, 401, 404, 422), f"{filled}: {text}"
+            # 409: nobody logs in while authentication is off.
+            is_known = answer.status in (200, 400, 401, 404, 409, 422)
+            assert "{" in path or is_known, f"{filled}: {text}"
         asked += 1
     assert asked > 40
 
@@ -505,8 +507,8 @@ async def test_a_node_whose_role_lacks_a_right_says_which_and_what_to_do(guarded
     await give_rights(guarded.owner_url, as_node_role.ROLE, "node")
     told = _windlass(guarded, "doctor")
     assert told.returncode == 0
-    assert "which owns nothing, as a node should" in told.stderr
-    assert f"as the user {as_node_role.REDIS_USER}" in told.stderr
+    assert "which owns nothing, as a node should" in told.stdout
+    assert f"as the user {as_node_role.REDIS_USER}" in told.stdout
     await guarded.by_owner(f"REVOKE USAGE ON SCHEMA windlass FROM {as_node_role.ROLE}")
     async with _refused(guarded) as said:
         [line] = [line for line in said if "error: " in line][-1:]

@@ -50,7 +50,6 @@ def test_a_server_that_listens_everywhere_listens_on_loopback(data: Path) -> Non
         "http://127.0.0.2:5999",
         "http://localhost:5999",  # which may be another server's on [::1]
         "http://[::1]:5999",
-        "https://127.0.0.1:5999",
         "http://127.0.0.1.example:5999",
         "http://127.1:5999",
         "http://10.0.0.1:5999",
@@ -60,6 +59,11 @@ def test_a_server_that_listens_everywhere_listens_on_loopback(data: Path) -> Non
 def test_another_address_gets_no_key(data: Path, url: str) -> None:
     with recorded(data, "127.0.0.1", 5999, os.getpid()):
         assert LocalKey(url).find() is None
+
+
+def test_the_key_is_found_whether_that_address_speaks_tls_or_not(data: Path) -> None:
+    with recorded(data, "127.0.0.1", 5999, os.getpid()):
+        assert LocalKey(URL.replace("http:", "https:")).find() == "wlk_here"
 
 
 def test_the_record_of_a_process_that_is_gone_is_not_believed_and_goes(data: Path) -> None:

@@ -1,6 +1,7 @@
 """Security headers: what a browser is told never to do with an answer of ours.
 
     ANSWER            every answer of the API: it is data, and nothing in it is ever shown or run
+    UNNAMED           the same, of an address that is not told to where it leads
     page(style)       a page of ours without scripts, with one style that is known by its hash
     dashboard(nonce)  a page that is an application: its scripts and styles are files of ours
 
@@ -33,6 +34,10 @@ _POLICY: Final = b"content-security-policy"
 _ALONE: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 ANSWER: Final[Headers] = (*_COMMON, (_POLICY, b"default-src 'none'; frame-ancestors 'none'"))
+# The address that is left holds what nobody else may see, not even another page of ours.
+UNNAMED: Final[Headers] = tuple(
+    (name, b"no-referrer" if name == b"referrer-policy" else value) for name, value in ANSWER
+)
 # A year, for this host alone. Never said to a name of this machine: all its ports share the name.
 HSTS: Final = (b"strict-transport-security", b"max-age=31536000")
 AUTH_OFF: Final = (b"windlass-auth", b"off")

@@ -245,8 +245,10 @@ def _text(chars_max: int) -> Any:
     """As it was typed: a login is compared, not judged."""
 
     def read(value: object) -> str:
-        if not isinstance(value, str) or not 1 <= len(value) <= chars_max or not _is_text(value):
+        if not isinstance(value, str) or not 1 <= len(value) <= chars_max:
             raise ValueError(f"must be text of 1 to {chars_max} characters")
+        if not _is_text(value):
+            raise ValueError("holds U+0000 or half a character, as nobody's does")
         return value
 
     return read

@@ -23,6 +23,7 @@ from windlass.api.http.caller import Caller, caller_of
 from windlass.api.http.query import Param
 from windlass.api.http.reply import Header, Reply, json_reply
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.security_headers import UNNAMED
 from windlass.api.http.shapes import ref
 from windlass.api.identity.session import AuthIsOff
 from windlass.api.parts import ApiParts
@@ -139,7 +140,7 @@ def _check_is_visit(caller: Caller) -> None:
 def _go(url: str, cookie: Header) -> Reply:
     location = (b"location", url.encode())
     # The address that is left behind holds a code, or where somebody works.
-    return Reply(b"", 303, (location, cookie, (b"referrer-policy", b"no-referrer")))
+    return Reply(b"", 303, (location, cookie), UNNAMED)
 
 
 def _read_return_to(text: str) -> str:

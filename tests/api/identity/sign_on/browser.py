@@ -71,7 +71,7 @@ class Browser:
             is_json = "json" in answer.content_type
             return Seen(
                 status=answer.status,
-                headers=dict(answer.headers),
+                headers={name: ", ".join(answer.headers.getall(name)) for name in answer.headers},
                 body=await answer.json(content_type=None) if is_json else text,
             )
 

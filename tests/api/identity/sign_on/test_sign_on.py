@@ -76,6 +76,16 @@ async def test_the_provider_is_asked_as_the_standards_have_it(
     assert (cookie["samesite"], cookie["max-age"]) == ("Lax", "600")
 
 
+async def test_the_address_that_holds_the_code_is_told_to_nobody(browser: Browser) -> None:
+    begun = await browser.get("/v1/session/oidc")
+    back = (await browser.get(begun.location)).location
+    assert "code=" in back
+    for seen in (begun, await browser.get(back, is_sent=True)):
+        assert seen.location
+        assert seen.headers["Referrer-Policy"] == "no-referrer"
+        assert seen.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
 async def test_host_and_forwarded_headers_decide_nothing(
     provider: ProviderProcess, browser: Browser
 ) -> None:
