@@ -7,6 +7,7 @@ import gc
 import os
 import resource
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
@@ -51,6 +52,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     as_node_role.turn_on(config)
+    # A shell has what it begins in the background ignore Ctrl-C, and so would all that we begin.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Its tests take minutes each, and share nothing.
