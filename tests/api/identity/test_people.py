@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tests.api.conftest import Serve
@@ -20,9 +21,11 @@ from tests.api.identity.callers import (
     say,
 )
 from tests.api.served import Served
+from windlass.api.identity.schema import USER_POST
 from windlass.config import Settings
 from windlass.engine.identity.passwords import Passwords
 from windlass.limits import PASSWORDS_AT_ONCE, PASSWORDS_WAITING_MAX
+from windlass.model.identity.account import read_new_user_name
 
 NEW = "seven large blue whales"
 
@@ -303,3 +306,29 @@ async def test_where_authentication_is_off_nobody_logs_in(serve_with: Serve) -> 
     assert (said.status, said.json["code"]) == (409, "auth_is_off")
     who = await say(api, "GET", "/v1/session")
     assert (who.json["kind"], who.json["auth"]) == ("anonymous", "off")
+
+
+@pytest.mark.parametrize("name", ["all", "ALL", "All"])
+async def test_nobody_is_called_as_everybody_is(api: Served, name: str) -> None:
+    """`GET /v1/sessions?user=all` would be his."""
+    refused = await api.post("/v1/users", {"name": name, "role": "viewer"}, 422)
+    [error] = refused["errors"]
+    assert error["pointer"] == "/name"
+    assert "choose another" in error["detail"]
+
+
+@pytest.mark.parametrize("name", ["all", "aLL", "user_1", "USER_", "all-2", "overall", "user"])
+def test_the_published_schema_of_a_new_name_refuses_what_is_refused(name: str) -> None:
+    try:
+        read_new_user_name(name)
+        is_taken = True
+    except ValueError:
+        is_taken = False
+    schema = jsonschema_rs.Draft202012Validator(USER_POST["properties"]["name"])
+    assert schema.is_valid(name) is is_taken
+
+
+async def test_who_was_called_all_before_can_still_be_removed(api: Served) -> None:
+    await a_user(api, "all")
+    assert (await api.get("/v1/users/all"))["name"] == "all"
+    await api.call("DELETE", "/v1/users/ALL", 204)

@@ -158,6 +158,44 @@ async def test_nobody_lifts_his_own_quota(api: Served) -> None:
     assert answer.status == 403
 
 
+async def test_a_key_with_a_quota_gets_no_token_of_another_key(api: Served) -> None:
+    ann = await user(api)
+    free, more, held = [
+        await (
+            await ann.ask("POST", "/v1/keys", json={"name": name, "role": "operator", **given})
+        ).json()
+        for name, given in (
+            ("free", {}),
+            ("more", {"quota": {"jobs_per_day": 9}}),
+            ("held", {"quota": {"jobs_per_day": 1}}),
+        )
+    ]
+    key = Person(api=api, token=held["token"], id=held["id"])
+    for other in (free, more):
+        path = f"/v1/keys/{other['id']}/rotate"
+        refused = await key.ask("POST", path)
+        problem = await refused.json()
+        assert (refused.status, problem["code"]) == (403, "key_has_quota"), problem
+        still = Person(api=api, token=other["token"], id=other["id"])
+        assert (await still.ask("GET", "/v1/queues")).status == 200, "nothing was rotated"
+        assert (await ann.ask("POST", path)).status == 200, "its user may"
+    rotated = await key.ask("POST", f"/v1/keys/{key.id}/rotate")
+    found = await rotated.json()
+    assert (rotated.status, found["quota"]["jobs_per_day"]) == (200, 1)
+    fresh = Person(api=api, token=found["token"], id=key.id)
+    await fresh.submit()
+    await fresh.submit(429)
+
+
+async def test_the_first_quota_of_a_key_is_in_the_audit_log_and_so_is_its_end(api: Served) -> None:
+    key = await key_of(api)
+    await set_quota(api, key, jobs_per_day=5)
+    await set_quota(api, key, jobs_per_day=None)
+    gone, first = (await api.get(f"/v1/audit?action=key.change&object={key.id}"))["data"]
+    assert (first["before"], first["after"]) == ({"quota": {}}, {"quota": {"jobs_per_day": 5}})
+    assert (gone["before"], gone["after"]) == ({"quota": {"jobs_per_day": 5}}, {"quota": {}})
+
+
 async def test_a_key_of_somebody_else_or_of_nobody_cannot_be_renamed(api: Served) -> None:
     ann, key = await user(api), await key_of(api)
     assert (await ann.ask("PATCH", f"/v1/keys/{key.id}", json={"name": "x"})).status == 404

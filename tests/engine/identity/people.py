@@ -91,10 +91,11 @@ async def a_key(
     user_id: UUID | None = None,
     maker: Principal = PROGRAM,
     expires_in_seconds: float | None = None,
+    name: str = "a key",
     **scope: Any,
 ) -> MadeKey:
     draft = KeyDraft(
-        name="a key",
+        name=name,
         scope=Scope(role=role, rights=scope.pop("rights", None), **scope),
         expires_at=None,
         expires_in_seconds=expires_in_seconds,

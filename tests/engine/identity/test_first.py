@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
 from tests.engine.identity.people import Node, a_key, sql
+from tests.until import until
 from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.identity.first import (
     FIRST_USER,
@@ -13,6 +15,7 @@ from windlass.engine.identity.first import (
     is_key,
     reset_admin_key,
 )
+from windlass.engine.identity.keys import MadeKey, change_key, hash_of, rotate_key
 from windlass.engine.identity.login import log_in
 from windlass.engine.identity.passwords import Passwords
 from windlass.store.database import Database
@@ -67,3 +70,65 @@ async def test_a_lost_key_is_replaced_and_keys_that_somebody_made_stay(
     fresh = await reset_admin_key(database)
     good = [await is_key(database, one) for one in (lost, further, made.token, fresh)]
     assert good == [False, False, True, True]
+
+
+async def test_no_token_of_a_lost_key_is_good_however_often_it_was_rotated_or_named(
+    database: Database, passwords: Passwords
+) -> None:
+    """Nor are those of the keys that took its place."""
+    tokens = [(await ensure_first_login(database, passwords, has_users=False)).key or ""]
+    tokens += [await add_admin_key(database), await reset_admin_key(database)]
+    tokens.append(await add_admin_key(database))
+    tokens += [await rotated(database, token, 3600) for token in tokens[2:]]
+    tokens += [await rotated(database, token, 3600) for token in tokens[4:]]
+    await change_key(database, await id_of(database, tokens[-1]), name="laptop", quota={})
+    assert [await is_key(database, one) for one in tokens] == [False] * 2 + [True] * 6
+    fresh = await reset_admin_key(database)
+    assert [await is_key(database, one) for one in (*tokens, fresh)] == [False] * 8 + [True]
+
+
+async def test_a_reset_leaves_keys_that_somebody_made_whatever_they_are_called(
+    database: Database, passwords: Passwords
+) -> None:
+    await ensure_first_login(database, passwords, has_users=False)
+    made = [await a_key(database, "admin", name="admin"), await a_key(database, "admin")]
+    tokens = [one.token for one in made]
+    tokens.append(await rotated(database, tokens[1], 3600))
+    await reset_admin_key(database)
+    assert all([await is_key(database, one) for one in tokens])
+
+
+async def test_a_key_that_is_rotated_while_it_is_reset_is_reset(
+    database: Database, passwords: Passwords
+) -> None:
+    lost = (await ensure_first_login(database, passwords, has_users=False)).key or ""
+    key_id = await id_of(database, lost)
+    async with database.own() as holding:
+        await holding.execute("SELECT FROM windlass.api_key FOR UPDATE")
+        asked = [
+            asyncio.create_task(rotate_key(database, key_id, 3600)),
+            asyncio.create_task(reset_admin_key(database)),
+        ]
+        await until(lambda: are_waiting(database, 2), poll_seconds=0.001)
+    rotation, fresh = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(fresh, str)
+    tokens = [lost, *([rotation.token] if isinstance(rotation, MadeKey) else [])]
+    assert not any([await is_key(database, one) for one in tokens])
+    assert await is_key(database, fresh)
+
+
+async def id_of(database: Database, token: str) -> UUID:
+    [row] = await database.run("key_find", hash_of(token.encode()))
+    found: UUID = row["id"]
+    return found
+
+
+async def rotated(database: Database, token: str, overlap_seconds: float) -> str:
+    return (await rotate_key(database, await id_of(database, token), overlap_seconds)).token
+
+
+async def are_waiting(database: Database, count: int) -> bool:
+    [row] = await sql(
+        database, "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    )
+    return bool(row["n"] >= count)

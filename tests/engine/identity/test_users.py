@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.engine.identity.people import PASSWORD, Node, a_session, a_user, sql
+from windlass.engine.audit.refused import RefusedRecorder
+from windlass.engine.identity.login import log_in
 from windlass.engine.identity.passwords import Passwords
 from windlass.engine.identity.users import (
     LastAdmin,
@@ -16,6 +18,7 @@ from windlass.engine.identity.users import (
     User,
     WrongPassword,
     add_user,
+    add_user_elsewhere,
     change_user,
     choose_password,
     delete_user,
@@ -65,6 +68,69 @@ async def test_the_last_admin_stays(database: Database, way: Any) -> None:
     assert await admins(database) == 1
     await change_user(database, "out", role=None, is_disabled=False)
     await way(database, "root")
+    assert await admins(database) == 1
+
+
+async def use_up(database: Database, passwords: Passwords, name: str) -> None:
+    """Log in with a one-time password, and choose no other."""
+    reset = await reset_password(database, passwords, name)
+    assert reset.password is not None
+    await log_in(
+        *(database, passwords),
+        name=name,
+        password=reset.password,
+        address="192.0.2.1",
+        device="a test",
+        refusals=RefusedRecorder(),
+    )
+
+
+async def outlive(database: Database, passwords: Passwords, name: str) -> None:
+    """Never use a one-time password, until it is too old."""
+    await reset_password(database, passwords, name)
+    await sql(
+        database,
+        "UPDATE windlass.user_account SET password_until = clock_timestamp() WHERE name = $1",
+        name,
+    )
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+@pytest.mark.parametrize("spend", [use_up, outlive])
+async def test_an_admin_whose_one_time_password_is_spent_is_not_the_other_one(
+    database: Database, passwords: Passwords, way: Any, spend: Any
+) -> None:
+    await a_user(database, "root", "admin", hashed=await passwords.hash(PASSWORD))
+    await a_user(database, "bob", "admin")
+    await spend(database, passwords, "bob")
+    with pytest.raises(LastAdmin, match="root"):
+        await way(database, "root")
+    await reset_password(database, passwords, "bob")
+    await way(database, "root")
+    assert await admins(database) == 1
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+async def test_who_cannot_log_in_any_more_may_be_put_out_and_the_last_one_stays(
+    database: Database, passwords: Passwords, way: Any
+) -> None:
+    """For the last one there is `windlass user reset-password`, and for nobody there is nothing."""
+    await a_user(database, "root", "admin", hashed=await passwords.hash(PASSWORD))
+    await a_user(database, "bob", "admin")
+    await outlive(database, passwords, "bob")
+    await way(database, "bob")
+    await outlive(database, passwords, "root")
+    with pytest.raises(LastAdmin, match="root"):
+        await way(database, "root")
+
+
+async def test_an_admin_of_an_identity_provider_needs_no_password_to_be_the_other_one(
+    database: Database, passwords: Passwords
+) -> None:
+    await a_user(database, "root", "admin", hashed=await passwords.hash(PASSWORD))
+    await add_user_elsewhere(database, issuer="https://x", subject="1", name="eve", role="admin")
+    await outlive(database, passwords, "eve")
+    await delete(database, "root")
     assert await admins(database) == 1
 
 

@@ -21,6 +21,7 @@ from windlass.model.identity.account import (
     normal_password,
     read_confines,
     read_key_name,
+    read_new_user_name,
     read_password,
     read_role,
     read_scopes,
@@ -65,6 +66,15 @@ def test_ann_and_ann_in_capitals_are_one(name: str) -> None:
 def test_what_is_no_name_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         read_user_name(value)
+
+
+@pytest.mark.parametrize("value", ["all", "ALL", "aLl"])
+def test_nobody_new_is_called_by_the_word_for_everybody(value: str) -> None:
+    with pytest.raises(ValueError, match="choose another"):
+        read_new_user_name(value)
+    assert read_user_name(value) == "all", "whoever was called so before is found and removed"
+    for other in ("all-2", "ally", "overall"):
+        assert read_new_user_name(other) == other
 
 
 @pytest.mark.parametrize("value", ["a", "ann@example.org", "x" * USER_NAME_CHARS_MAX, "0-._@+"])

@@ -144,6 +144,8 @@ def test_a_claim_may_have_dots_in_its_name_or_lie_deep() -> None:
         ({"email": "li@x.io", "email_verified": False}, "0-9"),
         ({"preferred_username": "user_00000000000000000000000000000000"}, "0-9"),
         ({"preferred_username": "all"}, "0-9"),
+        ({"preferred_username": "-ÁLL."}, "0-9"),
+        ({"preferred_username": "ALL", "sub": "aLl"}, "member-1c6866a5f90f"),
         ({"preferred_username": {"x": 1}}, "0-9"),
         ({"sub": "李", "preferred_username": "-"}, "member-c16667ca7839"),
     ],

@@ -38,6 +38,7 @@ from windlass.engine.identity.keys import (
     MadeKey,
     add_key,
     change_key,
+    check_no_quota,
     list_keys,
     read_key,
     revoke_key,
@@ -137,8 +138,10 @@ class ApiKeys:
         whose = _whose(principal)
         given = await read_fields(request, _ROTATE)
         key = await read_key(self._database, _id_of(request), whose)
-        # He gets its token: a key for keys is none for everything.
+        # He gets its token: a key for keys is none for everything, and no way out of a quota.
         principal.check_gives(rights_in(key.scope))
+        if key.id != principal.credential_id:
+            check_no_quota(principal)
         overlap = given.get("overlap", KEY_OVERLAP_SECONDS)
         await self._check_outlived(request, whose)
         made = await rotate_key(self._database, _id_of(request), overlap, whose)

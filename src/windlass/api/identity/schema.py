@@ -43,6 +43,11 @@ USER_NAME: Final[Schema] = {
     "maxLength": USER_NAME_CHARS_MAX,
     "pattern": "^[A-Za-z0-9][A-Za-z0-9._@+-]*$",
 }
+# Neither an id nor the word for everybody, in whatever case.
+_NEW_USER_NAME: Final[Schema] = {
+    **USER_NAME,
+    "not": {"pattern": "^([Uu][Ss][Ee][Rr]_|[Aa][Ll][Ll]$)"},
+}
 # Of a user in a path: by id or by name.
 USER_REF: Final[Schema] = USER_NAME
 _NEW_PASSWORD: Final[Schema] = {
@@ -83,7 +88,7 @@ LOGIN: Final = _taken(
 )
 PASSWORD: Final = _taken(("old", "new"), old=_OLD_PASSWORD, new=_NEW_PASSWORD)
 USER_POST: Final = _taken(
-    ("name", "role"), name=USER_NAME, role=ROLE, password=nullable(_NEW_PASSWORD)
+    ("name", "role"), name=_NEW_USER_NAME, role=ROLE, password=nullable(_NEW_PASSWORD)
 )
 USER_PATCH: Final = _taken((), role=ROLE, is_disabled=FLAG, quota=nullable(QUOTA))
 KEY_POST: Final = {

@@ -27,10 +27,10 @@ from windlass.engine.identity.sessions import Session, end_session, end_sessions
 from windlass.engine.identity.users import read_user
 from windlass.errors import InvalidInput
 from windlass.limits import PAGE_DEFAULT
+from windlass.model.identity.account import EVERYBODY
 from windlass.model.identity.principal import MissingRight, Principal
 
 NOUN: Final = Noun(word="session", key="session_id", key_schema=id_schema("session"))
-_ALL: Final = "all"
 
 
 class Sessions:
@@ -73,7 +73,7 @@ class Sessions:
             return _own_id(principal)
         if user is None:
             return None
-        if user == _ALL:
+        if user == EVERYBODY:
             _check_edits_users(principal)
             return None
         which = which_user(user)

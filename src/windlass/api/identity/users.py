@@ -43,7 +43,12 @@ from windlass.engine.identity.users import (
 )
 from windlass.errors import InvalidInput
 from windlass.limits import IDENTITY_BODY_BYTES_MAX, PAGE_DEFAULT, SESSION_SECONDS_MAX
-from windlass.model.identity.account import read_password, read_role, read_user_name
+from windlass.model.identity.account import (
+    read_new_user_name,
+    read_password,
+    read_role,
+    read_user_name,
+)
 from windlass.model.identity.principal import Principal
 from windlass.model.identity.quota import read_quota_change
 from windlass.model.identity.rights import rights_of
@@ -154,7 +159,7 @@ def _password(value: object) -> str:
     return read_password(value)
 
 
-_POST: Final = {"name": read_user_name, "role": read_role, "password": _password}
+_POST: Final = {"name": read_new_user_name, "role": read_role, "password": _password}
 _PATCH: Final = {"role": read_role, "is_disabled": read_flag, "quota": read_quota_change}
 
 

@@ -4,7 +4,7 @@ Owns: the only statements that write keys (the first of all: engine.identity.fir
 Promises: a token is shown by the call that makes it and kept nowhere, only its SHA-256. Nobody
 makes a key that may do what he may not himself, and no key makes one that outlives it. A key of a
 user never may more than that user may at the moment, and ends with him. Who comes with a key that
-has a quota of its own makes no other key that would have none.
+has a quota of its own makes no other key and gets no token of one, which would not be held to it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class TooManyKeys(Conflict):
 
 
 class KeyHasQuota(Forbidden):
-    """A key with a quota of its own makes no other key: that would have none."""
+    """A key with a quota of its own makes and rotates no other key: that is not held to it."""
 
     code = "key_has_quota"
 
     def __init__(self) -> None:
         super().__init__(
-            "this key has a quota of its own and makes no other: log in as its user, or ask "
-            "somebody who may edit keys"
+            "this key has a quota of its own, so it makes no other key and rotates none but "
+            "itself: log in as its user, or ask somebody who may edit keys"
         )
 
 
@@ -95,8 +95,7 @@ async def add_key(
     """For this user, or for nobody. Raises InvalidInput for what the maker has not got to give, and
     KeyHasQuota.
     """
-    if "keys:edit" not in maker.rights and any(one.noun == "key" for one in maker.quotas):
-        raise KeyHasQuota
+    check_no_quota(maker)
     scope = draft.scope
     if missing := missing_of(tuple(rights_in(scope)), maker.rights):
         raise InvalidInput.at(
@@ -129,6 +128,12 @@ async def add_key(
         bound = f"by {until:%Y-%m-%dT%H:%M:%SZ}, as your own key" if until else "or null for never"
         raise InvalidInput.at("/expires_at", f"must be an instant that is not past yet, {bound}")
     return MadeKey(key=await read_key(database, key_id), token=token)
+
+
+def check_no_quota(maker: Principal) -> None:
+    """Who may edit keys gives his own key whatever quota he likes. Raises KeyHasQuota."""
+    if "keys:edit" not in maker.rights and any(one.noun == "key" for one in maker.quotas):
+        raise KeyHasQuota
 
 
 def _check_confines(maker: Principal, scope: Scope) -> None:

@@ -7,7 +7,8 @@ Promises: a login ends once, in the browser that began it, within ten minutes, o
 Nobody gets a session unless all of it is right: cookie, state, issuer, code, signature, audience,
 times, nonce. A user is who the issuer says (`iss` and `sub`): a user of another origin is never
 taken for him, whatever he is called. His role is what the claims say at each login, and when it
-changes his other sessions end; the last admin is not made less, and stays out.
+changes his other sessions end; the last admin is not made less, and stays out. Whom the provider
+lets in and we do not is in the audit log.
 Never: asks the provider within a transaction, or keeps a token or a code.
 
 Of a login under way the database has hashes alone. The nonce and the code verifier are made of what
@@ -25,7 +26,7 @@ import contextlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
@@ -34,14 +35,17 @@ from uuid import UUID
 
 import structlog
 
+from windlass import ids
 from windlass.clock import monotonic
 from windlass.config import Settings
-from windlass.engine.audit.record import record
+from windlass.engine.audit.record import Entry, record
+from windlass.engine.audit.refused import RefusedRecorder
 from windlass.engine.identity.id_token import KeyUnknown, TokenRefused, read_id_token
 from windlass.engine.identity.login import count_beginning, logged_in
 from windlass.engine.identity.provider import Provider
 from windlass.engine.identity.sessions import BegunSession, begin_session, end_session, end_sessions
 from windlass.engine.identity.sign_on_answers import (
+    DenialReason,
     ReturnedBrowser,
     SignOnBusy,
     SignOnDenied,
@@ -88,6 +92,14 @@ _TICKET_BYTES: Final = 32
 _PERSONAL: Final = frozenset(
     {"access_denied", "login_required", "consent_required", "interaction_required"}
 )
+# For the audit log.
+_WHY: Final[Mapping[DenialReason, str]] = {
+    "provider": "the identity provider let nobody in",
+    "no_role": "the identity provider gives no role here",
+    "disabled": "the user is disabled here",
+    "last_admin": "the identity provider gives the last admin another role",
+    "name_taken": "too many users have the name",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +132,8 @@ class SignOn:
         self._database, self._tokens = database, tokens
         self._provider, self._terms = provider, terms
         self._beginning, self._ending = _Room(SIGN_ON_BEGUN_AT_ONCE), _Room(SIGN_ON_ENDED_AT_ONCE)
+        # Two, or others whom the provider knows would crowd out those who are users here.
+        self._refused_users, self._refused_others = RefusedRecorder(), RefusedRecorder()
 
     async def begin(
         self, *, address: str, return_to: str, secret: str | None, session_id: UUID | None
@@ -180,8 +194,10 @@ class SignOn:
                 raise self._failed(f"the ID token is refused: {trouble}") from None
             except SignOnFailed as trouble:
                 raise self._failed(trouble.why) from None
-            user = await self._admit(claims)
-            session = await self._begin_session(user, address=address, device=device)
+            except SignOnDenied as denied:
+                await self._record(denied, None)
+                raise
+            user, session = await self._let_in(claims, address=address, device=device)
             await self._tokens.revoked(
                 [*session.ended, *await self._end({under_way["session_id"], back.session_id})]
             )
@@ -231,11 +247,22 @@ class SignOn:
         except (KeyUnknown, TokenRefused) as trouble:
             raise SignOnFailed(f"the ID token is refused: {trouble}") from None
 
-    async def _admit(self, claims: dict[str, Any]) -> UserElsewhere:
-        """Who it is here, with the role of today. Raises SignOnDenied."""
-        issuer, subject = self._provider.issuer, subject_of(claims)
+    async def _let_in(
+        self, claims: dict[str, Any], *, address: str, device: str
+    ) -> tuple[UserElsewhere, BegunSession]:
+        """Raises SignOnDenied, and then the audit log says whom."""
+        subject = subject_of(claims)
+        user = await find_user_elsewhere(self._database, self._provider.issuer, subject)
+        try:
+            user = await self._admit(user, claims)
+            return user, await self._begin_session(user, address=address, device=device)
+        except SignOnDenied as denied:
+            await self._record(denied, user, subject)
+            raise
+
+    async def _admit(self, user: UserElsewhere | None, claims: dict[str, Any]) -> UserElsewhere:
+        """Who it is here, with the role of today; None: nobody yet. Raises SignOnDenied."""
         role = role_of(claims, self._terms.rules)
-        user = await find_user_elsewhere(self._database, issuer, subject)
         if role is None:
             if user is not None:
                 await self._tokens.revoked(await end_sessions(self._database, user.id))
@@ -247,7 +274,8 @@ class SignOn:
         if user is not None and user.is_disabled:
             raise _disabled()
         if user is None:
-            return await self._add(subject, name_of(claims, self._terms.name_claim), role)
+            name = name_of(claims, self._terms.name_claim)
+            return await self._add(subject_of(claims), name, role)
         if user.role != role:
             await self._change(user, role)
         return user
@@ -305,6 +333,29 @@ class SignOn:
                 with contextlib.suppress(NotFound):
                     ended += await end_session(self._database, session_id)
         return ended
+
+    async def _record(
+        self, denied: SignOnDenied, user: UserElsewhere | None, subject: str | None = None
+    ) -> None:
+        """`user` None: nobody here, and what he calls himself is not shown: it may be the name of
+        somebody else. `subject` None: nor did the provider say who it is.
+        """
+        after = {"issuer": self._provider.issuer, "reason": denied.reason}
+        if user is None and subject is not None:
+            after["subject"] = subject
+        entry = Entry(
+            action="session.login_failed",
+            id=ids.show("user", user.id) if user is not None else None,
+            name=user.name if user is not None else None,
+            after=after,
+            note=_WHY[denied.reason],
+        )
+
+        async def make() -> Entry:
+            return entry
+
+        recorder = self._refused_others if user is None else self._refused_users
+        await recorder.record(self._database, make)
 
     def _failed(self, why: str) -> SignOnFailed:
         log.warning("sign_on_failed", issuer=self._provider.issuer, reason=why)

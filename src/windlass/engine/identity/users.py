@@ -1,7 +1,8 @@
 """Users: made, changed, given quotas, disabled, deleted; passwords chosen and reset.
 
 Owns: the only statements that write users (the first of all: engine.identity.first).
-Promises: there is always an admin who may come in, whoever changes whom at the same moment. A user
+Promises: there is always an admin who may come in, whoever changes whom at the same moment; one
+whose one-time password is spent is none, unless he comes from an identity provider. A user
 who gets another role, is disabled or gets another password has no session of before.
 """
 
@@ -48,7 +49,8 @@ class LastAdmin(Conflict):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"{name!r} is the last admin who may come in: make somebody else an admin first"
+            f"{name!r} is the last admin who may come in: make somebody else an admin first; one "
+            "whose one-time password was used up or is too old needs another before he counts"
         )
 
 

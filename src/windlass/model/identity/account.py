@@ -26,6 +26,8 @@ from windlass.model.job.submission import read_name, read_text
 
 USER_NAME_PATTERN: Final = rf"^[a-z0-9][a-z0-9._@+-]{{0,{USER_NAME_CHARS_MAX - 1}}}$"
 _USER_NAME: Final = re.compile(USER_NAME_PATTERN.strip("^$"))
+# `?user=all`: what somebody called so has could not be asked for.
+EVERYBODY: Final = "all"
 # Of these nobody is kept by length: they are long and known.
 _KNOWN: Final = ("password", "passwort", "windlass", "qwertyuiop", "letmein", "iloveyou", "admin")
 _CHARS_APART_MIN: Final = 5
@@ -61,6 +63,16 @@ def read_user_name(value: object) -> str:
             "or a digit, and not with user_"
         )
     return text
+
+
+def read_new_user_name(value: object) -> str:
+    """Of somebody who is about to be made; who has been called so before is found by it."""
+    name = read_user_name(value)
+    if name == EVERYBODY:
+        raise ValueError(
+            f"{EVERYBODY!r} stands for all users where sessions are listed; choose another name"
+        )
+    return name
 
 
 def read_role(value: object) -> Role:

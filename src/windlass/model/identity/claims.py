@@ -11,6 +11,7 @@ A name is what people see. It never says who somebody is: that does `iss` with `
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import math
 import re
@@ -27,7 +28,7 @@ from windlass.limits import (
     SUBJECT_CHARS_MAX,
     USER_NAME_CHARS_MAX,
 )
-from windlass.model.identity.account import read_user_name
+from windlass.model.identity.account import read_new_user_name
 from windlass.model.identity.rights import ROLES, Role, has_role
 
 Claims = Mapping[str, Any]
@@ -35,8 +36,6 @@ assert USER_ROLES == ROLES, "settings stand below the table of rights, and name 
 
 _UNSAFE: Final = re.compile(r"[^a-z0-9._@+-]+")
 _BEFORE: Final = re.compile(r"^[^a-z0-9]+")
-# A list of sessions understands it as everybody's.
-_TAKEN: Final = ("all",)
 _NUMBER_CHARS: Final = 4  # "-20", and one more
 
 
@@ -153,12 +152,8 @@ def _at(claims: Claims, path: str) -> object:
 def name_of(claims: Claims, wanted: str | None) -> str:
     """What to call the user: of the claim that is `wanted`, or else of the first that says it."""
     for text in _names(claims, wanted):
-        try:
-            name = read_user_name(_safe(text))
-        except ValueError:
-            continue
-        if name not in _TAKEN:
-            return name
+        with contextlib.suppress(ValueError):
+            return read_new_user_name(_safe(text))
     # Nobody's name; it tells two of them apart.
     return f"member-{sha256(subject_of(claims).encode('utf-8', 'replace')).hexdigest()[:12]}"
 

@@ -14,7 +14,9 @@ from tests.api.identity.sign_on.provider import ProviderProcess
 from tests.api.identity.sign_on.provider_process import PUBLIC_URL, REDIRECT_URI
 from tests.api.served import Served, serve
 from windlass.config import Settings
+from windlass.engine.audit import refused
 from windlass.engine.identity import users
+from windlass.engine.identity.sessions import begin_session
 
 Open = Callable[[Served], Browser]
 PASSWORD = "a few words in a row"
@@ -22,6 +24,11 @@ PASSWORD = "a few words in a row"
 
 async def users_of(api: Served) -> dict[str, Any]:
     return {user["name"]: user for user in (await api.get("/v1/users"))["data"]}
+
+
+async def refused_logins(api: Served) -> list[Any]:
+    """Of the audit log, the oldest first."""
+    return list((await api.get("/v1/audit?action=session.login_failed"))["data"])[::-1]
 
 
 async def sessions_of(api: Served) -> list[Any]:
@@ -268,6 +275,76 @@ async def test_who_has_no_role_any_more_loses_his_sessions(
     await provider.order(claims={"groups": []})
     assert (await open_browser(api).log_in()).status == 403
     assert (await browser.get("/v1/session")).status == 401
+
+
+async def test_the_audit_log_names_whom_the_provider_let_in_and_windlass_did_not(
+    api: Served, provider: ProviderProcess, browser: Browser, open_browser: Open
+) -> None:
+    await provider.order(claims={"groups": ["bosses"]})
+    await browser.log_in()
+    ann = (await users_of(api))["ann"]["id"]
+    await provider.order(claims={"groups": ["staff"]})
+    await open_browser(api).log_in()
+    await local_admin(api)
+    await provider.order(claims={"groups": []})
+    for _ in range(2):  # the second time there is no session of his left to end
+        await open_browser(api).log_in()
+    await api.call("PATCH", "/v1/users/ann", 200, json={"is_disabled": True})
+    await provider.order()
+    await open_browser(api).log_in()
+
+    found = await refused_logins(api)
+    reasons = [entry["after"]["reason"] for entry in found]
+    assert reasons == ["last_admin", "no_role", "no_role", "disabled"]
+    for entry in found:
+        assert (entry["object_id"], entry["object_name"]) == (ann, "ann")
+        assert entry["after"]["issuer"] == provider.issuer
+        assert (entry["actor_kind"], entry["address"]) == ("anonymous", "127.0.0.1")
+        assert entry["note"]
+
+
+async def test_who_is_disabled_while_he_logs_in_is_in_the_audit_log_as_well(
+    api: Served, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def begin(connection: Any, user_id: Any, **given: Any) -> Any:
+        await api.call("PATCH", "/v1/users/ann", 200, json={"is_disabled": True})
+        return await begin_session(connection, user_id, **given)
+
+    monkeypatch.setattr("windlass.engine.identity.sign_on.begin_session", begin)
+    assert (await browser.log_in()).body["reason"] == "disabled"
+    [entry] = await refused_logins(api)
+    assert (entry["object_name"], entry["after"]["reason"]) == ("ann", "disabled")
+
+
+async def test_of_who_is_no_user_the_audit_log_has_the_subject_alone(
+    api: Served, provider: ProviderProcess, browser: Browser
+) -> None:
+    """A name that he chose at the provider may be somebody else's here."""
+    await local_admin(api)
+    await provider.order(claims={"groups": [], "preferred_username": "root", "sub": "s-1"})
+    await browser.log_in()
+    await provider.order(way_back={"code": None, "error": "access_denied"})
+    await browser.log_in()
+    stranger, nobody = await refused_logins(api)
+    assert (stranger["object_id"], stranger["object_name"]) == (None, None)
+    issuer = provider.issuer
+    assert stranger["after"] == {"issuer": issuer, "reason": "no_role", "subject": "s-1"}
+    assert (nobody["object_name"], nobody["after"]["reason"]) == (None, "provider")
+
+
+async def test_strangers_whom_the_provider_knows_hide_no_user_in_the_audit_log(
+    api: Served, provider: ProviderProcess, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await browser.log_in()
+    await api.call("PATCH", "/v1/users/ann", 200, json={"is_disabled": True})
+    monkeypatch.setattr(refused, "_PATIENCE_SECONDS", 0.0)
+    await provider.order(claims={"groups": [], "sub": "s-1"})
+    for _ in range(3):
+        await browser.log_in()
+    await provider.order()
+    for _ in range(3):
+        await browser.log_in()
+    assert [entry["object_name"] for entry in await refused_logins(api)] == [None, "ann"]
 
 
 async def test_there_may_be_a_role_for_those_who_have_none(
