@@ -277,6 +277,26 @@ async def test_whoever_could_submit_by_sql_before_can_still_and_nobody_else(
         await fetch(before.url_of(reader), job)
 
 
+async def test_a_role_that_writes_all_tables_may_submit_by_sql_before_and_after(
+    servers: PrivateServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no right to any single table, and so is in no table's list of rights."""
+    before = Server(servers, await servers.create_database())
+    writes = await before.role("LOGIN IN ROLE pg_write_all_data, pg_read_all_data")
+    job = 'SELECT windlass.enqueue(\'{"kind": "noop"}\')'
+    async with only(monkeypatch, [one for one in migrations() if one.number < 29]):
+        await migrate(before.url)
+        assert await fetch(before.url_of(writes), job)
+    await migrate(before.url)
+    assert await fetch(before.url_of(writes), job)
+    # As before, also whoever becomes a member later; and nobody else.
+    later, nobody = await before.role("LOGIN IN ROLE pg_write_all_data"), await before.role()
+    assert await fetch(before.url_of(later), job)
+    await before.as_owner(f"GRANT USAGE ON SCHEMA windlass TO {nobody}")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await fetch(before.url_of(nobody), job)
+
+
 async def test_functions_with_the_owners_rights_look_nowhere_else_and_are_nobodys(
     server: Server,
 ) -> None:
