@@ -291,3 +291,13 @@ async def test_hostile_text_in_a_name_stays_text(api: Served) -> None:
     assert entry["object_name"] == name[1:]
     lines = await exported(api, "noun=key")
     assert lines[0]["object_name"] == name[1:]
+
+
+async def test_numbers_that_take_much_room_in_the_log_stand_in_nobody_s_way(api: Served) -> None:
+    """PostgreSQL writes 1e-300 with all its digits."""
+    tiny = {f"a{n}": [1e-300] * 50 for n in range(20)}
+    schedule = {"name": "odd", "every": "1h", "job": {"kind": "noop", "input": tiny}}
+    made = await api.post("/v1/schedules", schedule, 201)
+    [entry] = await entries(api, "action=schedule.add")
+    assert entry["object_id"] == made["id"]
+    await api.post("/v1/signals", {"targets": "all", "name": "ping", "payload": tiny}, 200)

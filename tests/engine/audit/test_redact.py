@@ -128,6 +128,7 @@ def deep(levels: int) -> Any:
         {"k" * 1_000_000: 1},
         deep(900),
         {"a": 10**5_000, "b": 1e300, "c": -(2**70), "d": float("nan"), "e": float("inf")},
+        *({f"a{n}": [number] * 50 for n in range(19)} for number in (5e-324, -1e-9, 9e18, 0.1, 1)),
         {"a": ["é" * 1_000] * 50},
         {"a": [[[[[["x" * 400] * 50] * 50] * 50] * 50] * 50]},
         # What a pattern that is not careful goes through again and again.

@@ -52,7 +52,7 @@ _MARKS: Final = ("wlk_", "wls_", "whsec_", "whsk_", "bearer ", "basic ", "-----b
 _USERINFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
 _QUERY: Final = re.compile(r"([?&#])([^=?&#\s]{1,64})=([^?&#\s]+)")
 _QUERY_NAME: Final = re.compile(r"passw|secret|token|key|sig|auth|code|cred", re.IGNORECASE)
-# JSONB writes every digit of a number: 1e300 would take 300.
+# JSONB writes every digit of a number: 1e300 would take 300, and so would 1e-300.
 _NUMBER_MAX: Final = 2**63
 
 
@@ -95,7 +95,7 @@ class _Shown:
             case None | bool():
                 return value
             case int() | float():
-                is_plain = value == value and abs(value) < _NUMBER_MAX
+                is_plain = value == value and abs(value) < _NUMBER_MAX and "e" not in repr(value)
                 return value if is_plain else _text(_digits(value))
             case str():
                 return _text(value)
