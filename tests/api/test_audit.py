@@ -16,6 +16,7 @@ from tests.api.served import Served
 from tests.engine.executions.flow import noop
 from windlass.api.audit import routes
 from windlass.api.http.route import Call
+from windlass.api.http.security_headers import ANSWER
 from windlass.config import Settings
 from windlass.engine.audit.record import Entry, record
 from windlass.engine.identity.first import ensure_first_login
@@ -236,6 +237,8 @@ async def exported(api: Served, query: str = "") -> list[dict[str, Any]]:
     async with api.client.get(f"{api.url}/v1/audit/export?{query}") as answer:
         assert answer.status == 200
         assert answer.headers["Content-Type"] == "application/x-ndjson"
+        for name, value in ANSWER:
+            assert answer.headers.getall(name.decode()) == [value.decode()]
         return [json.loads(line) for line in (await answer.text()).splitlines()]
 
 

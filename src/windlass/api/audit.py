@@ -27,6 +27,7 @@ from windlass.api.http.query import (
 )
 from windlass.api.http.reply import encode
 from windlass.api.http.route import Answer, Call, Route
+from windlass.api.http.security_headers import ANSWER
 from windlass.api.http.shapes import (
     ANY_OBJECT,
     INSTANT,
@@ -53,8 +54,7 @@ _HEAD: Final[dict[str, Any]] = {
     "headers": [
         (b"content-type", NDJSON.encode()),
         (b"content-disposition", b'attachment; filename="windlass-audit.jsonl"'),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
+        *ANSWER,
     ],
 }
 
