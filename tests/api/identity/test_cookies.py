@@ -166,6 +166,18 @@ async def test_cookies_that_are_too_long_are_refused(door: Served) -> None:
         assert (said.status, said.json["code"]) == (431, "cookies_too_large")
 
 
+async def test_a_login_with_cookies_that_are_too_long_spends_no_one_time_password(
+    api: Served,
+) -> None:
+    made = await api.post("/v1/users", {"name": "new", "role": "viewer"}, 201)
+    login = {"user": "new", "password": made["one_time_password"]}
+    cookies = {"Cookie": "a=" + "x" * COOKIES_BYTES_MAX}
+    said = await say(api, "POST", "/v1/session", login, cookies)
+    assert (said.status, said.json["code"]) == (431, "cookies_too_large")
+    assert await sql(api.database, "SELECT FROM windlass.session") == []
+    assert (await say(api, "POST", "/v1/session", login)).status == 201
+
+
 async def test_among_other_cookies_ours_is_found(api: Served) -> None:
     await a_user(api)
     ann = await browser(api)
