@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -200,6 +201,31 @@ async def test_the_command_says_what_it_did(
         await asyncio.to_thread(
             command.role, 'x"; DROP SCHEMA windlass; --', database_url=server.url
         )
+
+
+async def test_who_gives_rights_leaves_an_entry_in_the_audit_log(server: Server) -> None:
+    role, nobody = await server.role(), await server.role()
+
+    async def typed(name: str, **given: bool) -> None:
+        with contextlib.suppress(RoleUnfit):
+            await asyncio.to_thread(command.role, name, database_url=server.url, **given)
+
+    await typed(role, sql=True)
+    await typed("no such role")
+    await typed(nobody, revoke=True)
+    await typed(role)
+    await typed(role)
+    await typed(role, submitter=True)
+    await typed(role, revoke=True)
+    rows = await server.as_owner(
+        "SELECT actor_kind, object_name, before->>'kind' AS before, after->>'kind' AS after "
+        "FROM windlass.audit_entry WHERE action = 'database.grant' ORDER BY id"
+    )
+    assert [tuple(row) for row in rows] == [
+        ("cli", role, None, "node"),
+        ("cli", role, "node", "submitter"),
+        ("cli", role, "submitter", None),
+    ]
 
 
 async def test_a_strange_name_is_given_rights(server: Server) -> None:

@@ -21,8 +21,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import asyncpg
 
+from windlass import ids
 from windlass.config.redaction import where_of
 from windlass.errors import RightsMissing, RoleUnfit, Unavailable
+from windlass.model.identity.actor import acting
 from windlass.store.address import Address, tls_of
 from windlass.store.statements import statement
 from windlass.telemetry.outage import reason_text
@@ -116,7 +118,10 @@ async def give_rights(
             closing = await connection.fetch(statement("role_closed"))
             said = [row["said"] for row in closing]
             said += await _sentences(connection, role, kind)
-            if not is_trial:
+            if said and not is_trial:
+                actor = acting()
+                entry = ids.uuid7(), actor.kind, actor.name, role, kind, len(said)
+                await connection.execute(statement("audit_grant"), *entry)
                 await _say(connection, said)
             return said
     finally:
