@@ -525,6 +525,15 @@ CASES: Final = (
         after={"scopes": ["jobs:submit"], "queues": ["mail"]},
     ),
     Case(
+        route="PATCH /v1/keys/{key_id}",
+        action="key.change",
+        object="{key_id}",
+        prepare=a_key,
+        body={"name": "deploy", "quota": {"jobs_per_day": 3}},
+        before={"name": "ci", "quota": {}},
+        after={"name": "deploy", "quota": {"jobs_per_day": 3}},
+    ),
+    Case(
         route="DELETE /v1/keys/{key_id}",
         action="key.revoke",
         object="{key_id}",
