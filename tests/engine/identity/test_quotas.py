@@ -373,3 +373,58 @@ async def test_an_input_of_nothing_is_not_refused_for_bytes(database: Database) 
     with pytest.raises(QuotaExceeded) as refused:
         await door(database).submit(noop(), None, (one,))
     assert (refused.value.limit, refused.value.requested) == (0, 2), "an empty object has two bytes"
+
+
+AT_ONCE = "windlass.engine.identity.quotas.QUOTA_COUNTED_AT_ONCE_MAX"
+FOUND_AT_ONCE = "windlass.engine.identity.quotas.QUOTA_FOUND_AT_ONCE_BYTES_MAX"
+
+
+async def test_whoever_has_many_jobs_keeps_nobody_waiting_while_they_are_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AT_ONCE, 5)
+    many = await somebody(database, bytes_waiting=100)
+    other = await somebody(database, bytes_waiting=100)
+    enqueuer = door(database)
+    await submit_bytes(enqueuer, many, 10)
+    await run_all(database)
+    await recount_now(database)
+    # To take out what has ended, the count needs these rows: it takes as long as we like.
+    async with database.side(readonly=False) as holder:
+        await holder.fetch("SELECT FROM windlass.quota_job FOR UPDATE")
+        answers = await asyncio.wait_for(
+            asyncio.gather(
+                *(
+                    enqueuer.submit(noop(input=BYTES_10), None, (one,))
+                    for one in (many, other, other)
+                ),
+                return_exceptions=True,
+            ),
+            10,
+        )
+        assert isinstance(answers[0], QuotaExceeded), "by what is known"
+        assert len(ids_in(answers)) == 2
+
+    async def has_room() -> bool:
+        return bool((await value(database, COUNTED, many.id)) == 0)
+
+    await until(has_room, what="it is counted apart")
+    await submit_bytes(enqueuer, many)
+    assert await used(database, many) == (11, 10)
+
+
+COUNTED = "SELECT bytes FROM windlass.quota_use WHERE subject = $1"
+
+
+async def test_what_waits_is_exact_where_it_is_counted_apart_on_four_nodes_at_once(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AT_ONCE, 0)
+    monkeypatch.setattr(FOUND_AT_ONCE, -1)
+    one = await somebody(database, bytes_waiting=100)
+    for _ in range(4):
+        await door(database).submit(noop(input=BYTES_10, owner=one.name))
+    answers = await crowd(database_url, [(noop(input=BYTES_10, owner=one.name), (one,))] * 40)
+    assert len(ids_in(answers)) == 6
+    assert all(isinstance(answer, Accepted | QuotaExceeded) for answer in answers), answers
+    assert (await used(database, one))[1] == 100

@@ -313,6 +313,11 @@ async def _check_room(
                 request.answer = request.answer or rates[name].refusal(name, jobs)
         if request.answer is None and request.quotas:
             jobs, size = _asked_by(request)
+            request.uncounted = tuple(one for one in request.quotas if one.id in book.uncounted)
+            request.answer = book.unknown(request.uncounted)
+            if request.answer is not None:
+                request.held_by = ("quota", request.uncounted[-1].name)
+                continue
             request.answer = book.refusal(request.quotas, jobs, size)
             if request.answer is None:
                 book.promise(request.quotas, jobs, size)
