@@ -416,6 +416,18 @@ async def test_whoever_has_many_jobs_keeps_nobody_waiting_while_they_are_counted
 COUNTED = "SELECT bytes FROM windlass.quota_use WHERE subject = $1"
 
 
+async def test_what_is_left_of_many_jobs_is_shown_as_it_was_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks again and again has none of them looked at."""
+    one = await somebody(database, bytes_waiting=1_000)
+    await submit_bytes(door(database), one, 10)
+    await run_all(database)
+    assert await used(database, one) == (10, 0)
+    monkeypatch.setattr(AT_ONCE, 9)
+    assert await used(database, one) == (10, 100), "never too little"
+
+
 async def test_what_waits_is_exact_where_it_is_counted_apart_on_four_nodes_at_once(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

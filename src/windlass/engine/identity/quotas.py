@@ -303,4 +303,5 @@ async def read_left(
     asked = [one.id for one in counting(quotas)]
     if not asked:
         return {}
-    return {row["subject"]: dict(row) for row in await database.run("quota_left", asked)}
+    rows = await database.run("quota_left", asked, QUOTA_COUNTED_AT_ONCE_MAX)
+    return {row["subject"]: dict(row) for row in rows}
