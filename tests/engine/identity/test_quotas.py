@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from tests.engine.hands import door, ids_in, noop, register, run_all, several, sql, take, value
+from tests.engine.schedules import scheduling
 from tests.until import until
 from windlass import ids
 from windlass.engine.identity.quotas import counting, counting_starts, read_left
@@ -354,6 +355,19 @@ async def test_a_quota_that_is_given_later_knows_what_waits_already(database: Da
     with pytest.raises(QuotaExceeded) as refused:
         await submit_bytes(enqueuer, one)
     assert refused.value.current == 20, "his own and that of his key"
+
+
+async def test_jobs_of_a_schedule_are_not_its_maker_s_either_when_a_quota_is_given_later(
+    database: Database,
+) -> None:
+    one = await somebody(database, bytes_waiting=25)
+    await scheduling.put(database, job={"kind": "noop", "input": {"a": "b" * 99}}, owner=one.name)
+    await scheduling.rewind(database)
+    await scheduling.fire(database)
+    await door(database).submit(noop(input=BYTES_10, owner=one.name))
+    assert await jobs_there(database) == 2
+    await submit_bytes(door(database), one)
+    assert await used(database, one) == (1, 20)
 
 
 async def test_what_has_ended_is_forgotten_before_there_is_too_much_of_it(
