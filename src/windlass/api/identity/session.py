@@ -246,7 +246,10 @@ def _text(chars_max: int) -> Any:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or not 1 <= len(value) <= chars_max or not _is_text(value):
-            raise ValueError(f"must be text of 1 to {chars_max} characters")
+            raise ValueError(
+                f"must be text of 1 to {chars_max} characters, without NUL or half of a pair "
+                "of surrogates"
+            )
         return value
 
     return read
