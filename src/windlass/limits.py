@@ -619,6 +619,10 @@ QUOTA_COUNT_MAX = 2**53 - 1
 # What waits of somebody who is about to be refused is counted anew this often at most: so long
 # after a job has ended there is room. Also whenever so many of those noted may have ended.
 QUOTA_RECOUNT_SECONDS, QUOTA_ENDED_MAX = 1.0, 10_000
+# Whoever has more jobs than this is counted apart, and so is, the first time, everybody where the
+# table of unfinished jobs is larger than that: others are admitted meanwhile.
+QUOTA_COUNTED_AT_ONCE_MAX, QUOTA_FOUND_AT_ONCE_BYTES_MAX = 10_000, 16 * 1024 * 1024
+QUOTA_COUNT_REST_SECONDS_MAX = 60.0
 # How many nodes share a limit while Redis is away is asked this often; for so long after it has
 # come back, nothing is believed to be saved up, as others may still be without it.
 QUOTA_NODES_SECONDS, QUOTA_COMEBACK_SECONDS = 2.0, 2.0

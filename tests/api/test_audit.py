@@ -16,6 +16,7 @@ from tests.api.served import Served
 from tests.engine.executions.flow import noop
 from windlass.api.audit import routes
 from windlass.api.http.route import Call
+from windlass.api.http.security_headers import ANSWER
 from windlass.config import Settings
 from windlass.engine.audit.record import Entry, record
 from windlass.engine.identity.first import ensure_first_login
@@ -236,6 +237,8 @@ async def exported(api: Served, query: str = "") -> list[dict[str, Any]]:
     async with api.client.get(f"{api.url}/v1/audit/export?{query}") as answer:
         assert answer.status == 200
         assert answer.headers["Content-Type"] == "application/x-ndjson"
+        for name, value in ANSWER:
+            assert answer.headers.getall(name.decode()) == [value.decode()]
         return [json.loads(line) for line in (await answer.text()).splitlines()]
 
 
@@ -291,3 +294,13 @@ async def test_hostile_text_in_a_name_stays_text(api: Served) -> None:
     assert entry["object_name"] == name[1:]
     lines = await exported(api, "noun=key")
     assert lines[0]["object_name"] == name[1:]
+
+
+async def test_numbers_that_take_much_room_in_the_log_stand_in_nobody_s_way(api: Served) -> None:
+    """PostgreSQL writes 1e-300 with all its digits."""
+    tiny = {f"a{n}": [1e-300] * 50 for n in range(20)}
+    schedule = {"name": "odd", "every": "1h", "job": {"kind": "noop", "input": tiny}}
+    made = await api.post("/v1/schedules", schedule, 201)
+    [entry] = await entries(api, "action=schedule.add")
+    assert entry["object_id"] == made["id"]
+    await api.post("/v1/signals", {"targets": "all", "name": "ping", "payload": tiny}, 200)

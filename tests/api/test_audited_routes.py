@@ -529,8 +529,9 @@ CASES: Final = (
         action="key.change",
         object="{key_id}",
         prepare=a_key,
-        body={"quota": {"requests_per_second": 5}},
-        after={"quota": {"requests_per_second": 5}},
+        body={"name": "deploy", "quota": {"jobs_per_day": 3}},
+        before={"name": "ci", "quota": {}},
+        after={"name": "deploy", "quota": {"jobs_per_day": 3}},
     ),
     Case(
         route="DELETE /v1/keys/{key_id}",

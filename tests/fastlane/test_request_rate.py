@@ -57,6 +57,31 @@ async def test_all_nodes_share_one_limit_and_are_told_what_is_left(lane: FastLan
     assert await granted(nodes, "b", SLOW, 30) == 6, "another caller has his own"
 
 
+async def test_what_a_slower_pace_had_spent_is_not_waited_for_at_another(
+    lane: FastLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A burst at 0.01 a second comes back in ten minutes; at twenty a second in as many moments."""
+    quick = Pace(per_second=20, burst=6)
+    nodes = [RequestRate(lane), RequestRate(lane)]
+    assert await granted(nodes, "a", SLOW, 10) == 6
+    refused = await nodes[0].take("a", quick)
+    assert not refused.is_granted, "nor is it forgotten"
+    assert refused.wait_seconds <= 1 / 20
+    assert refused.ahead_seconds <= 6 / 20
+    await until(lambda: is_granted(nodes[0], "a", quick), what="the next one at the new pace")
+    # The same of a share, without Redis.
+    now = at(monkeypatch)
+    alone = [RequestRate(FastLane(None))]
+    now[0] += 601
+    assert await granted(alone, "a", SLOW, 10) == 6
+    now[0] += 1 / 20
+    assert await granted(alone, "a", quick, 10) == 1
+
+
+async def is_granted(node: RequestRate, name: str, pace: Pace) -> bool:
+    return (await node.take(name, pace)).is_granted
+
+
 async def test_a_target_of_the_same_name_is_another_limit(lane: FastLane) -> None:
     assert (keys.CALLER_LIMIT % "a") != (keys.LIMIT % "a")
     assert keys.CALLER_LIMIT.startswith("windlass:limit:{")

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -28,6 +29,7 @@ from windlass.embedded.errors import ClientTooOld
 from windlass.embedded.postgres import EmbeddedPostgres
 from windlass.store.database import Database
 from windlass.store.migrate import migrate, migrations
+from windlass.store.roles import give_rights
 from windlass.testing.servers import PrivateServers
 
 PATIENCE_SECONDS: Final = 90.0
@@ -174,6 +176,53 @@ async def test_rights_of_other_roles_come_along_or_are_said_to_be_lost(
     done = await asyncio.to_thread(windlass, "restore", file, "--database-url", second)
     assert done.returncode == 0, done.stderr
     assert "none were restored: there is no role shop app" in done.stdout
+
+
+OPEN: Final = """
+SELECT p.proname::text FROM pg_proc p
+CROSS JOIN LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+WHERE p.pronamespace = 'windlass'::regnamespace AND p.prosecdef AND a.grantee = 0"""
+
+
+@pytest.mark.parametrize(
+    "how", ["a role is gone", "dumped without rights", "loaded without rights"]
+)
+async def test_a_restore_without_rights_opens_nothing_and_gives_those_that_are_noted(
+    servers: PrivateServers, filled_url: str, tmp_path: Path, how: str
+) -> None:
+    node, gone = (f"role_{uuid4().hex[:12]}" for _ in range(2))
+    admin = await asyncpg.connect(servers.admin_url(filled_url))
+    await admin.execute(f"CREATE ROLE {node} LOGIN; CREATE ROLE {gone}")
+    await give_rights(filled_url, node, "node")
+    await give_rights(filled_url, gone, "submitter")
+    bare = "--no-privileges" if how == "dumped without rights" else ""
+    dumping = f"pg_dump -Fc {bare} --schema windlass -f all.dump '{filled_url}'"
+    await asyncio.to_thread(typed, dumping, tmp_path)
+    if how == "a role is gone":
+        await admin.execute(f"DROP OWNED BY {gone}; DROP ROLE {gone}")
+    await admin.close()
+
+    empty = await servers.create_database()
+    if how == "loaded without rights":
+        loading = f"pg_restore --no-owner --no-privileges --dbname '{empty}' all.dump"
+        await asyncio.to_thread(typed, loading, tmp_path)
+        looked = await asyncio.to_thread(windlass, "doctor", "--database-url", empty)
+        assert looked.returncode == 1
+        assert "windlass.audit_forget(days integer, most integer)" in looked.stdout
+        assert "may be called by anybody, with its owner's rights" in looked.stdout
+        done = await asyncio.to_thread(windlass, "migrate", "up", "--database-url", empty)
+    else:
+        done = await asyncio.to_thread(
+            windlass, "restore", "all.dump", "--database-url", empty, folder=tmp_path
+        )
+    assert done.returncode == 0, done.stderr
+    connection = await asyncpg.connect(empty)
+    assert [row[0] for row in await connection.fetch(OPEN)] == []
+    await connection.close()
+    if how != "loaded without rights":
+        assert await give_rights(empty, node, "node") == []
+    looked = await asyncio.to_thread(windlass, "doctor", "--database-url", empty)
+    assert "may be called by anybody" not in looked.stdout + looked.stderr
 
 
 async def test_older_servers_are_backed_up_and_restored(tmp_path: Path) -> None:

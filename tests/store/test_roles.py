@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -202,6 +203,31 @@ async def test_the_command_says_what_it_did(
         )
 
 
+async def test_who_gives_rights_leaves_an_entry_in_the_audit_log(server: Server) -> None:
+    role, nobody = await server.role(), await server.role()
+
+    async def typed(name: str, **given: bool) -> None:
+        with contextlib.suppress(RoleUnfit):
+            await asyncio.to_thread(command.role, name, database_url=server.url, **given)
+
+    await typed(role, sql=True)
+    await typed("no such role")
+    await typed(nobody, revoke=True)
+    await typed(role)
+    await typed(role)
+    await typed(role, submitter=True)
+    await typed(role, revoke=True)
+    rows = await server.as_owner(
+        "SELECT actor_kind, object_name, before->>'kind' AS before, after->>'kind' AS after "
+        "FROM windlass.audit_entry WHERE action = 'database.grant' ORDER BY id"
+    )
+    assert [tuple(row) for row in rows] == [
+        ("cli", role, None, "node"),
+        ("cli", role, "node", "submitter"),
+        ("cli", role, "submitter", None),
+    ]
+
+
 async def test_a_strange_name_is_given_rights(server: Server) -> None:
     name = f'Odd "role" {uuid4().hex[:6]}'
     quoted = name.replace('"', '""')
@@ -275,6 +301,97 @@ async def test_whoever_could_submit_by_sql_before_can_still_and_nobody_else(
     assert await fetch(before.url_of(old), job)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await fetch(before.url_of(reader), job)
+
+
+async def test_a_role_that_writes_all_tables_may_submit_by_sql_before_and_after(
+    servers: PrivateServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no right to any single table, and so is in no table's list of rights."""
+    before = Server(servers, await servers.create_database())
+    writes = await before.role("LOGIN IN ROLE pg_write_all_data, pg_read_all_data")
+    job = 'SELECT windlass.enqueue(\'{"kind": "noop"}\')'
+    async with only(monkeypatch, [one for one in migrations() if one.number < 29]):
+        await migrate(before.url)
+        assert await fetch(before.url_of(writes), job)
+    await migrate(before.url)
+    assert await fetch(before.url_of(writes), job)
+    # As before, also whoever becomes a member later; and nobody else.
+    later, nobody = await before.role("LOGIN IN ROLE pg_write_all_data"), await before.role()
+    assert await fetch(before.url_of(later), job)
+    await before.as_owner(f"GRANT USAGE ON SCHEMA windlass TO {nobody}")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await fetch(before.url_of(nobody), job)
+
+
+OPEN: Final = """
+SELECT p.proname::text AS name
+FROM pg_proc p CROSS JOIN LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+WHERE p.pronamespace = 'windlass'::regnamespace AND p.prosecdef AND a.grantee = 0
+  AND a.privilege_type = 'EXECUTE' ORDER BY 1"""
+# What a dump without rights leaves behind: rights of functions as they are when they are made.
+FORGET: Final = """
+DO $$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+               WHERE p.pronamespace = 'windlass'::regnamespace AND p.prosecdef LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', one.name);
+    END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION windlass.enqueue(jsonb) FROM pg_write_all_data;"""
+
+
+async def _open(server: Server) -> set[str]:
+    return {row["name"] for row in await server.as_owner(OPEN)}
+
+
+async def test_to_migrate_closes_functions_that_anybody_may_call_with_the_owners_rights(
+    server: Server,
+) -> None:
+    writes = await server.role("LOGIN IN ROLE pg_write_all_data")
+    await server.as_owner(FORGET)
+    assert {"enqueue", "audit_forget", "drop_partition"} <= await _open(server)
+    # A node that owns nothing starts, and leaves it to the doctor.
+    node = await server.role()
+    await asyncio.gather(*(migrate(server.url) for _ in range(4)))
+    assert await _open(server) == set()
+    assert await fetch(server.url_of(writes), 'SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+    await give_rights(server.url, node, "node")
+    await server.as_owner(FORGET)
+    assert await migrate(server.url_of(node)) == []
+    assert "enqueue" in await _open(server)
+
+
+async def test_who_is_given_rights_makes_nobody_else_have_them(server: Server) -> None:
+    shop = await server.role()
+    await server.as_owner(FORGET)
+    printed = await give_rights(server.url, shop, "submitter", is_trial=True)
+    assert (
+        "REVOKE EXECUTE ON FUNCTION windlass.audit_forget(days integer, most integer) FROM PUBLIC"
+        in printed
+    )
+    await give_rights(server.url, shop, "submitter")
+    assert await _open(server) == set()
+    assert await fetch(server.url_of(shop), 'SELECT windlass.enqueue(\'{"kind": "noop"}\')')
+    for sql in (
+        "SELECT windlass.make_partition('event', current_date)",
+        "SELECT windlass.at_commit('queue', 'mine')",
+        "SELECT windlass.audit_forget(30, 1)",
+    ):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await fetch(server.url_of(shop), sql)
+    assert await give_rights(server.url, shop, "submitter") == []
+
+
+async def test_everybody_may_submit_where_everybody_may_insert_jobs(server: Server) -> None:
+    await server.as_owner("GRANT INSERT ON windlass.job TO PUBLIC")
+    await server.as_owner(FORGET)
+    await migrate(server.url)
+    assert await _open(server) == {"enqueue"}
+    shop = await server.role()
+    await give_rights(server.url, shop, "submitter")
+    assert await _open(server) == {"enqueue"}
 
 
 async def test_functions_with_the_owners_rights_look_nowhere_else_and_are_nobodys(

@@ -8,6 +8,7 @@ Promises: all nodes together let in no more than the limit, also while Redis goe
 begins with nothing saved up, since others may just have spent all of it. When Redis is back, what
 was let in meanwhile is owed to it; where it has forgotten a limit, that is taken to be spent, and
 for QUOTA_COMEBACK_SECONDS more, as other nodes may find it later than this one.
+Where somebody is given another pace, what he has spent is a burst of that at most.
 It may be less: a node that nobody calls keeps its share. And while only some nodes lack Redis, each
 of them lets in its share beside what the others let in together. A share is one request at once at
 least, so bursts smaller than the number of nodes may come on each.
@@ -86,6 +87,7 @@ class RequestRate:
             down_at = monotonic() if self._down_at is None else self._down_at
             self._own[name] = RateLimit(down_at + burst / rate)
         own, now = self._own[name], monotonic()
+        own.due_at = min(own.due_at, now + burst / rate)  # it may have been a slower pace
         granted, wait = own.take(rate, wanted, now, tolerance)
         if granted:
             if len(self._owed) >= TOKENS_KEPT_MAX:

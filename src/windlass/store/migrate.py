@@ -2,7 +2,8 @@
 
 Each file runs in its own transaction together with the row that records it. Files only add
 (expand), so nodes of the previous release keep working while a new one starts. Roles that have
-rights of ours (store.roles) get those to what is new.
+rights of ours (store.roles) get those to what is new, and whoever finds everything applied closes
+functions that were left open to everybody.
 
 A role that does not own the schema migrates nothing: it finds everything there, or hears who has to
 do what.
@@ -20,7 +21,14 @@ import asyncpg
 from windlass import ids
 from windlass.errors import DatabaseNewer, MigrationMismatch, SchemaBehind
 from windlass.model.identity.actor import acting
-from windlass.store.roles import Standing, reached, refuse_lacking, renew_rights, standing_of
+from windlass.store.roles import (
+    Standing,
+    close_functions,
+    reached,
+    refuse_lacking,
+    renew_rights,
+    standing_of,
+)
 from windlass.store.statements import statement
 
 # Any number will do, as long as it is ours alone.
@@ -119,6 +127,7 @@ async def _apply_next(connection: asyncpg.Connection[asyncpg.Record]) -> Migrati
             await connection.execute(_LEDGER)
         missing = await pending(connection)
         if not missing:
+            await close_functions(connection)
             return None
         await _apply(connection, missing[0])
         if len(missing) == 1:

@@ -6,8 +6,10 @@ owner's rights, each within its bounds. A submitter may call `windlass.enqueue` 
 
 Owns: which rights each kind of role has (sql/role/role_rights.sql), and who was given them.
 Promises: to give them again changes nothing; what a role has of ours beyond its kind is taken away;
-after a migration each role has its rights to what is new. A role that could do as it likes anyway
-is refused: rights of ours would promise what is not so.
+after a migration each role has its rights to what is new. Functions with the owner's rights are
+nobody else's: where a restore left them open to PUBLIC, whoever migrates or gives rights closes
+them. A role that could do as it likes anyway is refused: rights of ours would promise what is not
+so.
 Never: makes a role, or knows a password.
 """
 
@@ -19,8 +21,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import asyncpg
 
+from windlass import ids
 from windlass.config.redaction import where_of
 from windlass.errors import RightsMissing, RoleUnfit, Unavailable
+from windlass.model.identity.actor import acting
 from windlass.store.address import Address, tls_of
 from windlass.store.statements import statement
 from windlass.telemetry.outage import reason_text
@@ -76,6 +80,21 @@ async def lacking(connection: Any, role: str, kind: RoleKind = "node") -> list[s
     return [row["said"] for row in rows if row["is_grant"]]
 
 
+async def open_functions(connection: Any) -> list[str]:
+    """Those with their owner's rights that anybody may call."""
+    rows = await connection.fetch(statement("role_closed"))
+    return [row["subject"] for row in rows if row["said"].startswith("REVOKE")]
+
+
+async def close_functions(connection: Session) -> None:
+    """Take them from everybody who was not given them; as far as they are ours."""
+    if not await _closing(connection):
+        return
+    async with connection.transaction():
+        await connection.execute(_LOCK)
+        await _say(connection, await _closing(connection))
+
+
 async def refuse_lacking(connection: Session, standing: Standing) -> None:
     if missing := await lacking(connection, standing.role):
         raise RightsMissing(standing.role, standing.owner, missing)
@@ -93,11 +112,16 @@ async def give_rights(
     try:
         async with connection.transaction():
             await _refuse_unfit(connection, role)
-            said = await _sentences(connection, role, kind)
             if not is_trial:
                 await _refuse_guest(connection)
                 await connection.execute(_LOCK)
-                said = await _sentences(connection, role, kind)
+            closing = await connection.fetch(statement("role_closed"))
+            said = [row["said"] for row in closing]
+            said += await _sentences(connection, role, kind)
+            if said and not is_trial:
+                actor = acting()
+                entry = ids.uuid7(), actor.kind, actor.name, role, kind, len(said)
+                await connection.execute(statement("audit_grant"), *entry)
                 await _say(connection, said)
             return said
     finally:
@@ -105,13 +129,19 @@ async def give_rights(
 
 
 async def renew_rights(connection: Session) -> None:
-    """Everybody who was given rights gets those to what a migration brought."""
+    """Everybody who was given rights gets those to what a migration or a restore brought."""
+    await close_functions(connection)
     if await connection.fetchval(_KNOWS_ROLES) is None:
         return
     async with connection.transaction():
         await connection.execute(_LOCK)
         for row in await connection.fetch(statement("role_known")):
             await _say(connection, await _sentences(connection, row["name"], row["kind"]))
+
+
+async def _closing(connection: Session) -> list[str]:
+    rows = await connection.fetch(statement("role_closed"))
+    return [row["said"] for row in rows if row["is_ours"]]
 
 
 async def _sentences(connection: Session, role: str, kind: str | None) -> list[str]:

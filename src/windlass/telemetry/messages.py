@@ -220,6 +220,8 @@ MESSAGES: Final[Mapping[str, str]] = {
         "it is not known: {reason}"
     ),
     "request_failed": "a request failed for a reason nobody foresaw; it was answered with 500",
+    "quota_not_counted": "what waits of {subject} could not be counted; it is with the next job: "
+    "{error}",
     "request_refused": "a request could not be answered now: {error}",
     "sign_on_failed": (
         "somebody could not log in through the identity provider {issuer}: {reason}"

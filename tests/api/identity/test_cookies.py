@@ -166,6 +166,18 @@ async def test_cookies_that_are_too_long_are_refused(door: Served) -> None:
         assert (said.status, said.json["code"]) == (431, "cookies_too_large")
 
 
+async def test_a_login_with_cookies_that_are_too_long_spends_no_one_time_password(
+    api: Served,
+) -> None:
+    made = await api.post("/v1/users", {"name": "new", "role": "viewer"}, 201)
+    login = {"user": "new", "password": made["one_time_password"]}
+    cookies = {"Cookie": "a=" + "x" * COOKIES_BYTES_MAX}
+    said = await say(api, "POST", "/v1/session", login, cookies)
+    assert (said.status, said.json["code"]) == (431, "cookies_too_large")
+    assert await sql(api.database, "SELECT FROM windlass.session") == []
+    assert (await say(api, "POST", "/v1/session", login)).status == 201
+
+
 async def test_among_other_cookies_ours_is_found(api: Served) -> None:
     await a_user(api)
     ann = await browser(api)
@@ -220,7 +232,7 @@ async def test_nobody_finds_out_who_there_is(api: Served) -> None:
         await say(api, "POST", "/v1/session", {"user": user, "password": password})
         for user, password in (
             *(("ann", "wrong"), ("off", PASSWORD), ("nobody", PASSWORD)),
-            *(("user_x", "x"), ("\u00c4", "x")),
+            *(("user_x", "x"), ("\u00c4", "x"), ("\u202e", "x"), ("ann", "\u00c4")),
         )
     ]
     assert {one.status for one in said} == {401}
@@ -230,7 +242,10 @@ async def test_nobody_finds_out_who_there_is(api: Served) -> None:
 
 @pytest.mark.parametrize(
     ("user", "password", "field"),
-    [("a\0b", "x", "user"), ("\ud800", "x", "user"), ("ann", "\ud800", "password")],
+    [
+        *(("a\0b", "x", "user"), ("\ud800", "x", "user")),
+        *(("ann", "\ud800", "password"), ("nobody", "a\0b", "password")),
+    ],
 )
 async def test_what_can_be_nobodys_name_or_password_is_told_so(
     api: Served, user: str, password: str, field: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,6 +12,7 @@ import asyncpg
 import pytest
 
 from tests.engine.hands import sql, value
+from tests.house.repository import ROOT
 from windlass import ids
 from windlass.engine.audit.read import AuditFilter, forget_entries, list_entries
 from windlass.engine.audit.record import Entry, ask_and_record, differences, record, record_alone
@@ -347,3 +349,9 @@ async def _who() -> Actor:
 def test_of_a_change_only_what_differs_is_shown() -> None:
     before, after = {"a": 1, "b": 2, "c": None}, {"a": 1, "b": 3, "d": 4}
     assert differences(before, after) == ({"b": 2}, {"b": 3, "d": 4})
+
+
+def test_the_page_lists_every_action_as_it_is() -> None:
+    page = (ROOT / "docs/audit.md").read_text()
+    section = page.partition("\n## What is recorded\n")[2].partition("\n## ")[0]
+    assert dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", section, re.MULTILINE)) == ACTIONS

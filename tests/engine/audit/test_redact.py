@@ -45,6 +45,7 @@ def shown(value: dict[str, Any]) -> Any:
         *("token", "access_token", "api_key", "apiKey", "api-key", "x-api-key", "private_key"),
         *("authorization", "Authorization", "Proxy-Authorization", "cookie", "Set-Cookie"),
         *("credential", "credentials", "signature", "auth", "bearer", "signing_key", "secret_key"),
+        *("pwd", "DB_PWD", "pass", "db_pass", "smtp-pass", "jwt", "id_jwt", "otp", "pin"),
     ],
 )
 def test_a_member_whose_name_sounds_like_a_secret_is_hidden(name: str) -> None:
@@ -99,6 +100,20 @@ def test_a_token_of_ours_is_hidden_wherever_it_stands(prefix: str) -> None:
     assert token[8:] not in text
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"headers": [["X-Shop", CANARY], [CANARY, "x"]]},
+        {"headers": CANARY},
+        {"job": {"headers": [f"X-Shop: {CANARY}"]}},
+        {"env": [{"name": "DB_PASSWORD", "value": CANARY}]},
+        {"env": [{"key": "api_token", "value": {"a": [CANARY]}, "x": 1}]},
+    ],
+)
+def test_a_secret_is_hidden_beside_its_name_as_below_it(value: dict[str, Any]) -> None:
+    assert CANARY not in (redacted(value) or "")
+
+
 def test_what_is_no_secret_stays_as_it_is() -> None:
     value = {
         "rate": 2.5,
@@ -107,6 +122,8 @@ def test_what_is_no_secret_stays_as_it_is() -> None:
         "name": "Ann <ann@example.com> said: 3 > 2",
         "url": "https://hooks.example:8443/in?page=2",
         "key": "invoice-7",
+        "compass": {"passed": 3, "pinned": True, "hotpath": "no"},
+        "pairs": [{"name": "colour", "value": "red"}],
         "scopes": ["jobs:submit"],
         "must_change_password": True,
         "at": datetime(2026, 1, 31, tzinfo=UTC),
@@ -128,6 +145,7 @@ def deep(levels: int) -> Any:
         {"k" * 1_000_000: 1},
         deep(900),
         {"a": 10**5_000, "b": 1e300, "c": -(2**70), "d": float("nan"), "e": float("inf")},
+        *({f"a{n}": [number] * 50 for n in range(19)} for number in (5e-324, -1e-9, 9e18, 0.1, 1)),
         {"a": ["é" * 1_000] * 50},
         {"a": [[[[[["x" * 400] * 50] * 50] * 50] * 50] * 50]},
         # What a pattern that is not careful goes through again and again.

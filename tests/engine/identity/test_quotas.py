@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from tests.engine.hands import door, ids_in, noop, register, run_all, several, sql, take, value
+from tests.engine.schedules import scheduling
 from tests.until import until
 from windlass import ids
 from windlass.engine.identity.quotas import counting, counting_starts, read_left
@@ -356,6 +357,19 @@ async def test_a_quota_that_is_given_later_knows_what_waits_already(database: Da
     assert refused.value.current == 20, "his own and that of his key"
 
 
+async def test_jobs_of_a_schedule_are_not_its_maker_s_either_when_a_quota_is_given_later(
+    database: Database,
+) -> None:
+    one = await somebody(database, bytes_waiting=25)
+    await scheduling.put(database, job={"kind": "noop", "input": {"a": "b" * 99}}, owner=one.name)
+    await scheduling.rewind(database)
+    await scheduling.fire(database)
+    await door(database).submit(noop(input=BYTES_10, owner=one.name))
+    assert await jobs_there(database) == 2
+    await submit_bytes(door(database), one)
+    assert await used(database, one) == (1, 20)
+
+
 async def test_what_has_ended_is_forgotten_before_there_is_too_much_of_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,3 +387,70 @@ async def test_an_input_of_nothing_is_not_refused_for_bytes(database: Database) 
     with pytest.raises(QuotaExceeded) as refused:
         await door(database).submit(noop(), None, (one,))
     assert (refused.value.limit, refused.value.requested) == (0, 2), "an empty object has two bytes"
+
+
+AT_ONCE = "windlass.engine.identity.quotas.QUOTA_COUNTED_AT_ONCE_MAX"
+FOUND_AT_ONCE = "windlass.engine.identity.quotas.QUOTA_FOUND_AT_ONCE_BYTES_MAX"
+
+
+async def test_whoever_has_many_jobs_keeps_nobody_waiting_while_they_are_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AT_ONCE, 5)
+    many = await somebody(database, bytes_waiting=100)
+    other = await somebody(database, bytes_waiting=100)
+    enqueuer = door(database)
+    await submit_bytes(enqueuer, many, 10)
+    await run_all(database)
+    await recount_now(database)
+    # To take out what has ended, the count needs these rows: it takes as long as we like.
+    async with database.side(readonly=False) as holder:
+        await holder.fetch("SELECT FROM windlass.quota_job FOR UPDATE")
+        answers = await asyncio.wait_for(
+            asyncio.gather(
+                *(
+                    enqueuer.submit(noop(input=BYTES_10), None, (one,))
+                    for one in (many, other, other)
+                ),
+                return_exceptions=True,
+            ),
+            10,
+        )
+        assert isinstance(answers[0], QuotaExceeded), "by what is known"
+        assert len(ids_in(answers)) == 2
+
+    async def has_room() -> bool:
+        return bool((await value(database, COUNTED, many.id)) == 0)
+
+    await until(has_room, what="it is counted apart")
+    await submit_bytes(enqueuer, many)
+    assert await used(database, many) == (11, 10)
+
+
+COUNTED = "SELECT bytes FROM windlass.quota_use WHERE subject = $1"
+
+
+async def test_what_is_left_of_many_jobs_is_shown_as_it_was_counted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks again and again has none of them looked at."""
+    one = await somebody(database, bytes_waiting=1_000)
+    await submit_bytes(door(database), one, 10)
+    await run_all(database)
+    assert await used(database, one) == (10, 0)
+    monkeypatch.setattr(AT_ONCE, 9)
+    assert await used(database, one) == (10, 100), "never too little"
+
+
+async def test_what_waits_is_exact_where_it_is_counted_apart_on_four_nodes_at_once(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AT_ONCE, 0)
+    monkeypatch.setattr(FOUND_AT_ONCE, -1)
+    one = await somebody(database, bytes_waiting=100)
+    for _ in range(4):
+        await door(database).submit(noop(input=BYTES_10, owner=one.name))
+    answers = await crowd(database_url, [(noop(input=BYTES_10, owner=one.name), (one,))] * 40)
+    assert len(ids_in(answers)) == 6
+    assert all(isinstance(answer, Accepted | QuotaExceeded) for answer in answers), answers
+    assert (await used(database, one))[1] == 100

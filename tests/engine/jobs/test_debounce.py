@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -34,8 +35,12 @@ from tests.store.sql_call import CALL
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
 from windlass.engine.jobs.history import job_at
+from windlass.engine.jobs.queues import QueueLimits, put_queue
+from windlass.engine.jobs.request import Accepted
 from windlass.engine.jobs.retain import fold_counters
 from windlass.engine.locks.grant import grant_due
+from windlass.errors import WindlassError
+from windlass.model.identity.quota import Quota, SubjectQuota
 from windlass.model.job.outcome import Snoozed
 from windlass.model.job.submission import SubmissionContext, read_job
 from windlass.store.database import Database
@@ -287,3 +292,39 @@ async def test_whatever_is_put_off_meanwhile_no_limit_is_exceeded_and_nobody_is_
             await run_all(database)
     assert await nothing_left(database)
     assert (await doctor(database)).is_well
+
+
+@pytest.mark.parametrize("why", ["a quota", "a full queue", "an unknown parent", "another kind"])
+async def test_what_is_refused_has_put_nothing_off_and_freed_no_key(
+    database: Database, why: str
+) -> None:
+    """A batch is taken whole or not at all; who stands beside it in the commit is not hindered."""
+    first = await by_http(database, key="k", debounce=900.0, input={"n": 1})
+    before = await row(database, first)
+    again = noop(key="k", debounce_seconds=60.0, delay_seconds=60.0, input='{"n": 2}')
+    quotas: tuple[SubjectQuota, ...] = ()
+    drafts = [again, noop(depends_on=(ids.uuid7(),) if why == "an unknown parent" else ())]
+    if why in ("a quota", "another kind"):
+        user = ids.uuid7()
+        add = "INSERT INTO windlass.user_account (id, name, role) VALUES ($1, 'ann', 'operator')"
+        await sql(database, add, user)
+        quotas = (SubjectQuota(noun="user", id=user, quota=Quota(jobs_per_day=0)),)
+    if why == "a full queue":
+        await put_queue(database, "mail", QueueLimits(max_jobs=0))
+        drafts[1] = noop(queue="mail")
+    if why == "another kind":
+        drafts = [replace(again, kind="wait")]
+    enqueuer = door(database)
+    refused, beside = await asyncio.gather(
+        enqueuer.submit_batch(drafts, None, quotas),
+        enqueuer.submit(noop(key="else", debounce_seconds=60.0, delay_seconds=60.0)),
+        return_exceptions=True,
+    )
+    assert isinstance(refused, WindlassError)
+    assert refused.status in (400, 422, 429), refused
+    assert isinstance(beside, Accepted)
+    assert await row(database, first) == before
+    assert await value(database, "SELECT job_id FROM windlass.job_key WHERE key = 'k'") == first
+    both = [first, *beside.job_ids]
+    assert await value(database, "SELECT count(*) FROM windlass.job") == len(both)
+    assert await by_http(database, key="k", debounce=900.0) == first

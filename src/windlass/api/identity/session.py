@@ -82,6 +82,7 @@ class OwnSession:
         )
         if self._parts.settings.auth == "off":
             raise AuthIsOff
+        shown = session_in(caller)  # what is wrong with the cookies is said before anything is done
         login = await log_in(
             *(self._parts.database, self._parts.passwords),
             name=given["user"],
@@ -90,16 +91,15 @@ class OwnSession:
             device=caller.headers.get(b"user-agent", b"").decode("latin-1"),
             refusals=self._parts.refusals,
         )
-        if ended := [*login.session.ended, *await self._ended(caller)]:
+        if ended := [*login.session.ended, *await self._ended(caller, shown)]:
             await self._parts.tokens.revoked(ended)
         principal = await self._parts.tokens.principal(login.session.token.encode())
         return self._begun(
             principal, login.session, 201, wants_token=given.get("wants_token", False)
         )
 
-    async def _ended(self, caller: Caller) -> list[bytes]:
+    async def _ended(self, caller: Caller, token: bytes | None) -> list[bytes]:
         """Whoever logs in where he is logged in has one session, not two."""
-        token = session_in(caller)
         if token is None:
             return []
         with contextlib.suppress(Unauthorized, NotFound, Unavailable):

@@ -46,13 +46,16 @@ def role(
 
     Repeat it as you like. After an upgrade `windlass migrate up` gives what is new by itself.
     """
+    from windlass.cli.actor import at_the_terminal
     from windlass.cli.exits import BadUsage
+    from windlass.model.identity.actor import acting_as
     from windlass.store.roles import RoleKind, give_rights
 
     if revoke and submitter:
         raise BadUsage("give --submitter or --revoke, not both")
     kind: RoleKind | None = None if revoke else "submitter" if submitter else "node"
-    said = asyncio.run(give_rights(_database(database_url), name, kind, is_trial=sql))
+    with acting_as(at_the_terminal()):
+        said = asyncio.run(give_rights(_database(database_url), name, kind, is_trial=sql))
     if sql:
         print("".join(f"{sentence};\n" for sentence in said), end="")
     elif not said:

@@ -4,7 +4,8 @@ A folder is marked before anything is made in it (embedded.servers, UNFINISHED),
 when all of it is there and on disk. Until then nobody serves it, and another restore throws away
 what is there and begins anew. What was not made by a restore is never thrown away.
 
-The dump is loaded in one transaction; then migrations, the days to come, counts, and the doctor.
+The dump is loaded in one transaction; then migrations, rights, the days to come, counts, and the
+doctor. It may come without rights: those that `windlass migrate role` gave are noted in a table.
 Jobs that ran when the backup was taken still run by their rows. The first node gives them back to
 their queues: the leases of their nodes have long lapsed. So the doctor's word on them is passed by.
 """
@@ -47,6 +48,7 @@ from windlass.sdk.http.local_key import KEY_FILE
 from windlass.store.address import Address
 from windlass.store.database import Database
 from windlass.store.migrate import migrate
+from windlass.store.roles import renew_rights
 
 # What an empty folder may hold: the key that somebody has put there, and what no data is in.
 _NO_DATA: Final = frozenset({SECRET_KEY_FILE, UNFINISHED, "lock", "log", "lost+found"})
@@ -222,6 +224,7 @@ async def _fill(
         )
         tell("bringing its tables up to date")
         applied = await migrate(url)
+        await renew_rights(connection)
         await _gather_statistics(connection)
         contents = await contents_of(connection)
     finally:

@@ -1,9 +1,10 @@
 """Redaction: what was before and after as the audit log may show it.
 
 Who records something hands over no secret in the first place; this is for what a user has put where
-it does not belong, and for what nobody thought of. A member is judged by its name, a header by
-being one, and any text is searched for tokens, for passwords in addresses and for what follows
-`Bearer`. Everything is bounded: levels, members, characters, and bytes in all.
+it does not belong, and for what nobody thought of. A member is judged by its name, or by the name
+beside it; a header by being one, however headers are written; and any text is searched for tokens,
+for passwords in addresses and for what follows `Bearer`. Everything is bounded: levels, members,
+characters, and bytes in all.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from windlass.model.json.storable import harmless_json, harmless_text
 REDACTED: Final = "[redacted]"
 # A name with one of these words in it has no value that is shown.
 _SECRET_NAME: Final = re.compile(
-    r"secret|passw|passphrase|token|credential|authori[sz]ation|cookie|signature|bearer|"
-    r"(?:api|access|private|signing|master|encryption)[_-]?key|^auth$|^basic$",
+    r"secret|passw|passphrase|pwd|token|jwt|credential|authori[sz]ation|cookie|signature|bearer|"
+    r"(?:api|access|private|signing|master|encryption)[_-]?key|^auth$|^basic$|"
+    r"(?:^|[_-])(?:pass|otp|pin)$",
     re.IGNORECASE,
 )
 # Unless it says something about it, and not what it is.
@@ -52,7 +54,7 @@ _MARKS: Final = ("wlk_", "wls_", "whsec_", "whsk_", "bearer ", "basic ", "-----b
 _USERINFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
 _QUERY: Final = re.compile(r"([?&#])([^=?&#\s]{1,64})=([^?&#\s]+)")
 _QUERY_NAME: Final = re.compile(r"passw|secret|token|key|sig|auth|code|cred", re.IGNORECASE)
-# JSONB writes every digit of a number: 1e300 would take 300.
+# JSONB writes every digit of a number: 1e300 would take 300, and so would 1e-300.
 _NUMBER_MAX: Final = 2**63
 
 
@@ -95,10 +97,10 @@ class _Shown:
             case None | bool():
                 return value
             case int() | float():
-                is_plain = value == value and abs(value) < _NUMBER_MAX
+                is_plain = value == value and abs(value) < _NUMBER_MAX and "e" not in repr(value)
                 return value if is_plain else _text(_digits(value))
             case str():
-                return _text(value)
+                return REDACTED if are_headers else _text(value)
             case datetime():
                 return value.isoformat()
             case _ if depth == 0 or self._left <= 0:
@@ -116,12 +118,17 @@ class _Shown:
         self, value: Mapping[Any, Any], depth: int, *, are_headers: bool = False
     ) -> dict[str, Any]:
         shown: dict[str, Any] = {}
+        # {"name": "DB_PASSWORD", "value": …}: so variables are often written.
+        of_secret = any(_sounds_secret(value.get(name)) for name in ("name", "key"))
         for name, member in value.items():
             if len(shown) == AUDIT_MEMBERS_MAX or self._left <= 0:
                 shown["…"] = f"and {len(value) - len(shown)} more"
                 break
             text = str(name)
-            if _is_secret(text, are_headers=are_headers) and member is not None:
+            is_secret = _is_secret(text, are_headers=are_headers) or (
+                of_secret and text in ("value", "values")
+            )
+            if is_secret and member is not None:
                 shown[_name(text)] = REDACTED
             else:
                 inside = _HEADERS.search(text) is not None
@@ -138,10 +145,14 @@ class _Shown:
 
 
 def _is_secret(name: str, *, are_headers: bool) -> bool:
-    if are_headers:
-        return name.lower() not in _PLAIN_HEADERS
+    return name.lower() not in _PLAIN_HEADERS if are_headers else _sounds_secret(name)
+
+
+def _sounds_secret(name: object) -> bool:
     return (
-        name not in _HARMLESS_NAME and _SECRET_NAME.search(name[:AUDIT_TEXT_CHARS_MAX]) is not None
+        isinstance(name, str)
+        and name not in _HARMLESS_NAME
+        and _SECRET_NAME.search(name[:AUDIT_TEXT_CHARS_MAX]) is not None
     )
 
 

@@ -1,6 +1,7 @@
 """Check under which role we work: which right lacks, what is too much, and is the wire encrypted?
 
-A right that lacks is a finding: some statement will fail one day. A role that may do more than a
+A right that lacks is a finding: some statement will fail one day; so is a function with its owner's
+rights that anybody may call. A role that may do more than a
 node needs, and a connection that anybody on the way can read, are the owner's to judge: notes.
 """
 
@@ -10,7 +11,7 @@ from typing import Final
 
 from windlass.engine.doctor.finding import Finding
 from windlass.store.database import Database
-from windlass.store.roles import Standing, lacking, standing_of
+from windlass.store.roles import Standing, lacking, open_functions, standing_of
 
 _GUIDE: Final = "see docs/operating/least-privilege.md"
 _SHOWN_MAX: Final = 50
@@ -21,6 +22,7 @@ async def check_privileges(database: Database) -> tuple[list[str], list[Finding]
     async with database.side(readonly=True) as connection:
         standing = await standing_of(connection)
         missing = await lacking(connection, standing.role)
+        opened = await open_functions(connection)
     if not standing.may_read:  # not even what is there
         missing = missing or ["GRANT USAGE ON SCHEMA windlass"]
     findings = [
@@ -31,6 +33,15 @@ async def check_privileges(database: Database) -> tuple[list[str], list[Finding]
             f"run: windlass migrate role {standing.role}",
         )
         for said in missing[:_SHOWN_MAX]
+    ]
+    findings += [
+        Finding(
+            check="rights",
+            subject=name,
+            detail="may be called by anybody, with its owner's rights, as after a restore without "
+            f"rights; as {standing.owner} run: windlass migrate up",
+        )
+        for name in opened[:_SHOWN_MAX]
     ]
     return [_role_note(standing), _wire_note(standing, is_verified=database.is_verified)], findings
 

@@ -11,7 +11,9 @@ needs it is answered RowLocked, and comes again apart (engine.jobs.contention).
 
 Of bytes that wait the row has what was counted last and what came since, so never too little. The
 end of a job pays nothing: before somebody is refused, what has ended is taken out, at most once in
-QUOTA_RECOUNT_SECONDS. So long after a job has ended there is room.
+QUOTA_RECOUNT_SECONDS. So long after a job has ended there is room. Whoever has very many jobs is
+counted apart (QuotaCounts), in a transaction that admits nobody: it would keep others waiting.
+Until that is done he is held to what was counted before; where nothing was, he waits for it.
 """
 
 from __future__ import annotations
@@ -22,16 +24,26 @@ from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
+import structlog
+
+from windlass.clock import monotonic
 from windlass.errors import QueueFull, QuotaExceeded, Unauthorized, WindlassError
 from windlass.limits import (
+    QUOTA_COUNT_REST_SECONDS_MAX,
+    QUOTA_COUNTED_AT_ONCE_MAX,
     QUOTA_ENDED_MAX,
+    QUOTA_FOUND_AT_ONCE_BYTES_MAX,
     QUOTA_RECOUNT_SECONDS,
     TOKENS_KEPT_MAX,
 )
 from windlass.model.identity.quota import SubjectQuota
 from windlass.store.database import Connection, Database, Record, RowLocked
 from windlass.store.statements import statement
+from windlass.supervise import supervisor
 
+log = structlog.get_logger()
+
+_RESTS: Final = 4  # of a count apart: so many times as long as it took
 _MANY_BYTES_SECONDS: Final = float(QueueFull.retry_after_seconds)
 
 
@@ -77,6 +89,7 @@ class QuotaBook:
         self._uses = uses
         self._held = held  # by other transactions
         self._rows: list[tuple[UUID, UUID]] = []  # subject and job, for those who count bytes
+        self.uncounted: dict[UUID, SubjectQuota] = {}  # that would have taken too long
 
     def hindrance(self, quotas: Sequence[SubjectQuota]) -> WindlassError | None:
         """Why nothing can be decided for these: another transaction holds a row of theirs, or they
@@ -94,6 +107,7 @@ class QuotaBook:
     ) -> None:
         """Count what waits anew, of whoever would be refused by what is known, and of whoever has
         as many jobs noted that may have ended as others. `asked`: by subject all that is asked for.
+        What would take long is left `uncounted`.
         """
         wanted = [
             subject
@@ -102,6 +116,18 @@ class QuotaBook:
         ]
         if not wanted:
             return
+        many = {one for one in wanted if self._uses[one].job_rows > QUOTA_COUNTED_AT_ONCE_MAX}
+        unknown = {one for one in wanted if self._uses[one].counted_seconds is None}
+        if unknown:
+            [found] = await connection.fetch(statement("quota_find_bytes"))
+            many |= unknown if found["bytes"] > QUOTA_FOUND_AT_ONCE_BYTES_MAX else set()
+        self.uncounted = {one: asked[one][0] for one in wanted if one in many}
+        if at_once := [one for one in wanted if one not in many]:
+            await self.count(connection, at_once)
+
+    async def count(self, connection: Connection[Record], subjects: Sequence[UUID]) -> None:
+        """What waits of these, however long it takes."""
+        wanted = [one for one in subjects if one in self._uses]
         unknown = [one for one in wanted if self._uses[one].counted_seconds is None]
         if unknown:
             await connection.fetch(statement("quota_find_many"), unknown)
@@ -109,6 +135,13 @@ class QuotaBook:
             use = self._uses[row["subject"]]
             use.bytes, use.job_rows = row["bytes"], row["job_rows"]
             use.rows_left, use.counted_seconds = row["job_rows"], 0.0
+
+    def unknown(self, quotas: Sequence[SubjectQuota]) -> RowLocked | None:
+        """Nothing can be decided before it is counted what waits of one of these."""
+        for one in quotas:
+            if one.id in self.uncounted and self._uses[one.id].counted_seconds is None:
+                return RowLocked(f"it is being counted what waits of {one.name}")
+        return None
 
     def refusal(self, quotas: Sequence[SubjectQuota], jobs: int, size: int) -> QuotaExceeded | None:
         """Why so many jobs with so many bytes may not come; None: they may."""
@@ -203,6 +236,41 @@ async def open_book(
     return QuotaBook(uses, frozenset(row["subject"] for row in rows if not row["is_locked"]))
 
 
+class QuotaCounts:
+    """Counts what waits of those who have very many jobs, each by itself. On other nodes whoever
+    comes second finds the row held, and leaves it. What took long is not done again at once: as
+    long as it lasts its owner submits nothing.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._under_way: set[UUID] = set()
+        self._not_before: dict[UUID, float] = {}  # by the monotonic clock
+
+    def begin(self, quotas: Iterable[SubjectQuota]) -> None:
+        for one in quotas:
+            is_early = monotonic() < self._not_before.get(one.id, 0.0)
+            if one.id not in self._under_way and not is_early:
+                self._under_way.add(one.id)
+                supervisor().spawn(self._count(one), name="quota count")
+
+    async def _count(self, one: SubjectQuota) -> None:
+        begun = monotonic()
+        try:
+            async with self._database.side(readonly=False) as connection:
+                book = await open_book(connection, [one], is_waiting=False)
+                await book.count(connection, [one.id])
+        except WindlassError as trouble:  # it is begun again with the next job
+            log.warning("quota_not_counted", subject=one.name, error=str(trouble))
+        finally:
+            self._under_way.discard(one.id)
+            if len(self._not_before) >= TOKENS_KEPT_MAX:
+                self._not_before.clear()
+            now = monotonic()
+            rest = min(_RESTS * (now - begun), QUOTA_COUNT_REST_SECONDS_MAX)
+            self._not_before[one.id] = now + rest
+
+
 def counting(quotas: Sequence[SubjectQuota]) -> tuple[SubjectQuota, ...]:
     """Those of them that are asked when jobs are admitted."""
     return tuple(one for one in quotas if one.quota.counts_jobs) if quotas else ()
@@ -235,4 +303,5 @@ async def read_left(
     asked = [one.id for one in counting(quotas)]
     if not asked:
         return {}
-    return {row["subject"]: dict(row) for row in await database.run("quota_left", asked)}
+    rows = await database.run("quota_left", asked, QUOTA_COUNTED_AT_ONCE_MAX)
+    return {row["subject"]: dict(row) for row in rows}

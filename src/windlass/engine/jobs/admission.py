@@ -8,7 +8,9 @@ all requests that need it, in one transaction:
         -> take keys -> parents inside -> insert -> charge -> link -> take locks
 
 Nothing after the room refuses a request except by finding that another was first, so what is
-counted is what is inserted. Every statement locks in one order for everybody.
+counted is what is inserted. Every statement locks in one order for everybody. What debounces puts
+off a job that waits before it is known whether there is room for the rest of its batch: where there
+is none, a savepoint undoes it.
 
 A queue or a quota that another transaction holds is not waited for: the requests for it are
 answered RowLocked, and their neighbours go on. Keys and parents that others hold are waited for as
@@ -19,8 +21,11 @@ finds out whose it was (engine.jobs.enqueue).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
+
+from asyncpg.transaction import Transaction
 
 from windlass.engine.effects import Effects
 from windlass.engine.identity.quotas import QuotaBook, open_book
@@ -133,12 +138,66 @@ async def _admit(
     is_waiting: bool,
     is_rated: bool,
 ) -> None:
+    """What a request has put off (debounce) before it was refused is undone, and its neighbours are
+    judged again as if it had not been there.
+    """
+    while requests:
+        putting_off = _PuttingOff(connection)
+        await _admit_once(connection, requests, queue_defaults, is_waiting, is_rated, putting_off)
+        if not await putting_off.undo():
+            return
+        requests = [request for request in requests if not putting_off.is_by(request)]
+        for request in requests:
+            request.begin()
+
+
+class _PuttingOff:
+    """What was put off for whom, from a savepoint on."""
+
+    def __init__(self, connection: Connection[Record]) -> None:
+        self._connection = connection
+        self._savepoint: Transaction | None = None  # None: nothing was
+        self._keys: set[str] = set()
+        self._requests: list[Request] = []
+
+    async def begin(self, requests: list[Request], keys: Iterable[str]) -> None:
+        self._keys.update(keys)
+        self._requests = requests
+        self._savepoint = self._connection.transaction()
+        await self._savepoint.start()
+
+    async def undo(self) -> bool:
+        """If one of them was refused after all. Whether there was anything to undo."""
+        if self._savepoint is None:
+            return False
+        if not any(self.is_by(request) for request in self._requests):
+            await self._savepoint.commit()
+            return False
+        await self._savepoint.rollback()
+        return True
+
+    def is_by(self, request: Request) -> bool:
+        """Was it refused, and had put something off?"""
+        return not isinstance(request.answer, Accepted) and any(
+            draft.debounce_seconds is not None and draft.key in self._keys
+            for draft in request.drafts
+        )
+
+
+async def _admit_once(
+    connection: Connection[Record],
+    requests: list[Request],
+    queue_defaults: QueueDefaults,
+    is_waiting: bool,
+    is_rated: bool,
+    putting_off: _PuttingOff,
+) -> None:
     limited = await _lock_limited(connection, requests, queue_defaults, is_waiting)
     rates = _rates(limited) if is_rated else {}
     book = await _open_book(connection, _open(requests), is_waiting)
     # Whatever was answered before is answered again, even when the queue is full by now. Under the
     # locks: whoever filled it a moment ago may have been the first of our kind.
-    await _recall(connection, requests)
+    await _recall(connection, requests, putting_off)
     match _open(requests):
         case [request] if request.is_copied:
             await _admit_alike(connection, request, limited, rates, book)
@@ -254,6 +313,11 @@ async def _check_room(
                 request.answer = request.answer or rates[name].refusal(name, jobs)
         if request.answer is None and request.quotas:
             jobs, size = _asked_by(request)
+            request.uncounted = tuple(one for one in request.quotas if one.id in book.uncounted)
+            request.answer = book.unknown(request.uncounted)
+            if request.answer is not None:
+                request.held_by = ("quota", request.uncounted[-1].name)
+                continue
             request.answer = book.refusal(request.quotas, jobs, size)
             if request.answer is None:
                 book.promise(request.quotas, jobs, size)
@@ -360,7 +424,9 @@ def _refusal(
     return None
 
 
-async def _recall(connection: Connection[Record], requests: list[Request]) -> None:
+async def _recall(
+    connection: Connection[Record], requests: list[Request], putting_off: _PuttingOff
+) -> None:
     marks = [request.idempotency for request in requests if request.idempotency is not None]
     if marks:
         records = await connection.fetch(
@@ -372,12 +438,15 @@ async def _recall(connection: Connection[Record], requests: list[Request]) -> No
     keys = [d.key for request in _open(requests) for d in request.drafts if d.key is not None]
     if keys:
         records = await connection.fetch(statement("key_get_many"), keys)
-        freed = await _free_keys(connection, _open(requests), records)
+        freed = await _free_keys(connection, _open(requests), records, putting_off)
         _use_holders(_open(requests), [row for row in records if row["key"] not in freed])
 
 
 async def _free_keys(
-    connection: Connection[Record], requests: list[Request], records: list[Record]
+    connection: Connection[Record],
+    requests: list[Request],
+    records: list[Record],
+    putting_off: _PuttingOff,
 ) -> set[str]:
     """The keys that are to be had again: their time is over, or the job that has one has started
     and a debounced one is to follow it. Where it has not, it is put off.
@@ -391,6 +460,7 @@ async def _free_keys(
         if draft.key in holders and draft.debounce_seconds is not None
     }
     if pauses:
+        await putting_off.begin(requests, [key for key in pauses if key is not None])
         rows = await connection.fetch(
             statement("job_debounce_many"),
             [holders[key] for key in pauses],

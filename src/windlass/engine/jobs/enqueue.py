@@ -21,7 +21,7 @@ from uuid import UUID
 from windlass import ids
 from windlass.engine.effects import Effects
 from windlass.engine.gather import Gather
-from windlass.engine.identity.quotas import QuotaRows
+from windlass.engine.identity.quotas import QuotaCounts, QuotaRows
 from windlass.engine.jobs.admission import QueueDefaults, admit
 from windlass.engine.jobs.contention import ContendedSubmissions
 from windlass.engine.jobs.request import (
@@ -88,6 +88,7 @@ class Enqueuer:
             self._perform_special, batch_max=ENQUEUE_BATCH_MAX, in_flight_max=1
         )
         self._quota_rows = QuotaRows(database)
+        self._quota_counts = QuotaCounts(database)
         self._detour = ContendedSubmissions(self._try_again)
 
     async def submit(
@@ -325,6 +326,7 @@ class Enqueuer:
                     request.answer = _in_doubt()
 
     def _tell(self, requests: list[Request]) -> None:
+        self._quota_counts.begin(one for request in requests for one in request.uncounted)
         effects: Effects | None = None  # None: nobody needs to hear of anything
         has_parked = False
         for request in requests:

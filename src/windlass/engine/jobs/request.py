@@ -78,6 +78,7 @@ class Request:
     effects: Effects | None = None  # what came of its locks, and of those who asked with it
     # What another transaction holds of what it needs. None: nothing, or it is not known
     held_by: tuple[str, ...] | None = None
+    uncounted: tuple[SubjectQuota, ...] = ()  # whose waiting bytes are to be counted apart
 
     def __post_init__(self) -> None:
         self.made = tuple(self.job_ids)
@@ -85,6 +86,7 @@ class Request:
     def begin(self) -> None:
         """As it was before anything was decided: a transaction may have to be done again."""
         self.answer = self.effects = self.held_by = None
+        self.uncounted = ()
         # Drafts of one key in one batch are one job: the first of them, or the last that debounces.
         chosen: dict[str, UUID] = {}
         for made, draft in zip(self.made, self.drafts, strict=True):

@@ -10,8 +10,10 @@ local owed, behind = tonumber(ARGV[4] or 0), tonumber(ARGV[5] or 0)
 local stored = redis.call('GET', KEYS[1])
 local due
 if stored then
-    due = math.max(tonumber(stored), now)
-    due = math.max(due, math.min(due + owed, now + tolerance + interval))
+    -- What was spent at a slower pace is a whole burst at most, now that there is another.
+    local full = tolerance + interval
+    due = math.min(math.max(tonumber(stored), now), now + math.max(full, behind))
+    due = math.max(due, math.min(due + owed, now + full))
 else
     due = now + behind
 end

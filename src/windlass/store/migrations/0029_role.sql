@@ -153,7 +153,8 @@ BEGIN
 END $$;
 
 -- Who may submit by SQL needs this one right, and none to any table. A job that waits is put off by its key (debounce) with the
--- same right, as it is through HTTP. Whoever could insert jobs before, and so could call it, can still.
+-- same right, as it is through HTTP. Whoever could insert jobs before, and so could call it, can still: by a right to the table, or
+-- as a member of the role that writes all of them.
 ALTER FUNCTION windlass.enqueue(jsonb) SECURITY DEFINER;
 ALTER FUNCTION windlass.enqueue(jsonb) SET search_path = pg_catalog, pg_temp;
 DO $$
@@ -170,4 +171,5 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION windlass.enqueue(jsonb) TO %s',
                        CASE WHEN one.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.grantee)) END);
     END LOOP;
+    GRANT EXECUTE ON FUNCTION windlass.enqueue(jsonb) TO pg_write_all_data;
 END $$;

@@ -160,7 +160,8 @@ class _Done:
             return []
         lost = ", ".join(self.restored.roles)
         return [
-            ("rights", f"none were restored: there is no role {lost}; make it, then GRANT again")
+            ("rights", f"none were restored: there is no role {lost}; make it, then GRANT again"),
+            ("", "those that `windlass migrate role` gave to others were given anew"),
         ]
 
     def _admin_key(self) -> list[tuple[str, str]]:
