@@ -260,6 +260,7 @@ async def test_what_is_open_shows_nothing_of_anybody(door: Served) -> None:
         *("GET /health", "GET /health/live", "GET /health/ready"),
         *("GET /openapi.json", "GET /docs", "GET /problems", "GET /problems/{code}"),
         *("POST /v1/session", "POST /v1/jobs/{job_id}/complete"),
+        *("GET /v1/session/methods", "GET /v1/session/oidc", "GET /v1/session/oidc/callback"),
     }
 
 
