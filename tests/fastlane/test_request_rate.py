@@ -63,18 +63,23 @@ async def test_what_a_slower_pace_had_spent_is_not_waited_for_at_another(
     """A burst at 0.01 a second comes back in ten minutes; at twenty a second in as many moments."""
     quick = Pace(per_second=20, burst=6)
     nodes = [RequestRate(lane), RequestRate(lane)]
+    await until(partial(is_answered, nodes[0]))
     assert await granted(nodes, "a", SLOW, 10) == 6
     refused = await nodes[0].take("a", quick)
     assert not refused.is_granted, "nor is it forgotten"
     assert refused.wait_seconds <= 1 / 20
     assert refused.ahead_seconds <= 6 / 20
-    await until(lambda: is_granted(nodes[0], "a", quick), what="the next one at the new pace")
+    begun = monotonic()
+    await until(lambda: is_granted(nodes[0], "a", quick), what="the next one", within_seconds=10)
+    count = 1 + await granted(nodes, "a", quick, 200)
+    assert count <= 1 + 20 * (monotonic() - begun), "and no more than that"
     # The same of a share, without Redis.
     now = at(monkeypatch)
     alone = [RequestRate(FastLane(None))]
     now[0] += 601
     assert await granted(alone, "a", SLOW, 10) == 6
-    now[0] += 1 / 20
+    assert await granted(alone, "a", quick, 10) == 0
+    now[0] += 1.1 / 20
     assert await granted(alone, "a", quick, 10) == 1
 
 
