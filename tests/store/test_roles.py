@@ -150,6 +150,7 @@ async def test_a_role_of_another_kind_loses_what_it_has_too_much(server: Server)
     [
         ("LOGIN SUPERUSER", "is a superuser"),
         ("LOGIN REPLICATION", "may copy the whole server"),
+        ("LOGIN CREATEROLE", "may make roles, and itself a member of others"),
         ("LOGIN IN ROLE pg_read_all_data", "is a member of pg_read_all_data"),
         ("LOGIN IN ROLE windlass", "owns schema windlass, or is a member of the role that does"),
     ],

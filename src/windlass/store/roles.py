@@ -177,6 +177,7 @@ async def _refuse_unfit(connection: Session, role: str) -> None:
         "is a superuser": row["is_superuser"],
         "owns schema windlass, or is a member of the role that does": row["is_owner"],
         "may copy the whole server (REPLICATION)": row["replicates"],
+        "may make roles, and itself a member of others (CREATEROLE)": row["makes_roles"],
         f"is a member of {', '.join(row['takes_part'])}": bool(row["takes_part"]),
     }
     for reason, is_so in why.items():
