@@ -33,6 +33,8 @@ _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
 _RAND_B = (1 << 62) - 1
 _COUNTER_SIZE = 1 << 12
+_AHEAD_MAX = 1000 * _COUNTER_SIZE
+_made_last = 0  # milliseconds and counter, as one number
 
 
 def uuid7() -> UUID:
@@ -41,19 +43,29 @@ def uuid7() -> UUID:
 
 
 def uuid7_many(count: int) -> list[UUID]:
-    """`count` fresh ids in ascending order.
+    """`count` fresh ids in ascending order, and behind all that this process has made.
 
-    Within one call the 12 bits after the timestamp count upward, so a batch keeps the order in
-    which it was submitted.
+    The 12 bits after the timestamp count upward within a millisecond, so what was done first comes
+    first in a list.
     """
-    first = (time.time_ns() // 1_000_000) << 80 | _VERSION_7 | _VARIANT
+    global _made_last
+    begin = time.time_ns() // 1_000_000 * _COUNTER_SIZE
+    # Unless the clock was set back by more than that: what is new must not look old for hours.
+    if begin <= _made_last < begin + _AHEAD_MAX:
+        begin = _made_last + 1
+    _made_last = begin + count - 1
     noise = struct.unpack(f">{count}Q", os.urandom(8 * count))
-    if count <= _COUNTER_SIZE:
-        return [UUID(int=first | n << 64 | low & _RAND_B) for n, low in enumerate(noise)]
+    millisecond, first = divmod(begin, _COUNTER_SIZE)
+    if first + count <= _COUNTER_SIZE:
+        head = millisecond << 80 | _VERSION_7 | _VARIANT
+        return [
+            UUID(int=head | n << 64 | low & _RAND_B) for n, low in enumerate(noise, start=first)
+        ]
     # More than fit into one millisecond borrow the next ones.
+    head = _VERSION_7 | _VARIANT
     return [
-        UUID(int=first + (n // _COUNTER_SIZE << 80) | n % _COUNTER_SIZE << 64 | low & _RAND_B)
-        for n, low in enumerate(noise)
+        UUID(int=head | n // _COUNTER_SIZE << 80 | n % _COUNTER_SIZE << 64 | low & _RAND_B)
+        for n, low in enumerate(noise, start=begin)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -16,6 +17,24 @@ def test_ids_of_one_batch_ascend_however_many_there_are() -> None:
     made = ids.uuid7_many(10_000)
     assert made == sorted(made)
     assert len(set(made)) == 10_000
+
+
+def test_ids_of_one_process_ascend_however_soon_one_follows_another() -> None:
+    made = [one for count in (1, 5000, 1, 1, 70) for one in ids.uuid7_many(count)]
+    assert made == sorted(made)
+    assert len(set(made)) == len(made)
+
+
+@pytest.mark.parametrize(("seconds", "goes_on"), [(0.5, True), (1.5, False), (3600, False)])
+def test_a_clock_that_is_set_back_far_is_followed(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, goes_on: bool
+) -> None:
+    before = ids.uuid7()
+    earlier = time.time_ns() - int(seconds * 1e9)
+    monkeypatch.setattr(time, "time_ns", lambda: earlier)
+    after, next_one = ids.uuid7(), ids.uuid7()
+    assert (before < after) == goes_on
+    assert after < next_one
 
 
 def test_ids_of_a_later_millisecond_are_higher() -> None:
