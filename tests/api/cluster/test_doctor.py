@@ -12,6 +12,7 @@ from tests.api.acting_node import ActingNode
 from tests.api.served import Served
 from windlass import ids
 from windlass.engine.doctor.doctor import doctor
+from windlass.model.identity.actor import Actor, acting_as
 from windlass.model.job.outcome import Failed, Snoozed
 
 LINK = "INSERT INTO windlass.dependency SELECT"
@@ -192,3 +193,12 @@ async def test_counters_that_lie_are_reported_and_put_right(
     assert (await doctor(api.database, repair=True)).is_well
     assert await found(api) == {}
     assert (await api.get("/v1/stats"))["totals"]["dead"] == 1
+
+
+async def test_who_has_it_mend_something_is_in_the_audit_log(api: Served) -> None:
+    await found(api)
+    assert (await api.get("/v1/audit?action=database.repair"))["data"] == []
+    with acting_as(lambda: Actor(kind="cli", name="root@here")):
+        await found(api, repair=True)
+    [entry] = (await api.get("/v1/audit?action=database.repair"))["data"]
+    assert (entry["actor_kind"], entry["actor_name"]) == ("cli", "root@here")

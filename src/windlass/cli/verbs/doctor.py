@@ -30,8 +30,10 @@ def doctor(
 
     Says what it would repair. Exit code 0: all is well (or mended); 1: something is wrong.
     """
+    from windlass.cli.actor import at_the_terminal
     from windlass.cli.show.unknown_settings import say_unknown
     from windlass.config import load_settings
+    from windlass.model.identity.actor import acting_as
 
     if database_url and data:
         raise BadUsage("give --database-url or --data, not both: each names a database")
@@ -40,7 +42,8 @@ def doctor(
     loaded = load_settings(flags, os.environ, Path.cwd())
     say_unknown(loaded)
     settings = loaded.settings
-    return asyncio.run(_examine(settings, repair, output))
+    with acting_as(at_the_terminal()):
+        return asyncio.run(_examine(settings, repair, output))
 
 
 async def _examine(settings: Settings, repair: bool, output: str) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from windlass import ids
+from windlass.engine.audit.record import Entry, record_alone
 from windlass.engine.doctor.finding import Finding
 from windlass.engine.doctor.folds import check_folds
 from windlass.engine.doctor.ledger import check_ledger
@@ -67,6 +68,8 @@ async def doctor(
     """`retention_days` as the nodes have it; None: nothing was forgotten. `provider`, if people log
     in through one, is asked how it is. `on_progress` hears how many jobs have been looked at.
     """
+    if repair:
+        await record_alone(database, Entry(action="database.repair"))
     report = DoctorReport()
     async for jobs, wrong in check_folds(database):
         report.jobs += jobs

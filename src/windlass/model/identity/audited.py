@@ -75,6 +75,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "cache.invalidate": "made all nodes drop what they keep",
     "database.migrate": "brought the tables of the database up to date",
     "database.grant": "gave a role of PostgreSQL rights, or took them away",
+    "database.repair": "had the consistency check mend what it finds",
     "database.restore": "restored the database from a backup",
     "audit.export": "exported the audit log",
     "audit.forget": "removed entries that were older than the retention",
