@@ -306,14 +306,14 @@ async def test_a_key_for_keys_is_none_for_everything(api: Served) -> None:
     admin = (await api.get("/v1/keys"))["data"][0]
     scopes = ["keys:own", "keys:edit", "users:edit"]
     weak = bearer((await a_key(api, name="weak", scopes=scopes))["token"])
-    await a_user(api, "root", "admin")
+    await a_user(api, "boss", "admin")
     await a_user(api, "ann", "viewer")
     for method, path, body in (
         ("POST", f"/v1/keys/{admin['id']}/rotate", {"overlap": 0}),
         ("POST", "/v1/keys", {"name": "more", "role": "admin", "is_personal": False}),
         ("POST", "/v1/users", {"name": "me", "role": "admin"}),
         ("PATCH", "/v1/users/ann", {"role": "admin"}),
-        ("POST", "/v1/users/root/reset-password", None),
+        ("POST", "/v1/users/boss/reset-password", None),
         ("POST", "/v1/users/ann/reset-password", None),
     ):
         said = await say(api, method, path, body, weak)

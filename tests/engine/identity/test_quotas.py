@@ -7,20 +7,32 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
-from tests.engine.hands import door, ids_in, noop, register, run_all, several, sql, take, value
+from tests.engine.hands import (
+    door,
+    ids_in,
+    noop,
+    register,
+    run_all,
+    several,
+    sql,
+    take,
+    until_sql,
+    value,
+)
 from tests.engine.schedules import scheduling
 from tests.until import until
 from windlass import ids
-from windlass.engine.identity.quotas import counting, counting_starts, read_left
+from windlass.engine.identity.quotas import QuotaCounts, counting, counting_starts, read_left
 from windlass.engine.jobs.enqueue import Enqueuer
 from windlass.engine.jobs.queues import QueueLimits, put_queue
 from windlass.engine.jobs.request import Accepted, Idempotency
 from windlass.errors import IdempotencyMismatch, QueueFull, QuotaExceeded, Unauthorized
 from windlass.model.identity.quota import Quota, SubjectNoun, SubjectQuota
 from windlass.model.job.draft import Draft
-from windlass.store.database import Database
+from windlass.store.database import SIDE_CONNECTIONS, Database
 
 pytestmark = pytest.mark.usefixtures("patient_door")
 
@@ -428,6 +440,35 @@ async def test_whoever_has_many_jobs_keeps_nobody_waiting_while_they_are_counted
 
 
 COUNTED = "SELECT bytes FROM windlass.quota_use WHERE subject = $1"
+
+
+async def test_however_many_are_counted_apart_others_get_connections(database: Database) -> None:
+    subjects = [await somebody(database, bytes_waiting=100) for _ in range(SIDE_CONNECTIONS + 2)]
+    for one in subjects:
+        await submit_bytes(door(database), one)
+    await run_all(database)
+    counts = QuotaCounts(database)
+    holder: Any = await asyncpg.connect(database.url)
+    try:
+        async with holder.transaction():
+            await holder.fetch("SELECT FROM windlass.quota_job FOR UPDATE")
+            counts.begin(subjects)
+            await until(lambda: _is_waited_for(holder), what="a count waits for these rows")
+            async with asyncio.timeout(10):
+                for _ in range(SIDE_CONNECTIONS * 2):
+                    async with database.side() as connection:
+                        await connection.fetchval("SELECT pg_sleep(0.05)")
+    finally:
+        await holder.close()
+    for one in subjects:
+        await until_sql(database, f"SELECT ({COUNTED}) = 0", one.id, seconds=30)
+
+
+async def _is_waited_for(holder: Any) -> bool:
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+    )
+    return bool(await holder.fetchval(waiting))
 
 
 async def test_what_is_left_of_many_jobs_is_shown_as_it_was_counted(

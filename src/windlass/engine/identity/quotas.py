@@ -18,6 +18,7 @@ Until that is done he is held to what was counted before; where nothing was, he 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -237,14 +238,15 @@ async def open_book(
 
 
 class QuotaCounts:
-    """Counts what waits of those who have very many jobs, each by itself. On other nodes whoever
-    comes second finds the row held, and leaves it. What took long is not done again at once: as
-    long as it lasts its owner submits nothing.
+    """Counts what waits of those who have very many jobs, one after the other: each takes a
+    connection for as long as it lasts. On other nodes whoever comes second finds the row held, and
+    leaves it. What took long is not done again at once: meanwhile its owner submits nothing.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._under_way: set[UUID] = set()
+        self._turn = asyncio.Semaphore(1)
         self._not_before: dict[UUID, float] = {}  # by the monotonic clock
 
     def begin(self, quotas: Iterable[SubjectQuota]) -> None:
@@ -255,6 +257,10 @@ class QuotaCounts:
                 supervisor().spawn(self._count(one), name="quota count")
 
     async def _count(self, one: SubjectQuota) -> None:
+        async with self._turn:
+            await self._count_now(one)
+
+    async def _count_now(self, one: SubjectQuota) -> None:
         begun = monotonic()
         try:
             async with self._database.side(readonly=False) as connection:

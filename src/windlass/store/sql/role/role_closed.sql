@@ -1,8 +1,8 @@
 -- role_closed: what must be said so that nobody calls a function with its owner's rights but its owner and who was given that:
 -- PostgreSQL gives it to PUBLIC when a function is made, and a restore without rights leaves it so.
 -- params: none     returns: said (one statement a row), subject (the function), is_ours bool (we may say it)
--- No row before 0029_role, when these were for whoever might look into the schema. Where PUBLIC may insert jobs it may submit them, too; and who writes all tables anyway (pg_write_all_data) may submit, as if it
--- were a table's right. Index: none; the catalogue.
+-- No row before 0029_role, when these were for whoever might look into the schema. Where PUBLIC may insert jobs it may
+-- submit them, too; and who writes all tables anyway (pg_write_all_data) may submit, as if it were a table's right. Index: none; the catalogue.
 WITH function AS (
     SELECT p.proname, format('windlass.%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) AS name,
            pg_has_role(current_user, p.proowner, 'USAGE') AS is_ours,

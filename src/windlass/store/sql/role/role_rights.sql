@@ -2,7 +2,8 @@
 -- params: name text, kind text (`node`, `submitter`; NULL: it is to have none)     returns: said (one statement a row, in order), is_grant bool
 -- A node owns nothing. It reads everything; the log of audits and published versions it writes and does not change; the history
 -- it writes and forgets; what only the owner writes it reads. A right that comes by way of PUBLIC or another role is not given
--- again, unless it is to a function with its owner's rights: PUBLIC is not to have those (role_closed). A day of the history has the rights of its table (windlass.make_partition gives them later). Tables that a later
+-- again, unless it is to a function with its owner's rights: PUBLIC is not to have those (role_closed). A day
+-- of the history has the rights of its table (windlass.make_partition gives them later). Tables that a later
 -- release brings are named by rule. Index: none; the catalogue.
 WITH role AS (SELECT oid, rolname AS name FROM pg_roles WHERE rolname = $1::text),
 tables AS (
