@@ -71,7 +71,9 @@ async def test_as_json_a_line_has_its_name_its_sentence_and_its_facts(cluster: C
     node = await start(cluster, WINDLASS_LOG_FORMAT="json", WINDLASS_LOG_LEVEL="debug")
     await cluster.submit([task("fail", "seven", retry=ONCE), task("note", "well")])
     await cluster.until_ended()
+    # Both have ended; each is told after the commit of its own end.
     await until(lambda: "job_dead" in node.log, what="its death is told")
+    await until(lambda: "job_settled" in node.log, what="what went well is told")
     job, well = name_of(cluster, "seven"), name_of(cluster, "well")
     said = [json.loads(line) for line in lines(node, '"job"')]
     [dead] = [line for line in said if line["event"] == "job_dead"]
